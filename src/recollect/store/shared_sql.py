@@ -19,6 +19,8 @@ SQLITE = {
     "greatest": "max",
     "changed since": "updated_at >= ?",
     "newest first": "updated_at DESC",
+    "by time": "INDEXED BY writes_at",
+    "array": "json_group_array",
 }
 POSTGRES = {
     "own": "vault(), ",
@@ -29,6 +31,8 @@ POSTGRES = {
     "greatest": "greatest",
     "changed since": "newness <= -(?::bigint)",
     "newest first": "newness",
+    "by time": "",
+    "array": "array_agg",
 }
 SET_NOTE = """
 INSERT INTO meta VALUES ({own}?, ?)
@@ -37,6 +41,10 @@ INSERT INTO meta VALUES ({own}?, ?)
 
 class SqlDatabase(Protocol):
     """What holds a vault, as far as shared statements need it."""
+
+    @property
+    def frozen(self) -> bool:
+        """Whether it can only be read."""
 
     def sql(self, text: str) -> str:
         """A shared statement as this database writes it."""

@@ -74,7 +74,7 @@ class PostgresStore:
         self.feedback = PostgresFeedback(self.database)
         self.usage = PostgresUsage(self.database, self.memories)
         self.folders = StoredFolders(self.database, FIRST_PARTS)
-        self.history = PostgresHistory(self.database)
+        self.history = PostgresHistory(self.database, self.memories)
         self.reviews = Reviews(self.database)
         self.candidates = CapturedRemarks(self.database)
         self.aging = Aging(self.database, self.memories.where)

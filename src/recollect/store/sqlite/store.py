@@ -120,7 +120,7 @@ class SqliteStore:
             SqliteHistory,
         )
 
-        return SqliteHistory(self.database)
+        return SqliteHistory(self.database, self.memories)
 
     @cached_property
     def reviews(self) -> Reviews:

@@ -28,7 +28,7 @@ def history_problem(connection: apsw.Connection) -> str | None:
     """What is wrong with the versions; None for nothing."""
     if wrong := len({version.memory for version in unreadable(connection)}):
         return f"{wrong} memories have earlier versions that are not what was written"
-    counted, real = connection.execute(SIZE, (BYTES,)).get, connection.execute(TOTAL).get
+    counted, real = connection.execute(SIZE).get, connection.execute(TOTAL).get
     return None if counted == real else f"{counted} bytes are recorded, but there are {real}"
 
 
@@ -60,7 +60,7 @@ def repair(connection: apsw.Connection, altered: Collection[int]) -> int:
         lost |= {Removable(*row) for row in rows}
     remove(connection, [*lost])
     real = int(connection.execute(TOTAL).get)
-    counted = int(connection.execute(SIZE, (BYTES,)).get)
+    counted = int(connection.execute(SIZE).get)
     if real != counted:
         connection.execute(GROW, (BYTES, real - counted))
     return len(lost)

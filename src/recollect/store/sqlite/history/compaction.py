@@ -16,7 +16,7 @@ from recollect.times import moved, to_micros
 
 FROM = "history_from"  # in `meta`: nothing before this time is known
 LATELY = 100  # writes
-SIZE = "SELECT coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?), 0)"
+SIZE = f"SELECT coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = '{BYTES}'), 0)"
 OLDEST = """
     SELECT v.memory, v.write, length(v.before)
       FROM writes w CROSS JOIN versions v ON v.write = w.seq
@@ -51,7 +51,7 @@ def removable(
         since = 0 if whole else int(connection.execute(LAST).get) - LATELY
         rows = connection.execute(MANY, (since, keep.versions, most))
         return [Removable(*row) for row in rows]
-    size = int(connection.execute(SIZE, (BYTES,)).get)
+    size = int(connection.execute(SIZE).get)
     if keep.size is not None and size <= keep.size:
         return []
     start = LATEST if keep.days is None else to_micros(moved(now, -timedelta(days=keep.days)))
