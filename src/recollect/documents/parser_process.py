@@ -7,11 +7,12 @@ taken too long or too much memory.
 from __future__ import annotations
 
 import atexit
+import select
 import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import cast
+from typing import IO, cast
 
 import msgspec
 
@@ -69,11 +70,14 @@ class ParserProcess:
         assert process.stdout is not None
         timer = threading.Timer(PATIENCE * seconds, process.kill)
         timer.daemon = True
-        timer.start()
+        if not hasattr(select, "poll"):  # a thread takes as long as a small file
+            timer.start()
         try:
             process.stdin.write(header)
             process.stdin.write(raw)
             process.stdin.flush()
+            if not timer.is_alive() and not _readable(process.stdout, PATIENCE * seconds):
+                process.kill()
             size = int(process.stdout.readline())
             reply = process.stdout.read(size)
             if len(reply) < size:
@@ -116,6 +120,13 @@ class ParserProcess:
             except OSError:
                 pass
         process.wait()
+
+
+def _readable(stream: IO[bytes], seconds: float) -> bool:
+    """Whether there is something to read, or no more to come, within so many seconds."""
+    waiting = select.poll()
+    waiting.register(stream, select.POLLIN)
+    return bool(waiting.poll(seconds * 1000))
 
 
 PARSERS = ParserProcess()

@@ -42,14 +42,16 @@ class Redaction:
 
         return SecretPatterns(self._settings.patterns)
 
-    def of_draft(self, draft: Draft, *, redact: bool = True) -> tuple[Draft, Mapping[str, int]]:
+    def of_draft(
+        self, draft: Draft, part_of: str | None = None, *, redact: bool = True
+    ) -> tuple[Draft, Mapping[str, int]]:
         """The draft without its secrets, and how many of each kind it had. Every way in goes
-        through here."""
+        through here. `part_of`: a text that holds every line of the draft's own."""
         if not (redact and self._settings.redact):
             return draft, {}
         from recollect.secrets.redaction import redact_draft  # noqa: PLC0415  start-up time
 
-        return redact_draft(draft, self._patterns)
+        return redact_draft(draft, self._patterns, part_of)
 
     def suspect_pieces(self, pieces: Sequence[str]) -> Collection[int]:
         """The numbers of those pieces, which have no blank in them, that may be of a secret. Where
@@ -91,4 +93,4 @@ class Redaction:
         """The text of a file without its secrets; its lines keep their numbers."""
         from recollect.secrets.redaction import redacted  # noqa: PLC0415  start-up time
 
-        return redacted(text, self._patterns, keep_lines=True)
+        return redacted(text, self._patterns.within(text), keep_lines=True)

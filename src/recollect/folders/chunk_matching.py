@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from recollect.documents.document import Chunk
 from recollect.ingest.ids import hash_letters, slug
+from recollect.store.folders import Folder
+from recollect.types import SESSION
 
 # A file that was written anew shares nothing with its old version, however many are compared.
 MOST_COMPARED = 100
@@ -31,6 +33,8 @@ def matching_memories(before: Sequence[StoredChunk], after: Sequence[Chunk]) -> 
     """
     found: list[str | None] = [None] * len(after)
     left = list(before)
+    if not left:
+        return found
     for key in (_heading_and_text, _text, _heading):
         waiting: dict[object, deque[StoredChunk]] = defaultdict(deque)
         for stored in left:
@@ -70,6 +74,14 @@ def _heading(chunk: StoredChunk | Chunk) -> object:
     return chunk.heading
 
 
+def first_ids(folder: Folder, path: str, chunks: Sequence[Chunk]) -> list[str]:
+    """The id that each chunk of a file gets as a new memory, unless it is taken."""
+    return [
+        next(new_ids(folder, path, chunk, repeated))
+        for chunk, repeated in zip(chunks, repetitions(chunks), strict=True)
+    ]
+
+
 def repetitions(chunks: Sequence[Chunk]) -> list[int]:
     """For each chunk how many before it have the same heading and text."""
     seen: Counter[object] = Counter()
@@ -80,14 +92,13 @@ def repetitions(chunks: Sequence[Chunk]) -> list[int]:
     return found
 
 
-def new_ids(
-    folder: str, path: str, chunk: Chunk, repeated: int = 0, name: str = ""
-) -> Iterator[str]:
-    """Ids for a new chunk, best first, which begin with the name or else with the path. The same
-    chunk of the same file gets the same id again, so that a file that comes back has its old
-    memories. `repeated`: how many chunks of the file before it have the same heading and text."""
-    content = "\0".join((folder, path, chunk.heading, chunk.text))
-    start = name or slug(path) or "file"
+def new_ids(folder: Folder, path: str, chunk: Chunk, repeated: int = 0) -> Iterator[str]:
+    """Ids for a new chunk, best first, which begin with the path. The same chunk of the same file
+    gets the same id again, so that a file that comes back has its old memories. `repeated`: how
+    many chunks of the file before it have the same heading and text."""
+    content = "\0".join((folder.path, path, chunk.heading, chunk.text))
+    # The names of transcripts are long numbers.
+    start = SESSION if folder.client else slug(path) or "file"
     number = repeated
     while True:
         letters = hash_letters(f"{content}\0{number}" if number else content)

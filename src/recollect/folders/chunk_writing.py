@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 
-from recollect.documents.document import Chunk
 from recollect.folders.chunk_matching import StoredChunk, matching_memories, new_ids, repetitions
-from recollect.folders.file_reading import CleanDraft, ReadFile
+from recollect.folders.file_reading import ReadFile
 from recollect.folders.instructions import is_instructions
 from recollect.folders.report import Synced
 from recollect.ingest.draft import Draft, complete
 from recollect.store.base import Stored, Writing
 from recollect.store.folders import FileChunk, Folder, StoredFile
-from recollect.types import SESSION
 
 
 class ChunkWriter:
@@ -25,25 +24,29 @@ class ChunkWriter:
         folder: Folder,
         now: Callable[[], datetime],
         report: Synced,
+        files: Sequence[ReadFile] = (),
     ) -> None:
+        """`files`: those that will be written."""
         self._write = write
+        self.files = write.files
         self._folder = folder
         self._now = now
         self._report = report
         self._tier = "core" if is_instructions(folder.path) else "file"
+        self._taken = {*write.find(chain.from_iterable(file.ids for file in files))}
 
     def write(self, key: int, file: ReadFile, before: StoredFile | None) -> None:
         """Make the memories of a file, after its first `file.after` chunks, those of the chunks
         read; the others are forgotten."""
-        known = self._write.files.chunks(key, file.after) if before is not None else []
-        stored = self._write.find([chunk.memory_id for chunk in known])
+        known = self.files.chunks(key, file.after) if before is not None else []
+        stored = self._write.find([chunk.memory_id for chunk in known]) if known else {}
         kept = self._write_chunks(file, before, known, stored)
         for memory in stored.values():
             if memory.key not in kept:
                 self.forget(memory)
         known_by_key = {stored[chunk.memory_id].key: chunk for chunk in known}
         if _places(kept) != _places(known_by_key):
-            self._write.files.put_chunks(key, kept, file.after)
+            self.files.put_chunks(key, kept, file.after)
 
     def forget(self, memory: Stored) -> None:
         if not memory.forgotten:
@@ -65,28 +68,28 @@ class ChunkWriter:
         ]
         ids = matching_memories(candidates, file.chunks)
         kept: dict[int, FileChunk] = {}
-        chunks = zip(ids, file.chunks, file.drafts, repetitions(file.chunks), strict=True)
-        for number, (id, chunk, clean, repeated) in enumerate(chunks, file.after + 1):
+        for at, (id, chunk) in enumerate(zip(ids, file.chunks, strict=True)):
             memory = stored.get(id) if id is not None else None
             if memory is not None and memory.forgotten and before is not None and not before.gone:
                 key = memory.key  # somebody has forgotten this chunk, and not the file
             else:
-                key = self._write_chunk(file, chunk, clean, memory, repeated)
+                key = self._write_chunk(file, at, memory)
             id = memory.memory.id if memory is not None else ""
-            kept[key] = FileChunk(id, number, chunk.heading, chunk.first_line, chunk.last_line)
+            place = (chunk.heading, chunk.first_line, chunk.last_line)
+            kept[key] = FileChunk(id, file.after + at + 1, *place)
         return kept
 
-    def _write_chunk(
-        self, file: ReadFile, chunk: Chunk, clean: CleanDraft, memory: Stored | None, repeated: int
-    ) -> int:
-        content, redacted = clean
-        self._report.redacted.update(redacted)
+    def _write_chunk(self, file: ReadFile, at: int, memory: Stored | None) -> int:
+        content, redacted = file.drafts[at]
+        if redacted:
+            self._report.redacted.update(redacted)
         if memory is None:
-            id, memory = self._place(file.found.path, chunk, repeated)
+            id, memory = self._place(file, at)
         else:
             id = memory.memory.id
         if memory is None:
             self._report.memories["added"] += 1
+            self._taken.add(id)
             new = Draft({**content.fields, "tier": self._tier})
             return self._write.add(complete(new, id, None, self._now())).key
         after = complete(content, id, memory.memory, self._now())
@@ -95,10 +98,12 @@ class ChunkWriter:
             self._write.replace(memory, after)
         return memory.key
 
-    def _place(self, path: str, chunk: Chunk, repeated: int) -> tuple[str, Stored | None]:
+    def _place(self, file: ReadFile, at: int) -> tuple[str, Stored | None]:
         """An id for a new chunk that is free, or the forgotten memory that was this very chunk."""
-        name = SESSION if self._folder.client else ""  # the names of transcripts are long numbers
-        for id in new_ids(self._folder.path, path, chunk, repeated, name):
+        if file.ids[at] not in self._taken:
+            return file.ids[at], None
+        chunk, repeated = file.chunks[at], repetitions(file.chunks)[at]
+        for id in new_ids(self._folder, file.found.path, chunk, repeated):
             stored = self._write.find([id]).get(id)
             if stored is None or (stored.forgotten and stored.memory.text == chunk.text):
                 return id, stored

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from recollect.documents import file_types
 from recollect.documents.chunking import chunked
 from recollect.documents.document import Chunk, Document, LeftOut, Reason
 from recollect.documents.reader import SizeLimits, parse, read_bytes
-from recollect.folders.chunk_matching import new_ids, repetitions
+from recollect.folders.chunk_matching import first_ids
 from recollect.folders.instructions import SOURCE as INSTRUCTIONS
 from recollect.folders.instructions import is_instructions
 from recollect.folders.scan import FoundFile
@@ -33,16 +33,17 @@ LACKING: Reason = "needs an extra"
 
 
 class Cleaning(NamedTuple):
-    """How secrets are replaced: in the text of a file, keeping its lines, and in a draft."""
+    """How secrets are replaced: in the text of a file, keeping its lines, and in a draft, whose own
+    text may be a part of another."""
 
     text: Callable[[str], tuple[str, Mapping[str, int]]]
-    draft: Callable[[Draft], tuple[Draft, Mapping[str, int]]]
+    draft: Callable[[Draft, str | None], tuple[Draft, Mapping[str, int]]]
 
 
 class ReadFile(NamedTuple):
     """A file that was read: as the file system described it before, the digest of its content, and
-    its chunks, each with the draft of its memory. `title` is None where it is left out, or has the
-    same content as before. `notes`: what a person should know of it.
+    its chunks, each with the draft of its memory and the id it gets if it is new. `title` is None
+    where it is left out, or has the same content as before. `notes`: what a person should know.
 
     A transcript is read in parts, `part` by part; `more` follow. The chunks of each come after the
     first `after` chunks of the file."""
@@ -53,6 +54,7 @@ class ReadFile(NamedTuple):
     title: str | None = None
     chunks: Sequence[Chunk] = ()
     drafts: Sequence[CleanDraft] = ()
+    ids: Sequence[str] = ()
     left_out: LeftOut | None = None
     notes: Sequence[str] = ()
     redacted: Mapping[str, int] | None = None
@@ -88,8 +90,9 @@ def read_file(reading: Reading, found: FoundFile, before: StoredFile | None) -> 
     chunks, notes = chunked(document)
     drafts = drafts_of(reading, found, document, chunks)
     return file._replace(
-        title=document.title, chunks=chunks, drafts=drafts, notes=notes, redacted=redacted
-    )
+        title=document.title, chunks=chunks, drafts=drafts, notes=notes, redacted=redacted,
+        ids=first_ids(reading.folder, found.path, chunks),
+    )  # fmt: skip
 
 
 def without_secrets(reading: Reading, document: Document) -> tuple[Document, Mapping[str, int]]:
@@ -132,7 +135,8 @@ def drafts_of(
         about = _about(document.title, chunk.heading)
         if named == "title":
             about = about.replace(" > ", " › ") or found.path
-        own, redacted = _clean(reading, draft({"text": chunk.text, named: about}, change=True))
+        own = draft({"text": chunk.text, named: about}, change=True)
+        own, redacted = _clean(reading, own, part_of=document.text)
         if found_in_all:
             redacted = Counter(found_in_all) + Counter(redacted)
         drafts.append((Draft({**common.fields, **own.fields}), redacted))
@@ -144,10 +148,10 @@ def _about(title: str, heading: str) -> str:
     return whole.removesuffix(" > ")
 
 
-def _clean(reading: Reading, content: Draft) -> CleanDraft:
+def _clean(reading: Reading, content: Draft, part_of: str | None = None) -> CleanDraft:
     """The file's text was cleaned as a whole. Its path, headings and tags were not, and a chunk
     that begins within a long line may look like a secret that the line did not."""
-    return (content, {}) if reading.cleaning is None else reading.cleaning.draft(content)
+    return (content, {}) if reading.cleaning is None else reading.cleaning.draft(content, part_of)
 
 
 def ready_made(
@@ -162,14 +166,8 @@ def ready_made(
     return every, packing.prepared(
         packing.fields_of(complete(draft, id, None, reading.now))
         for file in every
-        for id, (draft, _) in zip(first_ids(reading.folder, file), file.drafts, strict=True)
+        for id, (draft, _) in zip(file.ids, file.drafts, strict=True)
     )
-
-
-def first_ids(folder: Folder, file: ReadFile) -> Iterator[str]:
-    """The id that each chunk of a new file gets, unless it is taken."""
-    for chunk, repeated in zip(file.chunks, repetitions(file.chunks), strict=True):
-        yield next(new_ids(folder.path, file.found.path, chunk, repeated))
 
 
 def _moment(changed_ns: int, now: datetime) -> datetime:

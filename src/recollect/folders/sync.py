@@ -110,11 +110,18 @@ class Sync:
         finished = 0
         for batch, prepared in self._read([(found, known.get(found.path)) for found in waiting]):
             with self._writing("sync", bulk=True, prepared=prepared) as write:
+                writer = ChunkWriter(write, self._folder, self._now, self.report, batch)
+                paths = {file.found.path for file in batch}
+                stored = write.files.stored(self._folder, [*paths])
+                # What another process has taken in meanwhile, and what another file was before.
+                taken = {path for path in paths if stored.get(path) != known.get(path)}
                 for file in batch:
-                    path = file.found.path
-                    if write.files.stored(self._folder, path) == known.get(path):
-                        self._write(write, file, known, _before(file, known, moved))
-                    elif file.part == 1:  # another process has taken it in meanwhile
+                    if file.found.path not in taken:
+                        before = _before(file, known, moved)
+                        self._write(writer, file, known, before)
+                        if before is not None and before.path != file.found.path:
+                            taken.add(before.path)
+                    elif file.part == 1:
                         self.report.files["unchanged"] += 1
                 write.index_added(prepared)
             finished += sum(not file.more for file in batch)
@@ -209,12 +216,12 @@ class Sync:
 
     def _write(
         self,
-        write: Writing,
+        writer: ChunkWriter,
         file: ReadFile,
         known: dict[str, StoredFile],
         before: StoredFile | None,
     ) -> None:
-        found, left_out = file.found, file.left_out
+        found, left_out, files = file.found, file.left_out, writer.files
         now = StoredFile(
             before.key if before is not None else 0, found.path,
             # A file of which more is to come must not look as if it was read.
@@ -229,19 +236,16 @@ class Sync:
             return  # what was said stays said
         if file.title is None and left_out is None and before is not None:
             if not _is_racy(before, now):
-                write.files.put(self._folder, now)  # touched, no more
+                files.put(self._folder, now)  # touched, no more
             self.report.files["unchanged"] += 1
             return
         if before is not None and before.path != now.path:
-            write.files.remove_file(self._folder, now.path)
-        key = write.files.put(self._folder, now)
+            files.remove_file(self._folder, now.path)
+        key = files.put(self._folder, now)
         known[now.path] = now._replace(key=key)
         if file.part == 1:
             self._count(file, before)
-        self._chunk_writer(write).write(key, file, before)
-
-    def _chunk_writer(self, write: Writing) -> ChunkWriter:
-        return ChunkWriter(write, self._folder, self._now, self.report)
+        writer.write(key, file, before)
 
     def _count(self, file: ReadFile, before: StoredFile | None) -> None:
         if file.left_out is not None:
@@ -260,7 +264,7 @@ class Sync:
     def _forget_gone(self, gone: Sequence[StoredFile]) -> None:
         for first in range(0, len(gone), BATCH_FILES):
             with self._writing("sync", reason="Its file is gone.") as write:
-                writer = self._chunk_writer(write)
+                writer = ChunkWriter(write, self._folder, self._now, self.report)
                 for file in gone[first : first + BATCH_FILES]:
                     chunks = write.files.chunks(file.key)
                     for memory in write.find([chunk.memory_id for chunk in chunks]).values():

@@ -21,6 +21,7 @@ from recollect.documents.document import Chunk, Document, LeftOut, one_line
 from recollect.documents.file_types import MARKDOWN
 from recollect.documents.reader import not_opened
 from recollect.files import opened_regular
+from recollect.folders.chunk_matching import first_ids
 from recollect.folders.file_reading import (
     CleanDraft,
     ReadFile,
@@ -180,6 +181,7 @@ class _Parts:
         file = self._file._replace(
             digest=progress.digest(self._file.found.full), title="", chunks=self._chunks,
             drafts=self._drafts, redacted=self._redacted, part=self._part, after=self._after,
+            ids=first_ids(self._reading.folder, self._file.found.path, self._chunks),
         )  # fmt: skip
         self._after += len(self._chunks)
         self._chunks, self._drafts, self._redacted = [], [], Counter()

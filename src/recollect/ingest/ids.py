@@ -30,8 +30,10 @@ CONTENT = (
 def slug(text: str) -> str:
     """The text as lower-case words joined by hyphens, Latin letters without accents, cut at a word:
     `JWT: why?` is `jwt-why`, `Über Größe` is `uber-große`, `日本語のメモ` stays."""
-    bare = "".join(map(_plain, unicodedata.normalize("NFC", text[:200].lower())))
-    found = re.sub(r"-+", "-", bare).strip("-")
+    low = text[:200].lower()
+    if not low.isascii():
+        low = "".join(map(_plain, unicodedata.normalize("NFC", low)))
+    found = re.sub("[^a-z0-9]+" if low.isascii() else "-+", "-", low).strip("-")
     if len(found) <= LONGEST_SLUG:
         return found
     return found[:LONGEST_SLUG].rpartition("-")[0] or found[:LONGEST_SLUG]

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from copy import copy
+from functools import cached_property, lru_cache
 from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
@@ -76,6 +77,12 @@ class SecretPatterns:
             for long in (False, True)
         )
         self._words = _places_by([detector.words for detector in DETECTORS])
+        self._suspect, self._suspect_long, self._suspect_words = (
+            SUSPECT,
+            SUSPECT_LONG,
+            SUSPECT_WORDS,
+        )
+        self.within = lru_cache(1)(self._within)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -85,13 +92,14 @@ class SecretPatterns:
         """Whether a text deserves a closer look. Ordinary memories cost no more than this."""
         if self._custom:
             return True  # nobody knows what their secrets begin with
-        for sign, needles in (SUSPECT_LONG if has_long_word(text) else SUSPECT).items():
+        signs = self._suspect_long if has_long_word(text) else self._suspect
+        for sign, needles in signs.items():
             if sign in text:
                 for needle in needles:
                     if needle in text:
                         return True
         low = text.lower()
-        for word in SUSPECT_WORDS:  # noqa: SIM110  `any` takes twice as long
+        for word in self._suspect_words:  # noqa: SIM110  `any` takes twice as long
             if word in low:
                 return True
         return False
@@ -109,6 +117,23 @@ class SecretPatterns:
             *_holding(joined, chain.from_iterable(SUSPECT.values())),
             *_holding(joined.lower(), SUSPECT_WORDS),
         }
+
+    def _within(self, text: str) -> SecretPatterns:
+        """These patterns for parts of a text, each of some of its lines: of what a part must
+        contain, only what the text contains is looked for."""
+        found, low = copy(self), text.lower()
+        long = self._long if has_long_word(text) else {}
+        found._long = {needle: those for needle, those in long.items() if needle in text}
+        known = found._long if long else self._needles
+        found._needles = {
+            needle: those
+            for needle, those in self._needles.items()
+            if needle in known and needle in text
+        }
+        found._words = {word: those for word, those in self._words.items() if word in low}
+        found._suspect, found._suspect_long = {"": (*found._needles,)}, {"": (*found._long,)}
+        found._suspect_words = (*found._words, *OPENING)
+        return found
 
     def worth_trying(self, text: str) -> list[Detector | CustomPattern]:
         """The patterns that may match the text, in order."""
@@ -204,17 +229,21 @@ def redacted(
     return text, counts
 
 
-def redact_draft(draft: Draft, patterns: SecretPatterns = BUILT_IN) -> tuple[Draft, dict[str, int]]:
+def redact_draft(
+    draft: Draft, patterns: SecretPatterns = BUILT_IN, part_of: str | None = None
+) -> tuple[Draft, dict[str, int]]:
     """The draft with all its texts and tags redacted, and how many secrets of each kind there were.
+    `part_of`: a text that holds every line of the draft's own.
 
     An id with a secret in it is refused: changed, it could not be asked for again.
     """
     fields = draft.fields
+    narrow = {} if part_of is None else {"text": patterns.within(part_of)}
     # Field by field: what looks odd in an id is no reason to look closer at the text.
     suspects = {
         name: value
         for name, value in fields.items()
-        if isinstance(value, str) and patterns.suspect(value)
+        if isinstance(value, str) and narrow.get(name, patterns).suspect(value)
     }
     tags = fields.get("tags", ())
     if not suspects and not any(map(patterns.suspect, tags)):
@@ -225,7 +254,7 @@ def redact_draft(draft: Draft, patterns: SecretPatterns = BUILT_IN) -> tuple[Dra
     changed: dict[str, object] = {}
     for name, text in suspects.items():
         if name not in NOT_TEXTS:
-            changed[name], found = redacted(text, patterns)
+            changed[name], found = redacted(text, narrow.get(name, patterns))
             counts += found
     if tags:
         redacted_tags = [redacted(tag, patterns) for tag in tags]

@@ -119,13 +119,14 @@ class StoredFiles:
         self,
         connection: Any,
         sql: Callable[[str], str],
+        listed: Callable[[Sequence[str]], Any],
         flush: Callable[[], None] = lambda: None,
     ) -> None:
-        self._connection, self._sql, self._flush = connection, sql, flush
+        self._connection, self._sql, self._listed, self._flush = connection, sql, listed, flush
 
-    def stored(self, folder: Folder, path: str) -> StoredFile | None:
-        rows = self._rows(f"{FILE} AND path = ?", folder.key, path)
-        return _file(rows[0]) if rows else None
+    def stored(self, folder: Folder, paths: Sequence[str]) -> dict[str, StoredFile]:
+        rows = self._rows(f"{FILE} AND path {{among}}", folder.key, self._listed(paths))
+        return {file.path: file for file in map(_file, rows)}
 
     def put(self, folder: Folder, file: StoredFile) -> int:
         gone = file.read_ns // 1000 if file.gone else None

@@ -98,8 +98,8 @@ class Folders(Protocol):
 class FileWriting(Protocol):
     """The part of a write transaction that is about files."""
 
-    def stored(self, folder: Folder, path: str) -> StoredFile | None:
-        """The state of the file at that path as it is now; None where there is none."""
+    def stored(self, folder: Folder, paths: Sequence[str]) -> dict[str, StoredFile]:
+        """The states of the files at these paths as they are now, by path."""
 
     def put(self, folder: Folder, file: StoredFile) -> int:
         """Write a file's state and return its key; one without a key (0) is added."""

@@ -6,6 +6,11 @@ from itertools import islice
 
 from recollect.documents.document import Chunk
 from recollect.folders.chunk_matching import StoredChunk, matching_memories, new_ids
+from recollect.store.folders import Folder
+
+
+def folder(path: str) -> Folder:
+    return Folder(1, path, "notes", redact=True, followed=False, files=1)
 
 
 def chunk(text: str, heading: str = "") -> Chunk:
@@ -60,20 +65,20 @@ def test_no_memory_is_two_parts() -> None:
 
 
 def test_the_same_part_of_the_same_file_gets_the_same_ids_again() -> None:
-    one = [*islice(new_ids("/srv/notes", "a/b.md", chunk("text", "A")), 3)]
-    assert one == [*islice(new_ids("/srv/notes", "a/b.md", chunk("text", "A")), 3)]
+    one = [*islice(new_ids(folder("/srv/notes"), "a/b.md", chunk("text", "A")), 3)]
+    assert one == [*islice(new_ids(folder("/srv/notes"), "a/b.md", chunk("text", "A")), 3)]
     assert len(set(one)) == 3
     others = [
-        next(new_ids("/srv/others", "a/b.md", chunk("text", "A"))),
-        next(new_ids("/srv/notes", "a/c.md", chunk("text", "A"))),
-        next(new_ids("/srv/notes", "a/b.md", chunk("text", "B"))),
-        next(new_ids("/srv/notes", "a/b.md", chunk("texts", "A"))),
+        next(new_ids(folder("/srv/others"), "a/b.md", chunk("text", "A"))),
+        next(new_ids(folder("/srv/notes"), "a/c.md", chunk("text", "A"))),
+        next(new_ids(folder("/srv/notes"), "a/b.md", chunk("text", "B"))),
+        next(new_ids(folder("/srv/notes"), "a/b.md", chunk("texts", "A"))),
     ]
     assert len({one[0], *others}) == 5
 
 
 def test_an_id_can_be_read_and_has_no_white_space() -> None:
-    [id] = islice(new_ids("/srv", "Über uns/Häfen & Kräne.md", chunk("x")), 1)
+    [id] = islice(new_ids(folder("/srv"), "Über uns/Häfen & Kräne.md", chunk("x")), 1)
     assert id.startswith("uber-uns-hafen-krane-md-")
-    [odd] = islice(new_ids("/srv", "会議.md", chunk("x")), 1)
+    [odd] = islice(new_ids(folder("/srv"), "会議.md", chunk("x")), 1)
     assert odd.split() == [odd]

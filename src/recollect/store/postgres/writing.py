@@ -54,7 +54,7 @@ class PostgresWriting:
         self._connection = connection
         self._last_key = database.lock.last_key
         self.versions = VersionsRecord(connection, change, database.lock.last_write)
-        self.files = StoredFiles(connection, database.sql, self.flush)
+        self.files = StoredFiles(connection, database.sql, database.listed, self.flush)
         self._before: dict[int, Stored | None] = {}  # of what is put off; None: not there
         self._after: dict[int, Stored | None] = {}
         self._purged: dict[int, str] = {}  # ids, by key

@@ -16,6 +16,7 @@ from recollect.store.memory_rows import FIELDS, content_hash_of, values_of
 from recollect.store.prepared import PreparedMemories
 from recollect.store.shared_sql import sqlite_sql
 from recollect.store.sqlite.checksums import checksum
+from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.counts import CountsChange
 from recollect.store.sqlite.feedback_rows import complete_feedback
 from recollect.store.sqlite.memories import READ, UNSCRUBBED, find_stored, from_row
@@ -53,7 +54,7 @@ class SqliteWriting:
     ) -> None:
         self._connection = connection
         self._versions = versions
-        self.files = StoredFiles(connection, sqlite_sql)
+        self.files = StoredFiles(connection, sqlite_sql, as_json_list)
         self._topics = topics
         self._vocabulary = VocabularyChange()
         self._counts = CountsChange(topics.hashed)
