@@ -34,6 +34,14 @@ def has_long_word(text: str) -> bool:
     return LONG_WORD in text.encode(errors="replace").translate(WORD_BYTES)
 
 
+def long_pieces(text: str) -> str:
+    """What stands between blanks in a text, where it is as long as a long word; none where there is
+    no such word."""
+    if not has_long_word(text):
+        return ""
+    return " ".join([piece for piece in text.split() if len(piece) >= len(LONG_WORD)])
+
+
 def made_up(value: str) -> bool:
     """Whether it is a placeholder for a key: `ghp_xxxx…`, or AWS's own `AKIA…EXAMPLE`."""
     if len(set(value)) < FEWEST_CHARACTERS:
@@ -56,7 +64,8 @@ class Detector(NamedTuple):
     - `needles`: how it begins; `words`: the same in lower case, for those that match in any case.
     - `span`: which part of a match is replaced, or None where a closer look shows no credential.
     - `source`: where the format is documented.
-    - `long`: it has a long word in it, so that texts without one need no look.
+    - `long`: it has a long word in it, and no blank between that and its beginning, so that only
+      the long pieces of a text need a look.
     """
 
     name: str

@@ -23,6 +23,7 @@ from recollect.secrets.detectors import (
     all_places,
     compiled,
     has_long_word,
+    long_pieces,
     lowered,
     of_group,
     spans,
@@ -71,17 +72,14 @@ class SecretPatterns:
             *(CustomPattern(name, pattern) for name, pattern in custom.items()),
         )
         self._custom = {*range(len(DETECTORS), len(self.every))}
-        # What a text must contain, as it is and in lower case, for each to be worth trying.
+        # What a text, its long pieces and its lower case must contain for each to be worth trying.
         self._needles, self._long = (
-            _places_by([each.needles if long or not each.long else () for each in DETECTORS])
+            _places_by([each.needles if each.long is long else () for each in DETECTORS])
             for long in (False, True)
         )
         self._words = _places_by([detector.words for detector in DETECTORS])
-        self._suspect, self._suspect_long, self._suspect_words = (
-            SUSPECT,
-            SUSPECT_LONG,
-            SUSPECT_WORDS,
-        )
+        self._suspect, self._suspect_long = SUSPECT, SUSPECT_LONG
+        self._suspect_words = SUSPECT_WORDS
         self.within = lru_cache(1)(self._within)
 
     @property
@@ -92,12 +90,13 @@ class SecretPatterns:
         """Whether a text deserves a closer look. Ordinary memories cost no more than this."""
         if self._custom:
             return True  # nobody knows what their secrets begin with
-        signs = self._suspect_long if has_long_word(text) else self._suspect
-        for sign, needles in signs.items():
+        for sign, needles in self._suspect.items():
             if sign in text:
                 for needle in needles:
                     if needle in text:
                         return True
+        if (long := long_pieces(text)) and any(needle in long for needle in self._suspect_long):
+            return True
         low = text.lower()
         for word in self._suspect_words:  # noqa: SIM110  `any` takes twice as long
             if word in low:
@@ -121,31 +120,30 @@ class SecretPatterns:
     def _within(self, text: str) -> SecretPatterns:
         """These patterns for parts of a text, each of some of its lines: of what a part must
         contain, only what the text contains is looked for."""
-        found, low = copy(self), text.lower()
-        long = self._long if has_long_word(text) else {}
-        found._long = {needle: those for needle, those in long.items() if needle in text}
-        known = found._long if long else self._needles
-        found._needles = {
-            needle: those
-            for needle, those in self._needles.items()
-            if needle in known and needle in text
-        }
-        found._words = {word: those for word, those in self._words.items() if word in low}
-        found._suspect, found._suspect_long = {"": (*found._needles,)}, {"": (*found._long,)}
+        found = copy(self)
+        found._needles, found._long, found._words = (
+            {needle: those for needle, those in needles.items() if needle in where}
+            for needles, where in self._places_to_look(text)
+        )
+        found._suspect, found._suspect_long = {"": (*found._needles,)}, (*found._long,)
         found._suspect_words = (*found._words, *OPENING)
         return found
 
+    def _places_to_look(self, text: str) -> Iterator[tuple[dict[str, set[int]], str]]:
+        """What a text must contain, and where in it."""
+        return zip(
+            (self._needles, self._long, self._words),
+            (text, long_pieces(text), text.lower()),
+            strict=True,
+        )
+
     def worth_trying(self, text: str) -> list[Detector | CustomPattern]:
         """The patterns that may match the text, in order."""
-        low = text.lower()
         places = {*self._custom}
-        needles = self._long if has_long_word(text) else self._needles
-        for needle, those in needles.items():
-            if needle in text:
-                places |= those
-        for word, those in self._words.items():
-            if word in low:
-                places |= those
+        for needles, where in self._places_to_look(text):
+            for needle, those in needles.items():
+                if needle in where:
+                    places |= those
         return [self.every[place] for place in sorted(places)]
 
     @cached_property
@@ -197,14 +195,11 @@ def _by_sign(needles: Iterable[str]) -> dict[str, tuple[str, ...]]:
 # Signs of credentials that few texts contain, rarest first.
 SIGNS = "_=JKz/x:9-"
 # What a text must contain, as it is or in lower case, to deserve a closer look.
-SUSPECT, SUSPECT_LONG = (
-    _by_sign(
-        _shortest(
-            {needle for each in DETECTORS if long or not each.long for needle in each.needles}
-        )
-    )
+_needles, SUSPECT_LONG = (
+    _shortest({needle for each in DETECTORS if each.long is long for needle in each.needles})
     for long in (False, True)
 )
+SUSPECT = _by_sign(_needles)
 SUSPECT_WORDS = _shortest({word for detector in DETECTORS for word in detector.words} | {*OPENING})
 
 BUILT_IN = SecretPatterns()
