@@ -26,6 +26,7 @@ MADE_UP = re.compile(r"example|xxxx|your|\*{3}|\.{3}|0{8}", re.IGNORECASE)
 # The shortest token of a service with a prefix of its own is as long as this.
 LONG_WORD = b"w" * 25
 IN_WORDS = string.ascii_letters + string.digits + "_+/=-"
+BLANKS = bytes.maketrans(b"\t\n\v\f\r", b" " * 5)
 WORD_BYTES = bytes(ord("w") if chr(byte) in IN_WORDS else ord(" ") for byte in range(256))
 
 
@@ -35,11 +36,16 @@ def has_long_word(text: str) -> bool:
 
 
 def long_pieces(text: str) -> str:
-    """What stands between blanks in a text, where it is as long as a long word; none where there is
-    no such word."""
-    if not has_long_word(text):
-        return ""
-    return " ".join([piece for piece in text.split() if len(piece) >= len(LONG_WORD)])
+    """What stands between blanks in a text and has a long word in it."""
+    raw = text.encode(errors="replace")
+    words, spaced = raw.translate(WORD_BYTES), raw.translate(BLANKS)
+    found: list[bytes] = []
+    at = words.find(LONG_WORD)
+    while at >= 0:
+        end = spaced.find(b" ", at)
+        found.append(raw[spaced.rfind(b" ", 0, at) + 1 : end if end >= 0 else None])
+        at = words.find(LONG_WORD, end) if end >= 0 else -1
+    return b" ".join(found).decode()
 
 
 def made_up(value: str) -> bool:
