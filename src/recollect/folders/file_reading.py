@@ -28,6 +28,7 @@ UNSAID: Mapping[str, object] = {
 }  # fmt: skip
 # A draft without its secrets, and how many of each kind it had.
 CleanDraft = tuple[Draft, Mapping[str, int]]
+FileToRead = tuple[FoundFile, StoredFile | None]  # and what is known of it
 # The reason of a file that can be read once a package is installed.
 LACKING: Reason = "needs an extra"
 
@@ -72,27 +73,46 @@ class Reading(NamedTuple):
     now: datetime
 
 
-def read_file(reading: Reading, found: FoundFile, before: StoredFile | None) -> ReadFile:
-    """Read a file; `before`: what is known of it."""
+def read_files(reading: Reading, files: Sequence[FileToRead]) -> list[ReadFile]:
+    """Read files. Each step is taken with all of them: file by file it takes half as long again,
+    since hardly anything of one step is still in the processor's cache when the next file comes."""
+    opened = [_opened(reading, *file) for file in files]
+    parsed = [
+        (file, parse(raw, file.found.path) if raw is not None else file.left_out)
+        for file, raw in opened
+    ]
+    read = [_read(reading, *file) for file in parsed]
+    return [
+        file._replace(ids=first_ids(reading.folder, file.found.path, file.chunks)) for file in read
+    ]
+
+
+def _opened(
+    reading: Reading, found: FoundFile, before: StoredFile | None
+) -> tuple[ReadFile, bytes | None]:
+    """A file, and its bytes if they have to be read; `before`: what is known of it."""
     file = ReadFile(found, time.time_ns())
     raw = read_bytes(found.full, found.path, reading.limits)
     if isinstance(raw, LeftOut):
-        return file._replace(left_out=raw)
+        return file._replace(left_out=raw), None
     file = file._replace(digest=bytes_digest(raw))
     same = before is not None and not before.gone and before.digest == file.digest
     if before is not None and same and before.reason != LACKING:
         why = LeftOut(before.reason) if before.reason else None  # type: ignore[arg-type]
-        return file._replace(left_out=why)
-    document = parse(raw, found.path)
-    if isinstance(document, LeftOut):
+        return file._replace(left_out=why), None
+    return file, raw
+
+
+def _read(reading: Reading, file: ReadFile, document: Document | LeftOut | None) -> ReadFile:
+    """A file with what it says, if anything has to be read."""
+    if document is None or isinstance(document, LeftOut):
         return file._replace(left_out=document)
     document, redacted = without_secrets(reading, document)
     chunks, notes = chunked(document)
-    drafts = drafts_of(reading, found, document, chunks)
+    drafts = drafts_of(reading, file.found, document, chunks)
     return file._replace(
-        title=document.title, chunks=chunks, drafts=drafts, notes=notes, redacted=redacted,
-        ids=first_ids(reading.folder, found.path, chunks),
-    )  # fmt: skip
+        title=document.title, chunks=chunks, drafts=drafts, notes=notes, redacted=redacted
+    )
 
 
 def without_secrets(reading: Reading, document: Document) -> tuple[Document, Mapping[str, int]]:
@@ -155,10 +175,10 @@ def _clean(reading: Reading, content: Draft, part_of: str | None = None) -> Clea
 
 
 def ready_made(
-    reading: Reading, prepare: bool, files: Sequence[tuple[FoundFile, StoredFile | None]]
+    reading: Reading, prepare: bool, files: Sequence[FileToRead]
 ) -> tuple[list[ReadFile], PreparedMemories | None]:
     """The files, and what a store needs of their memories if all of them are new."""
-    every = [read_file(reading, found, before) for found, before in files]
+    every = read_files(reading, files)
     if not prepare:
         return every, None
     from recollect.store.sqlite.segments import packing  # noqa: PLC0415  start-up time: numpy

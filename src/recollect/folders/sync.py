@@ -23,9 +23,10 @@ from recollect.folders.chunk_writing import ChunkWriter
 from recollect.folders.file_reading import (
     LACKING,
     Cleaning,
+    FileToRead,
     ReadFile,
     Reading,
-    read_file,
+    read_files,
     ready_made,
 )
 from recollect.folders.instructions import is_instruction_file
@@ -56,9 +57,6 @@ MOST_FILES = 1000
 MOST_BYTES = 8_000_000
 
 NOT_THERE = "The folder {folder} is not there; its memories are kept as they are."
-
-
-FileToRead = tuple[FoundFile, StoredFile | None]  # and what is known of it
 
 
 class Away(NotFound):
@@ -187,7 +185,8 @@ class Sync:
         reading = Reading(self._folder, self._cleaning, self._limits, self._now())
         workers = 0
         batches: Iterable[tuple[list[ReadFile], PreparedMemories | None]]
-        every: Iterable[ReadFile] = (read_file(reading, *file) for file in files)
+        each = (read_files(reading, [file]) for file in files)
+        every: Iterable[ReadFile] = chain.from_iterable(each)
         if self._folder.client:
             every = chain.from_iterable(read_transcript(reading, *file) for file in files)
         if len(files) > FEW_FILES and not self._folder.client:
