@@ -196,3 +196,12 @@ def test_the_plans_are_the_committed_ones(store: SqliteStore) -> None:
     if os.environ.get("UPDATE_SNAPSHOTS"):
         SNAPSHOT.write_text(found, encoding="utf-8")
     assert found == SNAPSHOT.read_text(encoding="utf-8"), HOW_TO_UPDATE
+
+
+def test_facets_of_two_filters_read_the_tags_of_what_passes_and_no_others(
+    store: SqliteStore,
+) -> None:
+    both = Filter(project="harbor", kind="fact")
+    found = plans(store, lambda s: s.memories.facets(both, 5, NOON))
+    tags = [line.strip() for lines in found for line in lines if " mt " in line]
+    assert tags == ["SEARCH mt USING PRIMARY KEY (memory=?)"]

@@ -37,21 +37,29 @@ CHOSEN = """
 EACH = """
     SELECT * FROM (SELECT '{field}', {field}, count(*) FROM chosen WHERE {field} <> ''
      GROUP BY 2 ORDER BY 3 DESC, 2 LIMIT ?)"""
+# SQLite does not know how few are chosen: CROSS JOIN reads their tags, and not those of all others.
 TAGGED = """
     SELECT * FROM (SELECT 'tags', min(t.name), count(DISTINCT c.key) FROM chosen c
-      JOIN memory_tags mt ON mt.memory = c.key JOIN tags t ON t.key = mt.tag
+      {join} memory_tags mt ON mt.memory = c.key {join} tags t ON t.key = mt.tag
      GROUP BY t.topic ORDER BY 3 DESC, 2 LIMIT ?)"""
 AGED = "SELECT 'age', ?, count(*) FROM chosen WHERE updated_at >= ?"
 FIELDS = ("project", "kind", "source")
 
 
 def facets(
-    database: Database, scope: Scope | None, condition: Condition, most: int, now: datetime
+    database: Database,
+    scope: Scope | None,
+    condition: Condition,
+    most: int,
+    now: datetime,
+    *,
+    by: str | None = None,
 ) -> Facets:
+    """`by`: the column whose index the condition goes along; None where it reads all memories."""
     since = {age: to_micros(moved(now, -span)) for age, span in AGES.items()}
     with database.reading():
         if scope is None:
-            return _counted(database, condition, most, since)
+            return _counted(database, condition, most, since, "CROSS JOIN" if by else "JOIN")
         return _kept(database, scope, condition, most, since)
 
 
@@ -80,9 +88,12 @@ def _changed(database: Database, scope: Scope, condition: Condition, start: int)
     return int(str(later)) + int(str(same))
 
 
-def _counted(database: Database, condition: Condition, most: int, since: dict[str, int]) -> Facets:
+def _counted(
+    database: Database, condition: Condition, most: int, since: dict[str, int], join: str
+) -> Facets:
     """Read what passes the filter once."""
-    parts = [*(EACH.format(field=field) for field in FIELDS), TAGGED, *(AGED for _ in since)]
+    parts = [EACH.format(field=field) for field in FIELDS]
+    parts += [TAGGED.format(join=join), *(AGED for _ in since)]
     sql = CHOSEN.format(condition=condition.sql) + " UNION ALL ".join(parts)
     ages = [value for age in since.items() for value in age]
     found: dict[str, dict[Any, Any]] = {field: {} for field in Facets._fields}

@@ -85,8 +85,9 @@ class SqliteMemories(ListedMemories):
         from recollect.store.sqlite.facets import facets  # noqa: PLC0415  as above
 
         filter = self._topics.settled(filter)
-        condition = where(filter, self._topics, narrowest(self._database, filter))
-        return facets(self._database, scope_of(filter), condition, most, now)
+        by = narrowest(self._database, filter)
+        condition = where(filter, self._topics, by)
+        return facets(self._database, scope_of(filter), condition, most, now, by=by)
 
     def dates(self, filter: Filter) -> Dates:
         from recollect.store.sqlite.counts import scope_of  # noqa: PLC0415  start-up time
