@@ -6,6 +6,7 @@ from collections import Counter
 from contextlib import closing
 
 import apsw
+import numpy as np
 import pytest
 
 from recollect.store.base import COLUMNS
@@ -49,9 +50,11 @@ def check_words(store: SqliteStore) -> None:
 
 def check_token(segment, token, live, found) -> None:  # type: ignore[no-untyped-def]
     """The postings of a token say what its places say, which are added to what was found."""
-    places = segment.places(token)
+    places = [
+        np.concatenate(every).tolist() for every in zip(*segment.places([token]), strict=True)
+    ]
     cells: Counter[tuple[int, int]] = Counter()
-    for document, column, position in zip(*(one.tolist() for one in places), strict=True):
+    for document, column, position in zip(*places, strict=True):
         cells[document, column] += 1
         if live[document]:
             found[token, int(segment.keys[document]), column, position] += 1

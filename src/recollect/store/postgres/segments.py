@@ -246,10 +246,10 @@ class FetchedRows:
             self._read(POSTINGS, (token,), self._postings)  # type: ignore[arg-type]
         return self._postings[token]
 
-    def places(self, token: str) -> Sequence[PlacesRow]:
-        if token not in self._places:
-            self._read(PLACES, (token,), self._places)  # type: ignore[arg-type]
-        return self._places[token]
+    def places(self, tokens: Sequence[str]) -> Sequence[PlacesRow]:
+        missing = [token for token in tokens if token not in self._places]
+        self._read(PLACES, missing, self._places)  # type: ignore[arg-type]
+        return sorted((row for token in tokens for row in self._places[token]), key=itemgetter(0))
 
     def beginning(self, start: str) -> Sequence[PostingsRow]:
         found: list[PostingsRow] = [

@@ -52,9 +52,10 @@ class Occurring:
     def phrase(self, phrase: Phrase, columns: Columns) -> Occurrences:
         """Where the phrase begins. Most words of a question stand nowhere in an index of parts, or
         in no document together: then their places are not read."""
-        if not self._together(phrase.tokens):
-            return np.zeros(0, np.int64)
-        every = [self._places(token, columns) for token in phrase.tokens]
+        common = self._together(phrase.tokens)
+        if common is not None and not len(common):
+            return common
+        every = [self._places(token, columns, common) for token in phrase.tokens]
         rarest = min(range(len(every)), key=lambda number: len(every[number]))
         found = every[rarest] - rarest
         for number in sorted(range(len(every)), key=lambda number: len(every[number])):
@@ -62,15 +63,15 @@ class Occurring:
                 found = found[_held(every[number], found + number)]
         return found[found & 0xFFFFFFFF == 0] if phrase.first else found
 
-    def _together(self, tokens: Sequence[PhraseToken]) -> bool:
-        """Whether a document may hold all of these tokens."""
+    def _together(self, tokens: Sequence[PhraseToken]) -> Documents | None:
+        """The documents that hold all of these tokens but the prefixes; None where all are."""
         common: Documents | None = None
         for text in dict.fromkeys(token.text for token in tokens if not token.prefix):
             documents = self._documents(text)
             common = documents if common is None else common[_held(documents, common)]
             if not len(common):
-                return False
-        return True
+                break
+        return common
 
     def _documents(self, text: str) -> Documents:
         if text not in self._standing:
@@ -87,16 +88,21 @@ class Occurring:
 
     def _beginning(self, start: str, columns: Columns) -> Hits:
         """The documents that hold tokens that begin so, and how often all of them together."""
-        cells = self._segments.cells(start)
-        if cells is None:
-            return NO_HITS
-        documents, inside, times = cells
-        if columns is not None and not columns.issuperset(np.unique(inside).tolist()):
-            kept = np.isin(inside, list(columns))
-            documents, inside, times = documents[kept], inside[kept], times[kept]
+        large, small = self._segments.cells(start)
         size = len(self._segments.keys)
-        total = np.bincount(documents, times * self._weights[inside], minlength=size)
-        matching = np.flatnonzero(mask(documents, size))
+        total, marked = np.zeros(size), np.zeros(size, bool)
+        for postings in large:
+            hits = self._weighted(postings, columns)
+            total[hits.documents] += hits.frequencies()
+            marked[hits.documents] = True
+        if small is not None:
+            documents, inside, times = small
+            if columns is not None:
+                kept = np.isin(inside, list(columns))
+                documents, inside, times = documents[kept], inside[kept], times[kept]
+            np.add.at(total, documents, times * self._weights[inside])
+            marked[documents] = True
+        matching = np.flatnonzero(marked)
         return Hits(matching, (1.0, total[matching]))
 
     def _weighted(self, postings: Postings, columns: Columns) -> Hits:
@@ -111,25 +117,26 @@ class Occurring:
             matching |= times > 0
         return hits.at(matching)
 
-    def _texts(self, token: PhraseToken) -> list[str]:
-        return self._segments.beginning(token.text) if token.prefix else [token.text]
-
-    def _places(self, token: PhraseToken, columns: Columns) -> Occurrences:
-        """Every occurrence of a token in these columns, in order."""
+    def _places(
+        self, token: PhraseToken, columns: Columns, common: Documents | None
+    ) -> Occurrences:
+        """Every occurrence of a token in these columns, in order; of a prefix only those in the
+        documents that hold the other words."""
+        if token.prefix:
+            every = self._occurrences(self._segments.beginning(token.text), columns)
+            if common is not None:
+                every = every[mask(common, len(self._segments.keys))[every >> DOCUMENT]]
+            return np.sort(every)
         if (token, columns) not in self._read:
-            self._read[token, columns] = self._occurrences(token, columns)
+            self._read[token, columns] = self._occurrences([token.text], columns)
         return self._read[token, columns]
 
-    def _occurrences(self, token: PhraseToken, columns: Columns) -> Occurrences:
-        found = [
-            _joined(*places)
-            for text in self._texts(token)
-            if (places := self._segments.places(text)) is not None
-        ]
+    def _occurrences(self, texts: Sequence[str], columns: Columns) -> Occurrences:
+        found = [_joined(*places) for places in self._segments.places(texts)]
         every = np.concatenate(found) if found else np.zeros(0, np.int64)
         if columns is not None:
             every = every[np.isin((every >> COLUMN) & 15, list(columns))]
-        return np.sort(every) if len(found) > 1 else every
+        return every
 
 
 def mask(documents: NDArray[np.integer], size: int) -> NDArray[np.bool_]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, Protocol
 
 import apsw
@@ -13,17 +14,18 @@ import numpy as np
 from recollect.store.sqlite.connection import LAST, as_json_list
 from recollect.store.sqlite.packed.base import Documents, Places
 from recollect.store.sqlite.packed.phrases import Node, asked_tokens
+from recollect.store.sqlite.segments.joining import read_rows
 from recollect.store.sqlite.segments.postings import (
     Numbers,
     Postings,
     read_cells,
-    read_places,
     read_postings,
 )
 from recollect.store.sqlite.segments.reader import PLACES, POSTINGS, STORED, SegmentedIndex
 
 # Of one token: each row by itself takes as long as all of more together, if it has few documents.
 FEW_ROWS, FEW_DOCUMENTS = 8, 64
+LARGE = 256  # documents of a row that is quicker read by itself
 PostingsRow = tuple[int, int, int, bytes]
 PlacesRow = tuple[int, int, int, bytes, bytes]
 
@@ -37,8 +39,9 @@ class TokenRows(Protocol):
 
     def postings(self, token: str) -> Sequence[PostingsRow]: ...
 
-    def places(self, token: str) -> Sequence[PlacesRow]:
-        """The same rows, and the places behind the postings."""
+    def places(self, tokens: Sequence[str]) -> Sequence[PlacesRow]:
+        """The rows of all these tokens, in order of the segments, and the places behind the
+        postings."""
 
     def beginning(self, start: str) -> Sequence[PostingsRow]:
         """The rows of all tokens that begin so, in any order."""
@@ -56,18 +59,17 @@ class StoredTokenRows:
         numbers = ", ".join(map(str, index.numbers))
         within = f"p.segment IN ({numbers}) AND p.words = {index.words}"
         self._of_tokens = (
-            f"SELECT p.token, p.segment, {POSTINGS} FROM json_each(?) j CROSS JOIN {STORED} "
+            f"FROM json_each(?) j CROSS JOIN {STORED} "
             f"WHERE {within} AND p.token = j.value ORDER BY p.segment"
         )
-        self._of_token = f"FROM {STORED} WHERE {within} AND p.token = ? ORDER BY p.segment"
         self._beginning = f"FROM {STORED} WHERE {within} AND p.token >= ? AND p.token < ?"
         self._postings: dict[str, list[PostingsRow]] = {}
 
     def prefetch(self, node: Node) -> None:
         tokens = set[str]().union(*asked_tokens(node))
         self._postings = {token: [] for token in tokens}
-        rows = self._connection.execute(self._of_tokens, (as_json_list(tokens),))
-        for token, *row in rows:
+        sql = f"SELECT p.token, p.segment, {POSTINGS} {self._of_tokens}"
+        for token, *row in self._connection.execute(sql, (as_json_list(tokens),)):
             self._postings[str(token)].append(tuple(row))
 
     def _rows(self, sql: str, *values: str) -> Any:
@@ -77,12 +79,13 @@ class StoredTokenRows:
         if token in self._postings:
             return self._postings[token]
         rows: Sequence[PostingsRow]
-        rows = self._rows(f"SELECT p.segment, {POSTINGS} {self._of_token}", token)
+        rows = self._rows(f"SELECT p.segment, {POSTINGS} {self._of_tokens}", as_json_list([token]))
         return rows
 
-    def places(self, token: str) -> Sequence[PlacesRow]:
+    def places(self, tokens: Sequence[str]) -> Sequence[PlacesRow]:
         rows: Sequence[PlacesRow]
-        rows = self._rows(f"SELECT p.segment, {POSTINGS}, {PLACES} {self._of_token}", token)
+        sql = f"SELECT p.segment, {POSTINGS}, {PLACES} {self._of_tokens}"
+        rows = self._rows(sql, as_json_list(tokens))
         return rows
 
     def beginning(self, start: str) -> Sequence[PostingsRow]:
@@ -120,7 +123,7 @@ class SegmentedSearch:
             for few, group in groupby(rows, lambda row: row[1] <= FEW_DOCUMENTS):
                 some = [*group]
                 if few and len(some) > FEW_ROWS:
-                    found.append(_of_cells(self._cells(some)))
+                    found.append(_of_cells(read_cells(some, self._bounds)))
                 else:
                     found += (self._postings(*row) for row in some)
             return _together(found)
@@ -129,30 +132,24 @@ class SegmentedSearch:
         found = read_postings(*row)
         return found._replace(documents=self._moved(segment, found.documents))
 
-    def places(self, token: str) -> Places | None:
-        """Every occurrence of the token, those in dead documents included."""
-        rows = self._rows.places(token)
-        if not rows:
-            return None
+    def places(self, tokens: Sequence[str]) -> list[Places]:
+        """Every occurrence of these tokens, segment by segment, those in dead documents included.
+        Only of one token they are in order."""
+        found: list[Places] = []
         with _damage_told():
-            found = [read_places(*row[1:]) for row in rows]
-            moved = [self._moved(r[0], one.documents) for r, one in zip(rows, found, strict=True)]
-        if len(found) == 1:
-            return moved[0], found[0].columns, found[0].positions
-        columns = np.concatenate([one.columns for one in found])
-        return np.concatenate(moved), columns, np.concatenate([one.positions for one in found])
+            for segment, rows in groupby(self._rows.places(tokens), itemgetter(0)):
+                places = read_rows([("", *row[1:]) for row in rows], {"": 0}).places
+                found.append((self._moved(segment, places.documents), *places[1:]))
+        return found
 
-    def cells(self, start: str) -> Places | None:
-        """The documents and columns in which tokens stand that begin so, and how often: once for
-        each token, in no order, the dead included."""
+    def cells(self, start: str) -> tuple[list[Postings], Places | None]:
+        """What the tokens have that begin so, the dead included: the postings of each common one,
+        and the cells of the others, in no order."""
         rows = self._rows.beginning(start)
-        if not rows:
-            return None
+        small = [row for row in rows if row[1] < LARGE]
         with _damage_told():
-            return self._cells(rows)
-
-    def _cells(self, rows: Sequence[PostingsRow]) -> Places:
-        return read_cells([row[1:] for row in rows], [self._bounds[row[0]] for row in rows])
+            large = [self._postings(*row) for row in rows if row[1] >= LARGE]
+            return large, read_cells(small, self._bounds) if small else None
 
     def beginning(self, start: str) -> list[str]:
         """The tokens of live documents that begin so, by alphabet."""

@@ -80,7 +80,11 @@ def occurrences(
         low, rows = read(low)
         names = sorted({row[0] for every in rows for row in every})
         rank = {name: number for number, name in enumerate(names)}
-        found = [_read(every, rank, new) for every, new in zip(rows, numbers, strict=True) if every]
+        found = [
+            _renumbered(read_rows(every, rank), new)
+            for every, new in zip(rows, numbers, strict=True)
+            if every
+        ]
         if found:
             yield names, _together(found)
 
@@ -118,9 +122,8 @@ def selected(found: Occurrences, which: NDArray[Any]) -> Occurrences:
     return Occurrences(found.tokens[which], Places(*(values[which] for values in found.places)))
 
 
-def _read(rows: Sequence[Row], rank: dict[str, int], new: Numbers) -> Occurrences:
-    """The occurrences in the rows of one source, by the new numbers; those in dead documents are
-    left out."""
+def read_rows(rows: Sequence[Row], rank: dict[str, int]) -> Occurrences:
+    """The occurrences in the rows of one source, of each token by its rank, in no order."""
     small: defaultdict[int, list[Row]] = defaultdict(list)  # by their bits
     parts: list[Occurrences] = []
     for row in rows:
@@ -131,7 +134,11 @@ def _read(rows: Sequence[Row], rank: dict[str, int], new: Numbers) -> Occurrence
             one = read_places(count, bits, postings, places)
             parts.append(Occurrences(np.full(len(one.documents), rank[token], np.int64), one))
     parts += (_small(some, rank, layout(bits)) for bits, some in small.items())
-    found = _together(parts)
+    return parts[0] if len(parts) == 1 else _together(parts)
+
+
+def _renumbered(found: Occurrences, new: Numbers) -> Occurrences:
+    """The occurrences by the new numbers; those in dead documents are left out."""
     renumbered = found.places._replace(documents=new[found.places.documents])
     return selected(found._replace(places=renumbered), renumbered.documents >= 0)
 
@@ -139,14 +146,12 @@ def _read(rows: Sequence[Row], rank: dict[str, int], new: Numbers) -> Occurrence
 def _small(rows: Sequence[Row], rank: dict[str, int], how: Layout) -> Occurrences:
     """The occurrences of tokens that stand in a few documents: most tokens."""
     names, counts, _, postings, places = zip(*rows, strict=True)
-    documents, columns, times = cells_alike(how, [*zip(counts, postings, strict=True)])
-    numbers = np.array([rank[name] for name in names], np.int64)
-    tokens: Numbers = np.repeat(numbers, np.array(counts) * len(how.columns))
+    documents, columns, times = cells_alike(how, counts, postings)
+    row = np.repeat(np.arange(len(rows)), np.array(counts) * len(how.columns))
     if len(how.columns) > 1:  # the cells are there column by column, the places by document
-        order = np.argsort(tokens << 32 | documents, kind="stable")
-        tokens, documents, columns, times = (
-            values[order] for values in (tokens, documents, columns, times)
-        )
+        order = np.argsort(row << 32 | documents, kind="stable")
+        row, documents, columns, times = (v[order] for v in (row, documents, columns, times))
+    tokens: Numbers = np.array([rank[name] for name in names], np.int64)[row]
     positions = np.frombuffer(b"".join(places), UNSIGNED[how.places])
     where = Places(np.repeat(documents, times), np.repeat(columns, times), positions)
     return Occurrences(np.repeat(tokens, times), where)

@@ -10,7 +10,7 @@ then column. Numbers are little-endian and take as many bytes as the largest of 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from operator import add
 from typing import Any, NamedTuple
@@ -76,23 +76,26 @@ def read_postings(count: int, bits: int, postings: bytes) -> Postings:
     return Postings(documents, which, counted.reshape(len(which), count))
 
 
-def read_cells(rows: Sequence[tuple[int, int, bytes]], bounds: Sequence[tuple[int, int]]) -> Places:
-    """What several rows tell of documents and columns, with the frequency instead of a position.
-    `bounds`: the numbers that the documents of each row's segment have."""
-    alike: defaultdict[int, list[int]] = defaultdict(list)
-    for number, row in enumerate(rows):
-        alike[row[1]].append(number)
-    starts, ends = np.array(bounds, np.int64).T
-    several = len(set(bounds)) > 1
+def read_cells(
+    rows: Sequence[tuple[int, int, int, bytes]], bounds: Mapping[int, tuple[int, int]]
+) -> Places:
+    """What several rows, each behind the number of its segment, tell of documents and columns, with
+    the frequency instead of a position. `bounds`: the numbers that a segment's documents have."""
+    alike: defaultdict[int, list[tuple[int, int, int, bytes]]] = defaultdict(list)
+    for row in rows:
+        alike[row[2]].append(row)
     found: list[Places] = []
-    for bits, which in alike.items():
+    for bits, some in alike.items():
         how = layout(bits)
-        cells = cells_alike(how, [(rows[number][0], rows[number][2]) for number in which])
-        of_row: Any = 0  # all rows are of one segment
-        if several:
-            of_row = np.repeat(which, [rows[number][0] * len(how.columns) for number in which])
-        documents = cells.documents + starts[of_row]
-        if (documents >= ends[of_row]).any():
+        segments, counts, _, postings = zip(*some, strict=True)
+        cells = cells_alike(how, counts, postings)
+        start: Any
+        start, end = bounds[segments[0]]
+        if len(bounds) > 1:
+            limits = np.array([bounds[segment] for segment in segments])
+            start, end = np.repeat(limits, np.array(counts) * len(how.columns), axis=0).T
+        documents = cells.documents + start
+        if (documents >= end).any():
             raise ValueError("it has no such document")
         found.append(cells._replace(documents=documents))
     every = [np.concatenate(values) for values in zip(*found, strict=True)]
@@ -100,19 +103,14 @@ def read_cells(rows: Sequence[tuple[int, int, bytes]], bounds: Sequence[tuple[in
     return Places(*(values[there] for values in every))
 
 
-def cells_alike(how: Layout, rows: Sequence[tuple[int, bytes]]) -> Places:
+def cells_alike(how: Layout, sizes: Sequence[int], postings: Sequence[bytes]) -> Places:
     """The cells of rows that are laid out alike. They are read together: most are small, and each
     by itself takes as long as a large one."""
-    counts = np.array([count for count, _ in rows])
-    ends = [how.gaps * count for count, _ in rows]
-    gaps, times = (
-        np.frombuffer(b"".join(parts), UNSIGNED[width])
-        for parts, width in (
-            ((postings[:end] for (_, postings), end in zip(rows, ends, strict=True)), how.gaps),
-            ((postings[end:] for (_, postings), end in zip(rows, ends, strict=True)),
-             how.frequencies),
-        )
-    )  # fmt: skip
+    counts = np.array(sizes)
+    ends = [how.gaps * size for size in sizes]
+    both = [*zip(postings, ends, strict=True)]
+    gaps = np.frombuffer(b"".join([row[:end] for row, end in both]), UNSIGNED[how.gaps])
+    times = np.frombuffer(b"".join([row[end:] for row, end in both]), UNSIGNED[how.frequencies])
     sums = np.cumsum(gaps, dtype=np.int64)
     firsts = np.cumsum(counts) - counts
     documents = sums - np.repeat(sums[firsts] - gaps[firsts], counts)
@@ -121,7 +119,7 @@ def cells_alike(how: Layout, rows: Sequence[tuple[int, bytes]]) -> Places:
     if several > 1:  # each row's documents once for each column
         offsets = np.repeat(firsts, several) - (np.cumsum(cells) - cells)
         documents = documents[np.arange(len(times)) + np.repeat(offsets, cells)]
-    columns = np.tile(np.array(how.columns, np.uint8), len(rows))
+    columns = np.tile(np.array(how.columns, np.uint8), len(sizes))
     return Places(documents, np.repeat(columns, cells), times)
 
 
