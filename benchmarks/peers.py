@@ -4,7 +4,8 @@ Each peer is installed into an environment of its own (`--work`), at the version
 what its documentation shows (peer_drivers/). The corpus is qed-nq's passages among those of
 scale-wiki, the questions are qed-nq's, which are judged. Peers that search by meaning get the
 vectors of Recollect's built-in model, since their own models have to be downloaded from a hub.
-`--page` writes docs/comparison.md from the results.
+`--page` writes docs/comparison.md from the results. `--turns` asks those of `--only` each question
+in turn, so that a busy machine holds up all of them, and prints p50 and its ratio to the last's.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +34,7 @@ DRIVERS = HERE / "peer_drivers"
 RESULTS = HERE / "results" / "peers.json"
 PAGE = HERE.parent / "docs" / "comparison.md"
 QUESTIONS = 300
+WARM_UP = 50  # of them, where they are asked in turn
 INSTALLING = 3600  # seconds at most
 MEGABYTE = 1024 * 1024
 Row = dict[str, Any]
@@ -87,6 +90,7 @@ def main() -> None:
     )
     parser.add_argument("--no-vectors", action="store_true", help="leave out who takes vectors")
     parser.add_argument("--page", action="store_true", help="write the page and measure nothing")
+    parser.add_argument("--turns", action="store_true", help="question by question, in turn")
     args = parser.parse_args()
     found = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     if args.page:
@@ -94,6 +98,9 @@ def main() -> None:
         return
     for size in args.sizes:
         grades = prepare(args, size)
+        if args.turns:
+            in_turns([peer for peer in PEERS if peer.driver in args.only], args, size)
+            continue
         for peer in PEERS:
             if (args.only and peer.driver not in args.only) or (args.no_vectors and peer.vectors):
                 continue
@@ -172,6 +179,44 @@ def tried(
     }
 
 
+def in_turns(peers: Sequence[Peer], args: argparse.Namespace, size: int) -> None:
+    """Ask the peers in turn, once they are loaded; print the median of the time that passes, the
+    CPU time of a question, and the ratios of both to the last peer's."""
+    times: dict[str, list[tuple[float, ...]]] = {peer.says: [] for peer in peers}
+    with ExitStack() as running:
+        asked = {}
+        for peer in peers:
+            python, environment, _ = install(peer, args.work / "environments")
+            if not (args.work / str(size) / peer.driver).exists():
+                lane(python, environment, peer, "load", args.work / str(size), args.longest)
+            process = subprocess.Popen(
+                lane_command(python, peer, "turns", args.work / str(size)),
+                env=os.environ | environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+            asked[peer.says] = running.enter_context(process)
+        for number in range(QUESTIONS):
+            for says, process in asked.items():
+                assert process.stdin
+                assert process.stdout
+                process.stdin.write(f"{number}\n".encode())
+                process.stdin.flush()
+                times[says].append(tuple(map(float, process.stdout.readline().split())))
+    found = {}
+    for says, every in times.items():
+        passed, spent = zip(*every[WARM_UP:], strict=True)
+        found[says] = median([*passed]), sum(spent) / len(spent)
+    last = [*found.values()][-1]
+    for says, (middle, mean) in found.items():
+        print(
+            f"{size:>9,}  {says:<40} p50 {middle:>7.2f} ms {middle / last[0]:>5.2f}"
+            f"   CPU {mean:>7.2f} ms {mean / last[1]:>5.2f}",
+            flush=True,
+        )
+
+
 def install(peer: Peer, environments: Path) -> tuple[Path, dict[str, str], float]:
     """The peer's Python, its environment, and how large what was installed is, in MB."""
     if peer.requirement.startswith("npm:"):
@@ -203,7 +248,7 @@ def lane(
     python: Path, environment: dict[str, str], peer: Peer, what: str, work: Path, longest: int
 ) -> Row:
     """What peer_drivers/lane.py says, in the peer's environment."""
-    command = [str(python), str(DRIVERS / "lane.py"), peer.driver, what, str(work)]
+    command = lane_command(python, peer, what, work)
     with subprocess.Popen(
         command,
         env=os.environ | environment,
@@ -221,6 +266,10 @@ def lane(
         raise subprocess.CalledProcessError(process.returncode, command, said, errors)
     answer: Row = json.loads(said.splitlines()[-1])
     return answer
+
+
+def lane_command(python: Path, peer: Peer, what: str, work: Path) -> list[str]:
+    return [str(python), str(DRIVERS / "lane.py"), peer.driver, what, str(work)]
 
 
 def reason(error: Exception) -> str:

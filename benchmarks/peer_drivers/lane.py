@@ -1,4 +1,6 @@
-"""One peer in its own environment: `lane.py DRIVER load|ask WORK` prints what it measured as JSON.
+"""One peer in its own environment: `lane.py DRIVER load|ask WORK` prints what it measured as JSON;
+`turns` instead reads numbers of questions, and prints for each how many milliseconds passed, and
+how many of CPU time the process took, all its threads together.
 
 Only the standard library is used here: the environment holds the peer and nothing of ours. A driver
 is a module beside this one with `load(folder, rows)` and `opened(folder)`, which returns a function
@@ -34,6 +36,13 @@ def main() -> None:
         questions = read(work / "questions.jsonl")
         ask = driver.opened(folder)
         ask(questions[0])
+        if what == "turns":
+            for number in sys.stdin:
+                begun = time.perf_counter(), time.process_time()
+                ask(questions[int(number)])
+                passed, spent = time.perf_counter() - begun[0], time.process_time() - begun[1]
+                print(passed * 1000, spent * 1000, flush=True)
+            return
         answer = {"first_s": time.perf_counter() - started, "ms": [], "run": {}}
         for question in questions:
             begun = time.perf_counter()
