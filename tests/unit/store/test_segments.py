@@ -116,7 +116,7 @@ def test_large_numbers_are_packed_as_well() -> None:
         {**dict.fromkeys(FIELDS, ""), "title": "The", "text": many},
     ]
     rows = {row[0]: row[1:] for row in pack([list(one.values()) for one in fields])["plain"].rows}
-    found = read_postings(*rows["the"][:3])
+    found = read_postings([(1, *rows["the"][:3])], {1: (0, 2)})
     assert (found.documents.tolist(), found.columns) == ([1], (0, 1))
     assert found.frequencies.tolist() == [[1], [70_000]]
     assert read_places(*rows["end"]).positions.tolist() == [70_000]

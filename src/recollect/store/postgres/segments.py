@@ -26,8 +26,8 @@ from recollect.store.sqlite.connection import LAST
 from recollect.store.sqlite.fts5_index import understood
 from recollect.store.sqlite.packed.phrases import Node, asked_tokens, leaves
 from recollect.store.sqlite.packed.search import PackedSearch
-from recollect.store.sqlite.packed.segmented import PlacesRow, PostingsRow, SegmentedSearch
-from recollect.store.sqlite.segments.postings import DOCUMENT
+from recollect.store.sqlite.packed.segmented import PlacesRow, SegmentedSearch
+from recollect.store.sqlite.segments.postings import DOCUMENT, PostingsRow
 from recollect.store.sqlite.segments.reader import (
     KEY,
     WORDS,

@@ -18,15 +18,13 @@ from recollect.store.sqlite.segments.joining import read_rows
 from recollect.store.sqlite.segments.postings import (
     Numbers,
     Postings,
+    PostingsRow,
     read_cells,
     read_postings,
 )
 from recollect.store.sqlite.segments.reader import PLACES, POSTINGS, STORED, SegmentedIndex
 
-# Of one token: each row by itself takes as long as all of more together, if it has few documents.
-FEW_ROWS, FEW_DOCUMENTS = 8, 64
 LARGE = 256  # documents of a row that is quicker read by itself
-PostingsRow = tuple[int, int, int, bytes]
 PlacesRow = tuple[int, int, int, bytes, bytes]
 
 
@@ -69,8 +67,8 @@ class StoredTokenRows:
         tokens = set[str]().union(*asked_tokens(node))
         self._postings = {token: [] for token in tokens}
         sql = f"SELECT p.token, p.segment, {POSTINGS} {self._of_tokens}"
-        for token, *row in self._connection.execute(sql, (as_json_list(tokens),)):
-            self._postings[str(token)].append(tuple(row))
+        for row in self._connection.execute(sql, (as_json_list(tokens),)):
+            self._postings[str(row[0])].append(row[1:])
 
     def _rows(self, sql: str, *values: str) -> Any:
         return self._connection.execute(sql, values).fetchall()
@@ -116,21 +114,8 @@ class SegmentedSearch:
     def postings(self, token: str) -> Postings | None:
         """The token's documents, the dead included, and its frequencies."""
         rows = self._rows.postings(token)
-        if not rows:
-            return None
         with _damage_told():
-            found: list[Postings] = []
-            for few, group in groupby(rows, lambda row: row[1] <= FEW_DOCUMENTS):
-                some = [*group]
-                if few and len(some) > FEW_ROWS:
-                    found.append(_of_cells(read_cells(some, self._bounds)))
-                else:
-                    found += (self._postings(*row) for row in some)
-            return _together(found)
-
-    def _postings(self, segment: int, *row: Any) -> Postings:
-        found = read_postings(*row)
-        return found._replace(documents=self._moved(segment, found.documents))
+            return read_postings(rows, self._bounds) if rows else None
 
     def places(self, tokens: Sequence[str]) -> list[Places]:
         """Every occurrence of these tokens, segment by segment, those in dead documents included.
@@ -148,7 +133,7 @@ class SegmentedSearch:
         rows = self._rows.beginning(start)
         small = [row for row in rows if row[1] < LARGE]
         with _damage_told():
-            large = [self._postings(*row) for row in rows if row[1] >= LARGE]
+            large = [read_postings([row], self._bounds) for row in rows if row[1] >= LARGE]
             return large, read_cells(small, self._bounds) if small else None
 
     def beginning(self, start: str) -> list[str]:
@@ -175,35 +160,9 @@ class SegmentedSearch:
         return moved
 
 
-def _of_cells(cells: Places) -> Postings:
-    """The postings of one token in many small segments, which are quicker read together."""
-    documents, places = np.unique(cells[0], return_inverse=True)
-    columns, inside = np.unique(cells[1], return_inverse=True)
-    frequencies = np.zeros((len(columns), len(documents)), cells[2].dtype)
-    frequencies[inside, places] = cells[2]
-    return Postings(documents.astype(np.int64, copy=False), tuple(columns.tolist()), frequencies)
-
-
-def _together(found: Sequence[Postings]) -> Postings:
-    """Postings of segments one behind the other as one."""
-    if len(found) == 1:
-        return found[0]
-    columns = sorted({column for postings in found for column in postings.columns})
-    kind = np.result_type(*(postings.frequencies.dtype for postings in found))
-    frequencies = np.zeros((len(columns), sum(len(postings.documents) for postings in found)), kind)
-    start = 0
-    for postings in found:
-        end = start + len(postings.documents)
-        for column, times in zip(postings.columns, postings.frequencies, strict=True):
-            frequencies[columns.index(column), start:end] = times
-        start = end
-    documents = np.concatenate([postings.documents for postings in found])
-    return Postings(documents, tuple(columns), frequencies)
-
-
 @contextmanager
 def _damage_told() -> Iterator[None]:
     try:
         yield
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, LookupError) as error:
         raise apsw.CorruptError(f"a segment cannot be read: {error}") from error

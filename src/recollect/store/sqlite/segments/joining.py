@@ -147,7 +147,7 @@ def _small(rows: Sequence[Row], rank: dict[str, int], how: Layout) -> Occurrence
     """The occurrences of tokens that stand in a few documents: most tokens."""
     names, counts, _, postings, places = zip(*rows, strict=True)
     documents, columns, times = cells_alike(how, counts, postings)
-    row = np.repeat(np.arange(len(rows)), np.array(counts) * len(how.columns))
+    row: Numbers = np.repeat(np.arange(len(rows)), np.array(counts) * len(how.columns))
     if len(how.columns) > 1:  # the cells are there column by column, the places by document
         order = np.argsort(row << 32 | documents, kind="stable")
         row, documents, columns, times = (v[order] for v in (row, documents, columns, times))

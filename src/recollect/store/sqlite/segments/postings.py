@@ -27,6 +27,10 @@ COLUMN_BITS = 16
 WIDTH_BITS = 3  # for each of: documents, frequencies, places
 
 Numbers = NDArray[np.integer[Any]]
+# The number of a segment, then documents, bits and postings of a token there.
+PostingsRow = tuple[int, int, int, bytes]
+# From where to where the documents of each segment are numbered among those of all.
+Bounds = Mapping[int, tuple[int, int]]
 
 
 class Postings(NamedTuple):
@@ -68,20 +72,31 @@ def layout(bits: int) -> Layout:
     return Layout(columns, *widths)
 
 
-def read_postings(count: int, bits: int, postings: bytes) -> Postings:
-    """The postings of a row."""
-    which, gap, width, _ = layout(bits)
-    documents = np.cumsum(np.frombuffer(postings, UNSIGNED[gap], count), dtype=np.int64)
-    counted = np.frombuffer(postings, UNSIGNED[width], offset=gap * count)
-    return Postings(documents, which, counted.reshape(len(which), count))
+def read_postings(rows: Sequence[PostingsRow], bounds: Bounds) -> Postings:
+    """The postings of one token in these rows, which are in order of their segments."""
+    how = [layout(bits) for _, _, bits, _ in rows]
+    columns = sorted({column for one in how for column in one.columns})
+    size = sum(count for _, count, _, _ in rows)
+    documents = np.empty(size, np.int64)
+    frequencies = np.zeros((len(columns), size), UNSIGNED[max(one.frequencies for one in how)])
+    end = 0
+    for (segment, count, _, postings), (which, gap, width, _) in zip(rows, how, strict=True):
+        begin, end = end, end + count
+        mine = documents[begin:end]
+        np.cumsum(np.frombuffer(postings, UNSIGNED[gap], count), dtype=np.int64, out=mine)
+        mine += bounds[segment][0]
+        if mine[-1] >= bounds[segment][1]:
+            raise ValueError("it has no such document")
+        times = np.frombuffer(postings, UNSIGNED[width], offset=gap * count)
+        every = len(which) == len(columns)
+        among = slice(None) if every else [columns.index(column) for column in which]
+        frequencies[among, begin:end] = times.reshape(len(which), count)
+    return Postings(documents, tuple(columns), frequencies)
 
 
-def read_cells(
-    rows: Sequence[tuple[int, int, int, bytes]], bounds: Mapping[int, tuple[int, int]]
-) -> Places:
-    """What several rows, each behind the number of its segment, tell of documents and columns, with
-    the frequency instead of a position. `bounds`: the numbers that a segment's documents have."""
-    alike: defaultdict[int, list[tuple[int, int, int, bytes]]] = defaultdict(list)
+def read_cells(rows: Sequence[PostingsRow], bounds: Bounds) -> Places:
+    """What several rows tell of documents and columns, with the frequency instead of a position."""
+    alike: defaultdict[int, list[PostingsRow]] = defaultdict(list)
     for row in rows:
         alike[row[2]].append(row)
     found: list[Places] = []
@@ -125,7 +140,7 @@ def cells_alike(how: Layout, sizes: Sequence[int], postings: Sequence[bytes]) ->
 
 def read_places(count: int, bits: int, postings: bytes, places: bytes) -> Places:
     """Every occurrence that a row tells of."""
-    found = read_postings(count, bits, postings)
+    found = read_postings([(0, count, bits, postings)], {0: (0, 1 << 32)})
     times = found.frequencies.T.ravel()
     documents = np.repeat(np.repeat(found.documents, len(found.columns)), times)
     of_column = np.repeat(np.tile(np.array(found.columns, np.uint8), count), times)
