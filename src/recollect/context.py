@@ -105,7 +105,7 @@ class SearchContext:
         self._asked = False
         self._ahead: threading.Thread | None = None
         self._vector: Vector | None = None
-        self._embedded: tuple[Exception | None, Vector | None, float] | None = None
+        self._embedded: tuple[Exception | str | None, Vector | None, float] | None = None
 
     # The query's vector
 
@@ -133,10 +133,10 @@ class SearchContext:
                 self.lose_vectors(self.deadline.reason)
                 return None
             failure, self._vector, self.timings["embed"] = embedded
-            if isinstance(failure, ProviderError):
-                self.lose_vectors(str(failure))
-            elif failure is not None:
+            if isinstance(failure, Exception):
                 raise failure
+            if failure is not None:
+                self.lose_vectors(failure)
         return self._vector
 
     def _await_vector(self) -> None:
@@ -151,10 +151,13 @@ class SearchContext:
 
     def _embed(self) -> None:
         start = time.perf_counter()
-        failure, vector = None, None
+        failure: Exception | str | None = None
+        vector = None
         try:
             vector = self.embedder.queries([self.search.query])[0]
-        except Exception as error:  # perhaps in a thread: `query_vector` says it, or raises it
+        except ProviderError as error:  # as a sentence: its frames would hold this whole search
+            failure = str(error)
+        except Exception as error:  # perhaps in a thread: `query_vector` raises it
             failure = error
         self._embedded = (failure, vector, (time.perf_counter() - start) * 1000)
 

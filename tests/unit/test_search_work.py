@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from recollect import Recollect
+from recollect.context import SearchContext
 from recollect.query import memory_text, passages
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.stages import rerank_interpolation
@@ -84,3 +86,14 @@ def test_no_pattern_is_compiled_for_the_words_of_a_query(
     memory.search(QUERY)  # what is compiled once for all queries is compiled now
     monkeypatch.setattr(re, "compile", lambda pattern, *_: pytest.fail(f"compiled {pattern}"))
     assert len(memory.search("which team has rotated what was signed")) == 10
+
+
+def test_a_search_leaves_nothing_for_the_garbage_collector(memory: Recollect) -> None:
+    memory.search(QUERY)
+    gc.collect()
+    gc.disable()
+    try:
+        memory.search(QUERY)
+        assert not [one for one in gc.get_objects() if isinstance(one, SearchContext)]
+    finally:
+        gc.enable()

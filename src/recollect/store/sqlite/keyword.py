@@ -58,6 +58,7 @@ class SqliteKeyword:
 
     def match(self, query: KeywordQuery) -> KeywordMatches:
         filter = self._topics.settled(query.filter)
+        query = msgspec.structs.replace(query, filter=filter)
         if not query.expression or query.limit < 1 or self._nothing_is(filter.kind):
             return KeywordMatches([])
         with self._database.reading():
@@ -67,8 +68,10 @@ class SqliteKeyword:
                 rest = msgspec.structs.replace(filter, unchanged_since=None)  # the segments know it
                 condition = where(rest, self._topics) if rest.narrows() else None
                 found, common = self._packed.best(query, packed, condition)
-                found += self._buffered(query, packed.buffered, common, found)
-                return KeywordMatches(best_first(found)[: query.limit])
+                buffered = self._buffered(query, packed.buffered, common, found)
+                if buffered:
+                    found = best_first(found + buffered)[: query.limit]
+                return KeywordMatches(found)
             score = self._score(query)
             try:
                 best = self._best(query, score)
@@ -204,7 +207,6 @@ class SqliteKeyword:
     def _narrowed(self, table: str, filter: Filter) -> tuple[str, str, list[apsw.SQLiteValue]]:
         """The join and the condition for the filter. The indexes contain only live memories, so
         without a filter no memory is read. Left-out kinds are few and looked up once."""
-        filter = self._topics.settled(filter)
         asked = msgspec.structs.replace(filter, without_kinds=(), unchanged_since=None)
         if asked.narrows():
             condition, values = where(filter, self._topics)
