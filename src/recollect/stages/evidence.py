@@ -135,7 +135,8 @@ class JudgeEvidence(Stage, frozen=True, tag="evidence"):
             reads = "any"
         sees = reads == "any" or (reads != "nothing" and self._sees(context))
         cosines = context.cosines(ids) if sees else {}
-        usual = background(coverage.shares)
+        shares = coverage.shares
+        usual = background(shares)
         usual_cosine = background([hit.score for hit in context.by_vectors()][:NEAREST])
         known = coverage.known
         return [
@@ -149,7 +150,7 @@ class JudgeEvidence(Stage, frozen=True, tag="evidence"):
                 cosines.get(id, usual_cosine) - usual_cosine,
                 reads,
             )
-            for id, share, near in zip(ids, coverage.shares, coverage.near, strict=True)
+            for id, share, near in zip(ids, shares, coverage.near, strict=True)
         ]
 
     def verdict(self, signs: Sequence[Signs]) -> Judgement:
