@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from recollect.store.shared_sql import SqlDatabase
+from recollect.store.vault import SqlDatabase
 from recollect.times import to_micros
 from recollect.types import Filter
 

@@ -8,7 +8,7 @@ from datetime import datetime
 import msgspec
 
 from recollect.store.base import CAPTURED_KEPT, CapturedRemark
-from recollect.store.shared_sql import SqlDatabase
+from recollect.store.vault import SqlDatabase
 from recollect.times import from_micros, moved, to_micros
 
 # A sentence that is known stays as it is, but for where it stands: before a turn is in the

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from recollect.store.base import Vector
 
+SET_NOTE = """
+INSERT INTO meta VALUES ({own}?, ?)
+    ON CONFLICT ({key}key) DO UPDATE SET value = excluded.value"""
 # Queries without a vector are compared word by word, so many of them, the newest.
 MOST_UNEMBEDDED = 1000
 

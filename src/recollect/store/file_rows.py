@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from recollect.store.folders import ChunkPlace, FileChunk, FileCopy, Folder, StoredFile
-from recollect.store.shared_sql import SqlDatabase
+from recollect.store.vault import SqlDatabase
 from recollect.times import to_micros
 
 FOLDER = """

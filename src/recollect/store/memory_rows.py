@@ -15,7 +15,7 @@ from recollect.times import from_micros, to_micros
 from recollect.types import TIMES, Filter, Memory
 
 if TYPE_CHECKING:
-    from recollect.store.shared_sql import SqlDatabase
+    from recollect.store.vault import SqlDatabase
 
 TEXTS = (
     "id", "title", "text", "context", "why", "impact", "details", "kind", "severity", "domain",

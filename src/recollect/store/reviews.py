@@ -6,7 +6,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from recollect.store.base import ReviewDecision
-from recollect.store.shared_sql import SET_NOTE, SqlDatabase
+from recollect.store.feedback_log import SET_NOTE
+from recollect.store.vault import SqlDatabase
 from recollect.times import from_micros, to_micros
 
 ALL = "SELECT item, decision, at, until FROM reviews WHERE {vault}"

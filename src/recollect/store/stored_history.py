@@ -12,7 +12,7 @@ import msgspec
 from recollect.store.base import Stored
 from recollect.store.history import MOST_REMOVED, Done, Keep, LoggedWrite, Version
 from recollect.store.memory_rows import ListedMemories
-from recollect.store.shared_sql import SqlDatabase
+from recollect.store.vault import SqlDatabase
 from recollect.store.version_rows import author_of, logged_write, versions_of, wound_back
 from recollect.times import EPOCH, from_micros, to_micros
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from recollect.memory_json import memory_json
 from recollect.store.base import Stored
 from recollect.store.memory_rows import ListedMemories
-from recollect.store.shared_sql import SqlDatabase
+from recollect.store.vault import SqlDatabase
 from recollect.times import iso, to_micros
 from recollect.types import Filter, Memory
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from threading import local
@@ -70,6 +70,34 @@ class VaultDatabase(Protocol):
 
     def note_damage(self, sentence: str | None) -> None:
         """Note that the vault is damaged, or with None that it is not."""
+
+
+class SqlDatabase(Protocol):
+    """What holds the vault, as far as the statements that both stores share need it. These have `?`
+    for a value, and names in braces for what differs: `{vault}`, or `{m.vault}` of a table named
+    `m`, is the condition that a row belongs to the vault, since a file holds no others."""
+
+    @property
+    def frozen(self) -> bool:
+        """Whether it can only be read."""
+
+    def sql(self, text: str) -> str:
+        """A shared statement as this database writes it."""
+
+    def listed(self, values: Iterable[str | int]) -> Any:
+        """The value of `{among}`."""
+
+    def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """All rows of a statement."""
+
+    def reading(self) -> AbstractContextManager[Any]:
+        """A connection; what is read in the block is of one moment."""
+
+    def translated(self) -> AbstractContextManager[None]:
+        """Raise the database's errors as StoreError."""
+
+    def writing(self) -> AbstractContextManager[Any]:
+        """A connection with a transaction that is durable at its end."""
 
 
 class VaultMemories(Memories, Protocol):

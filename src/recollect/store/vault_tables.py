@@ -10,7 +10,7 @@ import msgspec
 
 from recollect.named_tuples import NamedTuple
 from recollect.parts import parts
-from recollect.store.shared_sql import SET_NOTE
+from recollect.store.feedback_log import SET_NOTE
 from recollect.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:

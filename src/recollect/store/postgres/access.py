@@ -18,8 +18,7 @@ from recollect.errors import Interrupted, StoreError
 from recollect.settings import StoreSettings
 from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.replica import AGAIN_S
-from recollect.store.postgres.transactions import READS
-from recollect.store.shared_sql import postgres_sql
+from recollect.store.postgres.transactions import READS, postgres_sql
 
 # The audit log of a file has some 100,000 lines with the one before it, and that of reads 4,000.
 MOST_AUDITED, MOST_READS = 100_000, 4_000

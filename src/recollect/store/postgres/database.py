@@ -53,8 +53,8 @@ from recollect.store.postgres.transactions import (
     commit,
     each_row,
     last_row,
+    postgres_sql,
 )
-from recollect.store.shared_sql import postgres_sql
 from recollect.types import Degraded
 
 Read = TypeVar("Read")
@@ -118,7 +118,6 @@ class PostgresDatabase:
             return rows
 
     def sql(self, text: str) -> str:
-        """A statement that both stores share as PostgreSQL writes it."""
         return postgres_sql(text)
 
     def listed(self, values: Iterable[str | int]) -> list[str | int]:

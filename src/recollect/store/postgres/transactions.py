@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 from recollect.store.base import KeywordIndexName, Stored
@@ -59,6 +61,19 @@ WRONG_CLOCK = (
     "The clock of this machine and that of {place} differ by {seconds:.0f} seconds, so nothing was "
     "written; set the wrong one right."
 )
+# What statements that both stores share have in braces (see `SqlDatabase`).
+POSTGRES = {
+    "own": "vault(), ",
+    "key": "vault, ",
+    "among": "= ANY(?)",
+    "author": "author",
+    "chunks": "chunks",
+    "greatest": "greatest",
+    "changed since": "newness <= -(?::bigint)",
+    "newest first": "newness",
+    "by time": "",
+    "array": "array_agg",
+}
 
 
 class VaultLock(NamedTuple):
@@ -145,3 +160,12 @@ def each_row(connection: Connection, sql: str) -> list[Any]:
             rows.append(row)
         if not cursor.nextset():
             return rows
+
+
+@cache
+def postgres_sql(text: str) -> str:
+    """A statement that both stores share as PostgreSQL writes it."""
+    written = re.sub(
+        r"\{([^}]+)\}", lambda name: POSTGRES.get(name[1], f"{name[1]} = vault()"), text
+    )
+    return written.replace("?", "%s")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,6 +36,19 @@ ALONE_SECONDS = 10.0
 LAST = "\U0010ffff"  # no text that begins as another does comes behind that one and this
 TRIES = 3  # a vault that is replaced again and again is not written to
 TRIES_TO_OPEN = 100  # other processes that open and close the vault make its log anew each time
+# What statements that both stores share have in braces (see `SqlDatabase`).
+SQLITE = {
+    "own": "",  # before the values of a new row
+    "key": "",  # before the columns by which a row is known
+    "among": "IN (SELECT value FROM json_each(?))",
+    "author": "user",
+    "chunks": "cuts",
+    "greatest": "max",
+    "changed since": "updated_at >= ?",
+    "newest first": "updated_at DESC",
+    "by time": "INDEXED BY writes_at",
+    "array": "json_group_array",
+}
 
 Done = TypeVar("Done")
 
@@ -112,9 +127,6 @@ class Database:
             return self.connection().execute(sql, values).fetchall()
 
     def sql(self, text: str) -> str:
-        """A statement that both stores share as SQLite writes it."""
-        from recollect.store.shared_sql import sqlite_sql  # noqa: PLC0415  start-up time
-
         return sqlite_sql(text)
 
     def listed(self, values: Iterable[str | int]) -> str:
@@ -363,3 +375,9 @@ def _undone(connection: apsw.Connection) -> Iterator[None]:
 def as_json_list(values: Iterable[str | int]) -> str:
     """The values as one JSON text for `json_each(?)`: one prepared statement serves any number."""
     return msgspec.json.encode(list(values)).decode()
+
+
+@cache
+def sqlite_sql(text: str) -> str:
+    """A statement that both stores share as SQLite writes it."""
+    return re.sub(r"\{([^}]+)\}", lambda name: SQLITE.get(name[1], "true"), text)

@@ -14,9 +14,8 @@ from recollect.store.base import FeedbackEvent, Stored
 from recollect.store.file_rows import StoredFiles
 from recollect.store.memory_rows import FIELDS, content_hash_of, values_of
 from recollect.store.prepared import PreparedMemories
-from recollect.store.shared_sql import sqlite_sql
 from recollect.store.sqlite.checksums import checksum
-from recollect.store.sqlite.connection import as_json_list
+from recollect.store.sqlite.connection import as_json_list, sqlite_sql
 from recollect.store.sqlite.counts import CountsChange
 from recollect.store.sqlite.feedback_rows import complete_feedback
 from recollect.store.sqlite.memories import READ, UNSCRUBBED, find_stored, from_row
