@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from recollect.named_tuples import NamedTuple
 from recollect.query.likeness import normalised
-from recollect.store.base import FeedbackEvent, Verdict
+from recollect.store.base import FeedbackEvent, FeedbackState, Verdict
 from recollect.times import from_micros, to_micros
 
 if TYPE_CHECKING:
@@ -17,7 +18,36 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.store.base import Vector
+    from recollect.store.vault import SqlDatabase
 
+# In `meta`: what was learned, and the last feedback that is not learned from any more.
+LESSON, LEARNED_UNTIL = "lesson", "learned_until"
+EVENT = "query, memory_id, accepted, given_at"
+NARROWER = "<narrower>"  # where a condition may stand in `STANDING`
+EVERY = f"SELECT {EVENT} FROM feedback WHERE {{vault}} ORDER BY key"
+COUNTED = """
+SELECT coalesce(sum(CASE WHEN accepted THEN 1 ELSE 0 END), 0), count(*) FROM"""
+STATE = """
+SELECT EXISTS (SELECT 1 FROM feedback WHERE {vault}),
+       (SELECT value FROM meta WHERE {vault} AND key = ?)"""
+NEWEST = "SELECT coalesce(max(key), 0) FROM feedback WHERE {vault}"
+QUERY_VECTORS = """
+SELECT words, vector FROM feedback_vectors WHERE {vault} AND model = ? ORDER BY key DESC"""
+EVERY_VECTOR = "SELECT model, words, vector FROM feedback_vectors WHERE {vault} ORDER BY key"
+MARKS = """
+SELECT (SELECT max(key) FROM feedback WHERE {vault}),
+       (SELECT count(*) FROM feedback WHERE {vault}),
+       (SELECT max(key) FROM feedback_vectors WHERE {vault}),
+       (SELECT count(*) FROM feedback_vectors WHERE {vault})"""
+TAKE_BACK = "DELETE FROM feedback WHERE {vault} AND words = ? AND memory_id {among}"
+UNUSED = """
+DELETE FROM feedback_vectors WHERE {vault} AND words = ?
+   AND NOT EXISTS (SELECT 1 FROM feedback WHERE {vault} AND words = ?)"""
+INSERT = """
+INSERT INTO feedback ({key}query, memory_id, accepted, given_at, words)
+VALUES ({own}?, ?, ?, ?, ?)"""
+STORED = f"""
+SELECT {EVENT}, words, count(*) FROM feedback WHERE {{vault}} GROUP BY 1, 2, 3, 4, 5"""
 SET_NOTE = """
 INSERT INTO meta VALUES ({own}?, ?)
     ON CONFLICT ({key}key) DO UPDATE SET value = excluded.value"""
@@ -49,27 +79,89 @@ class Said(NamedTuple):
 
 
 class StoredFeedback:
-    """What is asked of a store's feedback, from what the store reads."""
+    """What is asked of a store's feedback. A store says what stands (`STANDING`: of one memory for
+    one query what was said last) and which `QUESTIONS` it is learned from."""
 
-    def __init__(self) -> None:
+    STANDING: str
+    QUESTIONS: str
+
+    def __init__(self, database: SqlDatabase) -> None:
         self._queries: dict[str, Queries] = {}
+        self._read = database
 
-    @abstractmethod
+    def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        return self._read.rows(self._read.sql(sql), *values)
+
+    def add(self, query: str, memory_id: str, accepted: bool, at: datetime) -> None:
+        with self._read.writing() as connection:
+            row = row_of(FeedbackEvent(query, memory_id, accepted, at))
+            connection.execute(self._read.sql(INSERT), row)
+
+    def take_back(self, words: str, memory_id: str, accepted: bool | None = None) -> bool:
+        with self._read.writing() as connection:
+            rows = [row for row in self._standing([words]) if row.of == memory_id]
+            if not rows or accepted not in (None, rows[-1].accepted):
+                return False
+            ids = self._read.listed([row.memory_id for row in rows])
+            connection.execute(self._read.sql(TAKE_BACK), (words, ids))
+            connection.execute(self._read.sql(UNUSED), (words, words))
+            self._taken_back(connection)
+        return True
+
+    def _taken_back(self, connection: Any) -> None:
+        """What else a store does then."""
+
+    def every(self) -> list[FeedbackEvent]:
+        return events_of(self._rows(EVERY))
+
+    def counts(self) -> tuple[int, int]:
+        return self._counted("feedback WHERE {vault}")
+
+    def standing(self) -> tuple[int, int]:
+        return self._counted(f"({self.STANDING.replace(NARROWER, '')}) AS standing")
+
+    def _counted(self, table: str) -> tuple[int, int]:
+        [(accepted, events)] = self._rows(f"{COUNTED} {table}")
+        return accepted, events - accepted
+
+    def state(self) -> FeedbackState:
+        [(exists, lesson)] = self._rows(STATE, LESSON)
+        return FeedbackState(bool(exists), lesson or "")
+
+    def learn(self, lesson: str) -> None:
+        with self._read.writing() as connection:
+            connection.execute(self._read.sql(SET_NOTE), (LESSON, lesson))
+
+    def unlearn(self) -> None:
+        with self._read.writing() as connection:
+            sql = "DELETE FROM meta WHERE {vault} AND key = ?"
+            connection.execute(self._read.sql(sql), (LESSON,))
+            [(last,)] = connection.execute(self._read.sql(NEWEST)).fetchall()
+            connection.execute(self._read.sql(SET_NOTE), (LEARNED_UNTIL, str(last)))
+
+    def questions(self) -> list[FeedbackEvent]:
+        return events_of(self._rows(self.QUESTIONS, LEARNED_UNTIL))
+
     def _said_last(self, words: Sequence[str]) -> Iterable[tuple[str, str, str, bool]]:
         """The words, query and memory of what was said last of each result, and whether it was
         accepted, in the order in which it was said."""
+        standing = self.STANDING.replace(NARROWER, "AND words {among}")
+        sql = f"SELECT words, query, memory_id, accepted FROM ({standing}) AS s ORDER BY key"
+        rows = self._rows(sql, self._read.listed(words))
+        return ((words, query, id, bool(accepted)) for words, query, id, accepted in rows)
 
-    @abstractmethod
     def _merged(self, ids: Sequence[str]) -> Mapping[str, str]:
         """Those of these ids that were merged into another memory, with its id."""
+        from recollect.store.trash import merged  # noqa: PLC0415  start-up time
 
-    @abstractmethod
+        return merged(self._read, ids)
+
     def _marks(self) -> tuple[object, ...]:
         """Another value whenever feedback or its vectors have changed."""
+        return self._rows(MARKS)[0]
 
-    @abstractmethod
-    def _query_vectors(self, identity: str) -> Sequence[tuple[str, bytes]]:
-        """The words and vectors of the queries that have one of the model, newest first."""
+    def query_vectors(self) -> Sequence[tuple[str, str, bytes]]:
+        return self._rows(EVERY_VECTOR)
 
     @abstractmethod
     def unembedded(self, identity: str, limit: int) -> dict[str, str]:
@@ -114,7 +206,7 @@ class StoredFeedback:
         return known
 
     def _embedded(self, identity: str) -> tuple[list[str], NDArray[np.float32] | None]:
-        rows = self._query_vectors(identity)
+        rows = self._rows(QUERY_VECTORS, identity)
         if not rows:
             return [], None
         import numpy as np  # noqa: PLC0415  start-up time
@@ -149,3 +241,14 @@ def missing(
         if stored[row] < number:
             stored[row] += 1
             yield row
+
+
+def complete_feedback(
+    connection: Any, sql: Callable[[str], str], events: Iterable[tuple[FeedbackEvent, int]]
+) -> int:
+    """Record each event that is stored less often than its number says; returns how many."""
+    counted = connection.execute(sql(STORED))
+    stored: Counter[Any] = Counter({tuple(row): count for *row, count in counted})
+    rows = [*missing(stored, events)]
+    connection.cursor().executemany(sql(INSERT), rows)
+    return len(rows)

@@ -12,12 +12,12 @@ from datetime import datetime
 import msgspec
 
 from recollect.store.base import FeedbackEvent, Stored
+from recollect.store.feedback_log import complete_feedback
 from recollect.store.file_rows import StoredFiles
 from recollect.store.history import Change
 from recollect.store.memory_rows import FIELDS, content_hash_of, values_of
 from recollect.store.postgres.changes import IndexChange
 from recollect.store.postgres.database import PostgresDatabase
-from recollect.store.postgres.feedback import complete_feedback
 from recollect.store.postgres.indexing import index
 from recollect.store.postgres.memories import find_stored
 from recollect.store.postgres.pool import Connection
@@ -108,7 +108,7 @@ class PostgresWriting:
         self.flush(prepared)
 
     def complete_feedback(self, events: Iterable[tuple[FeedbackEvent, int]]) -> int:
-        return complete_feedback(self._connection, events)
+        return complete_feedback(self._connection, self._database.sql, events)
 
     def flush(self, prepared: PreparedMemories | None = None) -> None:
         """Write what was put off, and hand it to the indexes, with what is ready made of it."""

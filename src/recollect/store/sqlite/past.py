@@ -13,9 +13,8 @@ from msgspec import Struct
 
 from recollect.parts import parts
 from recollect.store.base import Stored, StoredVector
-from recollect.store.feedback_log import row_of
+from recollect.store.feedback_log import INSERT, row_of
 from recollect.store.history import merged_then
-from recollect.store.sqlite.feedback_rows import INSERT
 from recollect.store.sqlite.scratch import UNKEPT, ScratchStore
 from recollect.store.sqlite.vocabulary import memory_tokens
 from recollect.store.vault import VaultStore
@@ -102,7 +101,7 @@ class PastVault:
         with self.then.database.writing() as connection:
             connection.execute("DELETE FROM feedback")
             connection.execute("DELETE FROM feedback_vectors")
-            connection.executemany(INSERT, rows)
+            connection.executemany(self.then.database.sql(INSERT), rows)
             connection.executemany(PUT_QUERY_VECTOR, vectors)
         if lesson and msgspec.json.decode(lesson, type=_Learned).at <= self.at:
             self.then.feedback.learn(lesson)

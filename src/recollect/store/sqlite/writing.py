@@ -11,13 +11,13 @@ import apsw
 import msgspec
 
 from recollect.store.base import FeedbackEvent, Stored
+from recollect.store.feedback_log import complete_feedback
 from recollect.store.file_rows import StoredFiles
 from recollect.store.memory_rows import FIELDS, content_hash_of, values_of
 from recollect.store.prepared import PreparedMemories
 from recollect.store.sqlite.checksums import checksum
 from recollect.store.sqlite.connection import as_json_list, sqlite_sql
 from recollect.store.sqlite.counts import CountsChange
-from recollect.store.sqlite.feedback_rows import complete_feedback
 from recollect.store.sqlite.memories import READ, UNSCRUBBED, find_stored, from_row
 from recollect.store.sqlite.segments.bulk import AddedMemories
 from recollect.store.sqlite.subwords import SubwordsChange
@@ -127,7 +127,7 @@ class SqliteWriting:
         self.added.index(prepared)
 
     def complete_feedback(self, events: Iterable[tuple[FeedbackEvent, int]]) -> int:
-        return complete_feedback(self._connection, events)
+        return complete_feedback(self._connection, sqlite_sql, events)
 
     def finish(self) -> None:
         """Write what is written once per transaction."""
