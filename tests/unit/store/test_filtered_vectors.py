@@ -46,6 +46,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SqliteStore:
     """With codes, and a filter that more pass than are compared one by one."""
     monkeypatch.setattr(vector_rows, "EXACT_ROWS", 200)
     monkeypatch.setattr(vector_rows, "FEW_ROWS", 20)
+    monkeypatch.setattr(vector_rows, "ALONE_COST", 8)  # one in five passes: for the second search
     store = SqliteStore(tmp_path / "vault.db")
     with store.writing(CHANGE) as write:
         for number in range(ROWS):
@@ -101,6 +102,21 @@ def test_a_filter_is_looked_up_once_and_answers_alike(
     assert len(looked_up) == 1
     [known] = store.vectors._filtered.values()
     assert known.codes is not None
+
+
+def test_codes_are_taken_out_when_scans_of_all_would_have_cost_as_much(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one in five that pass: at the first search, or at the third."""
+    for cost, asks in ((5, 1), (15, 3)):
+        store.vectors.forget()
+        monkeypatch.setattr(vector_rows, "ALONE_COST", cost)
+        alone = []
+        for _ in range(4):
+            nearest(store, 3)
+            [known] = store.vectors._filtered.values()
+            alone.append(known.codes is not None)
+        assert alone.index(True) == asks - 1
 
 
 def test_what_changes_who_passes_is_seen_at_once(store: SqliteStore, looked_up: list[str]) -> None:

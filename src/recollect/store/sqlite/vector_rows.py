@@ -31,6 +31,9 @@ EXACT_ROWS = 16_384
 FEW_ROWS = 1024
 # Where a larger share passes a filter, the codes of all are scanned nearly as quickly.
 MOST_ALONE = 0.25
+# Taking the code of a row out costs about as much as scanning so many: where one in a hundred
+# passes, the codes are taken out for the second search, where one in ten does, for the thirteenth.
+ALONE_COST = 128
 # So many are proposed. Chosen by benchmarks/bench_vectors.py: the true nearest are among them.
 WIDE = 192
 WIDE_PER_RESULT = 6
@@ -56,11 +59,12 @@ class VectorRows(NamedTuple):
 
 class PassingRows(NamedTuple):
     """The rows that a search looks at: those that are there and pass its filter. `codes`: those of
-    the passing `rows` by themselves, where the same filter is asked for again."""
+    the passing `rows` by themselves, where the filter was `asked` for often enough."""
 
     stored: VectorRows
     mask: Mask
     total: int
+    asked: int = 0
     rows: Rows | None = None
     codes: Codes | None = None
 
@@ -147,8 +151,11 @@ def passing(stored: VectorRows, among: Keys | None, without: Keys | tuple[()]) -
 
 
 def asked_again(passing: PassingRows) -> PassingRows:
-    """The same with the codes of the passing rows by themselves, where that saves much."""
-    stored, most = passing.stored, passing.stored.size * MOST_ALONE
+    """The same for one more search; with the codes of the passing rows by themselves as soon as
+    scans of all rows would have cost as much."""
+    stored, asked = passing.stored, passing.asked + 1
+    most = stored.size * min(MOST_ALONE, asked / ALONE_COST)
+    passing = passing._replace(asked=asked)
     if stored.codes is None or passing.codes or not FEW_ROWS < passing.total <= most:
         return passing
     rows = np.flatnonzero(passing.mask)

@@ -275,11 +275,11 @@ class SqliteVectors:
         state = (connection.pragma("data_version"), connection.total_changes())
         asked = (matrix, connection, state, filter)
         with self._guard:
-            known = self._filtered.pop(asked, None)
-        if known is not None and matrix.still_has(known):
-            found: PassingRows | None = asked_again(known)
-        else:
+            found = self._filtered.pop(asked, None)
+        if found is None or not matrix.still_has(found):
             found = matrix.passing(*self._narrowed(filter))
+        if found is not None:
+            found = asked_again(found)
         if found is not None and not self._brief:
             with self._guard:
                 self._filtered[asked] = found
