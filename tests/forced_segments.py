@@ -20,6 +20,7 @@ from recollect.store.sqlite.segments import buffer, merging
 from recollect.store.sqlite.segments.background import BackgroundMerging
 
 _patch = pytest.MonkeyPatch()
+undo = _patch.undo
 _locks: list[Path] = []  # the folder of the locks of merges, where segments are forced
 
 

@@ -1,10 +1,11 @@
 """`recollect` as a process of its own that starts at once.
 
 Whenever a test starts the installed command, or a Python script of the tests, it gets a fork of one
-process that has imported the package already: a real process, with its own environment, streams,
-signals and exit code, but without the tenth of a second that Python and the imports take, or the
-second of a server. The command itself is started where anything about the call is unusual (see
-`_unusual`), on other systems than Linux, and in tests marked `installed`.
+process that has imported the package already, itself a fork of the one that runs the tests: a real
+process, with its own environment, streams, signals and exit code, but without the tenth of a second
+that Python and the imports take, or the second of a server. The command itself is started where
+anything about the call is unusual (see `_unusual`), on other systems than Linux, and in tests
+marked `installed`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import ctypes
 import gc
 import importlib
 import inspect
+import logging
 import os
 import pickle
 import runpy
@@ -21,11 +23,13 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import ready_vaults
 
@@ -79,7 +83,7 @@ class Popen(subprocess.Popen[Any]):
         )
         streams = [asked[name] for name in ("p2cread", "c2pwrite", "errwrite")]
         chosen = [own if stream == -1 else stream for own, stream in enumerate(streams)]
-        self.pid = _template().fork(call, chosen)
+        self.pid = _templates[0].fork(call, chosen)
         self._child_created = True
         pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
         this: Any = self
@@ -120,11 +124,13 @@ class _Template:
         self._guard = threading.Lock()
         self._channel, there = socket.socketpair()
         with there:
-            self._process = _STANDARD(
-                [sys.executable, __file__, str(there.fileno())],
-                pass_fds=[there.fileno()],
-                stdin=subprocess.DEVNULL,
-            )
+            self._process = os.fork()
+            if not self._process:
+                try:
+                    _forget_tests(there.fileno())
+                    _serve(there)
+                finally:
+                    os._exit(0)
         ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
 
     def fork(self, call: Call, streams: list[int]) -> int:
@@ -137,29 +143,25 @@ class _Template:
 
     def close(self) -> None:
         self._channel.close()
-        self._process.wait()
+        os.waitpid(self._process, 0)
 
 
 _templates: list[_Template] = []
-
-
-_guard = threading.Lock()
-
-
-def _template() -> _Template:
-    with _guard:
-        if not _templates:
-            _templates.append(_Template())
-    return _templates[0]
 
 
 def set_up() -> None:
     subprocess.Popen = Popen  # type: ignore[misc]
 
 
+def start() -> None:
+    """The template, before any test has changed anything here."""
+    if sys.platform == "linux":
+        _templates.append(_Template())
+
+
 def fork(wanted: bool) -> None:
     """Whether the installed command is forked from now on."""
-    Popen.forking = wanted and sys.platform == "linux"
+    Popen.forking = wanted and bool(_templates)
 
 
 def tear_down() -> None:
@@ -177,13 +179,32 @@ def _read(channel: socket.socket, size: int) -> bytes:
     return bytes(parts)
 
 
+def _forget_tests(channel: int) -> None:
+    """Nothing is left of what only the tests have: their files, signals, logs and replacements."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the tests, which then end
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in [int(file.name) for file in Path("/proc/self/fd").iterdir()]:
+        if number not in (1, 2, channel, nothing):
+            # Not closed: what holds the number here must not come to close another file.
+            os.dup2(nothing, number, inheritable=False)
+    subprocess.Popen = _STANDARD  # type: ignore[misc]
+    _templates.clear()
+    logging.root.handlers.clear()
+    if "forced_segments" in sys.modules:
+        sys.modules["forced_segments"].undo()
+
+
 def _serve(channel: socket.socket) -> None:
     """Fork for each call, until the tests end. The one that asked becomes the parent: it adopts
     what loses its own, as the fork of a fork that ends at once does."""
+    ready = False
     while True:
         size, streams, *_ = socket.recv_fds(channel, LENGTH.size, 3)
         if not size:
             return
+        if not ready:
+            _import_all()
+            ready = True
         call = Call(*pickle.loads(_read(channel, LENGTH.unpack(size)[0])))
         told, tell = os.pipe()
         between = os.fork()
@@ -192,7 +213,7 @@ def _serve(channel: socket.socket) -> None:
             if not child:
                 for unneeded in (told, tell, channel.detach()):
                     os.close(unneeded)
-                _become(call, streams)
+                os._exit(_become(call, streams))
             os.write(tell, LENGTH.pack(child))
             os._exit(0)
         os.waitpid(between, 0)
@@ -201,8 +222,8 @@ def _serve(channel: socket.socket) -> None:
             os.close(done)
 
 
-def _become(call: Call, streams: list[int]) -> NoReturn:
-    """What Python does when it starts, then the command."""
+def _become(call: Call, streams: list[int]) -> int:
+    """What Python does when it starts, then the command; the exit code."""
     if call.new_session:
         os.setsid()
     for number, stream in enumerate(streams):
@@ -212,6 +233,7 @@ def _become(call: Call, streams: list[int]) -> NoReturn:
     os.environ.clear()
     os.environb.update(call.environment)
     ready_vaults.copied = call.copied_vaults
+    tempfile.tempdir = None  # look again
     time.tzset()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
@@ -221,11 +243,22 @@ def _become(call: Call, streams: list[int]) -> NoReturn:
     if sys.argv[0] == RECOLLECT:
         from recollect.interfaces.cli.main import entry
 
+        sys.orig_argv = [sys.executable, *sys.argv]
         entry()
+    sys.orig_argv = sys.argv[:]
     del sys.argv[0]
     sys.path[0] = str(Path(sys.argv[0]).parent)
-    runpy.run_path(sys.argv[0], run_name="__main__")
-    sys.exit()
+    code = 0
+    try:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    except SystemExit as exit:
+        code = exit.code if isinstance(exit.code, int) else int(exit.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    sys.stdout.flush()
+    return code
 
 
 def _import_all() -> None:
@@ -235,17 +268,6 @@ def _import_all() -> None:
         importlib.import_module(f"recollect.interfaces.cli.{module}")
     for library in LIBRARIES:
         importlib.import_module(library)
-    import bundled_models
-    import cheap_keys
-    import patience
-    import ready_pages
-
-    cheap_keys.set_up()
-    patience.be_patient()
-    ready_vaults.set_up()
-    if bundled_models.FOLDER in os.environ:
-        bundled_models.share()
-        ready_pages.set_up(bundled_models.folder)
     gc.collect()
     gc.freeze()
     _take_large_pages()
@@ -262,10 +284,3 @@ def _take_large_pages() -> None:
             start += -start % LARGE_PAGE
             if (size := (end - start) // LARGE_PAGE * LARGE_PAGE) > 0:
                 libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(size), COLLAPSE)
-
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the tests, which then end
-    with socket.socket(fileno=int(sys.argv[1])) as open_channel:
-        _import_all()
-        _serve(open_channel)

@@ -17,6 +17,8 @@ from typing import Any, NoReturn
 
 import pytest
 
+import forked_commands
+
 # Folders whose tests share a browser or servers; elsewhere those of one file do.
 TOGETHER = ("browser", "mcp")
 # A third of the browser's tests: with a second browser all end together.
@@ -46,8 +48,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     option = session.config.option
-    alone = option.processes < 2 or sys.platform == "win32"
-    if alone or option.collectonly or session.testsfailed:
+    if option.collectonly or session.testsfailed:
+        return None
+    if option.processes < 2 or sys.platform == "win32":
+        forked_commands.start()
         return None
     # Each has a folder of its own in this one, which pytest removes.
     session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
@@ -193,3 +197,4 @@ def prepare(config: Any, number: int) -> None:
     own = config._tmp_path_factory.getbasetemp() / f"process-{number}"
     own.mkdir(mode=0o700)
     config._tmp_path_factory._basetemp = own
+    forked_commands.start()

@@ -119,6 +119,7 @@ def soak(minutes: float, seed: int) -> dict[str, Tally]:
     spent: Counter[str] = Counter(dict.fromkeys(PARTS, 0))
     end = time.monotonic() + 60 * minutes
     forked_commands.set_up()
+    forked_commands.start()
     while time.monotonic() < end:
         name = min(PARTS, key=lambda part: spent[part])
         forked_commands.fork(seed % 2 == 0)  # else the installed command, which is slower

@@ -173,7 +173,7 @@ def _app(args: argparse.Namespace, service: Service, credentials: Credentials) -
     hosts = service.own.settings.serve.hosts.split(",")
     names = [args.host, *filter(None, map(str.strip, hosts))]
     app = create_app(service, names=names, credentials=credentials)
-    logs.set_up()
+    logs.set_up(sys.stderr)
     return app
 
 

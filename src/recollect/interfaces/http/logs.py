@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import sys
 import time
 import traceback
 import uuid
@@ -41,7 +40,7 @@ class JsonLines(logging.Formatter):
         return msgspec.json.encode(line).decode()
 
 
-def set_up(stream: TextIO = sys.stderr) -> None:
+def set_up(stream: TextIO) -> None:
     """Send what the server and its libraries say to the stream; `Logged` writes the requests."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonLines())
