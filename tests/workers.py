@@ -28,6 +28,8 @@ SLOWEST = (
     "browser", "parity", "store", "docs", "golden", "properties", "secrets", "http", "mcp", "evals"
 )  # fmt: skip
 
+LONG_S = 0.2
+
 Group = list[int]  # places in the list of all tests
 
 # What caught the output of the process that collected stays open: modules may hold its streams.
@@ -117,19 +119,17 @@ def listen(
             workers[channel] = message
         else:
             made = session.config.hook.pytest_report_from_serializable
-            for data in message:
-                report(session, made(config=session.config, data=data))
+            report(session, [made(config=session.config, data=data) for data in message])
     except (EOFError, ConnectionError):
-        report(session, lost(workers.pop(channel)))
+        report(session, [lost(workers.pop(channel))])
 
 
-def report(session: pytest.Session, made: pytest.TestReport) -> None:
-    hook = session.config.hook
-    if made.when == "setup":
-        hook.pytest_runtest_logstart(nodeid=made.nodeid, location=made.location)
-    hook.pytest_runtest_logreport(report=made)
-    if made.when == "teardown":
-        hook.pytest_runtest_logfinish(nodeid=made.nodeid, location=made.location)
+def report(session: pytest.Session, reports: list[pytest.TestReport]) -> None:
+    hook, test = session.config.hook, reports[0]
+    hook.pytest_runtest_logstart(nodeid=test.nodeid, location=test.location)
+    for made in reports:
+        hook.pytest_runtest_logreport(report=made)
+    hook.pytest_runtest_logfinish(nodeid=test.nodeid, location=test.location)
 
 
 def lost(test: str) -> pytest.TestReport:
@@ -141,22 +141,25 @@ def lost(test: str) -> pytest.TestReport:
 
 
 class Messages:
-    """Sends what pytest reports, of each test at once."""
+    """Sends what pytest reports, of each test at once. That nothing went wrong before and after it
+    is told only where it took long."""
 
     def __init__(self, config: pytest.Config, channel: Connection) -> None:
         self._config, self._channel = config, channel
-        self._reports: list[Any] = []
+        self._reports: list[pytest.TestReport] = []
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._channel.send(nodeid)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        hook = self._config.hook
-        data = hook.pytest_report_to_serializable(config=self._config, report=report)
-        self._reports.append(data)
-        if report.when == "teardown":
-            self._channel.send(self._reports)
-            self._reports = []
+        self._reports.append(report)
+        if report.when != "teardown":
+            return
+        reports, self._reports = self._reports, []
+        if all(one.passed for one in reports):
+            reports = [one for one in reports if one.when == "call" or one.duration > LONG_S]
+        made = self._config.hook.pytest_report_to_serializable
+        self._channel.send([made(config=self._config, report=one) for one in reports])
 
 
 def work(session: pytest.Session, channel: Connection, number: int) -> NoReturn:
