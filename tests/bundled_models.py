@@ -7,6 +7,7 @@ Tokenizing, pooling and all that follows are done each time; only the arithmetic
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import threading
@@ -73,8 +74,9 @@ def share() -> None:
         shared.__set_name__(OnnxModel, name)
         setattr(OnnxModel, name, shared)
     OnnxModel._output = _output  # type: ignore[assignment, method-assign]
-    for declared in declarations():  # here, not in each fork of this process
-        OnnxModel(folder_of(declared)).tokenizer  # noqa: B018
+    for model in map(OnnxModel, map(folder_of, declarations())):
+        if model.folder.path.parent == WEIGHTS:  # here, not in each fork of this process
+            model.tokenizer  # noqa: B018
 
 
 def remember_for(test: Path) -> None:
@@ -122,12 +124,17 @@ def _output(model: OnnxModel, encoding: Encoding) -> Any:
 def _stored(file: Path, model: OnnxModel, encoding: Encoding) -> Any:
     if file.exists():
         return np.load(file)
-    whole = _read(model, encoding)
-    # Of a text's tokens the bundled embedder takes the first alone; all would be too many.
-    first = whole.ndim == 3 and model.declared.pooling == "cls"
-    kept = whole[:, :1].copy() if first else whole
-    written = file.with_name(f"{file.name}.{os.getpid()}.{threading.get_ident()}")
-    with written.open("wb") as stream:
-        np.save(stream, kept)
-    written.replace(file)
+    # Several processes begin with the same memories: one reads a text, and the others wait for it.
+    with (folder / f"lock-{file.name[-1]}").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if file.exists():
+            return np.load(file)
+        whole = _read(model, encoding)
+        # Of a text's tokens the bundled embedder takes the first alone; all would be too many.
+        first = whole.ndim == 3 and model.declared.pooling == "cls"
+        kept = whole[:, :1].copy() if first else whole
+        written = file.with_name(f"{file.name}.{os.getpid()}.{threading.get_ident()}")
+        with written.open("wb") as stream:
+            np.save(stream, kept)
+        written.replace(file)
     return kept
