@@ -25,6 +25,7 @@ SETTINGS = ("fsync=off", "full_page_writes=off", "max_connections=60", "shared_b
 _numbers = count(1)
 
 
+@pytest.hookimpl(trylast=True)  # when temporary files are in memory
 def pytest_configure(config: pytest.Config) -> None:
     if FOLDER not in os.environ:
         # Not named by the process: one with the same number may have been killed, and left its own.
