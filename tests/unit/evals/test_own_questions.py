@@ -49,7 +49,10 @@ def test_a_recipe_is_scored_without_what_feedback_itself_adds(memory: Recollect)
     assert plain.low <= plain.ndcg <= plain.high
 
 
-def test_what_is_not_asked_in_time_is_counted(memory: Recollect) -> None:
+def test_what_is_not_asked_in_time_is_counted(
+    memory: Recollect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.evals.own_questions.SECONDS", 1.0)
     for query in ("when do tides turn", "do tides turn at noon", "turning tides"):
         memory.feedback(query, "tides", accept=True)
     late = count(step=0.7).__next__
