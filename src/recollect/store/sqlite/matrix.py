@@ -37,7 +37,6 @@ ADDED = """
 SELECT v.seq, v.memory, v.vector FROM vectors v
  WHERE v.model = ? AND v.seq > ? AND length(v.vector) = ? ORDER BY v.seq"""
 REMOVED = "SELECT seq, vector FROM vectors_removed WHERE seq > ? ORDER BY seq"
-LAST_REMOVED = "SELECT coalesce(max(seq), 0) FROM vectors_removed"
 COUNT = "SELECT count(*) FROM (SELECT 1 FROM vectors WHERE model = ? LIMIT ?)"
 SEQS = "SELECT seq FROM vectors WHERE model = ? AND seq > ? ORDER BY seq"
 ONE = """
@@ -137,7 +136,7 @@ class Matrix:
     def _begun(self, connection: apsw.Connection, model: CodedModel) -> VectorRows:
         """The rows of the vault's chunks; without chunks, no rows yet."""
         self._read = 0
-        self._removed = int(str(connection.execute(LAST_REMOVED).get))  # no row, none to remove
+        self._removed = vector_codes.last_removed(connection)  # no row, none to remove
         width = min(self._dimensions or model.width, model.width)
         if model.points is not None and width == model.width and not self._damaged:
             codes = scan.codes(width, model.points)

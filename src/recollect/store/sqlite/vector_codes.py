@@ -78,14 +78,18 @@ def model_of(connection: apsw.Connection, identity: str) -> CodedModel | None:
     return CodedModel(key, width, codebook, learned)
 
 
+def last_removed(connection: apsw.Connection) -> int:
+    """How far the log of removals has come."""
+    return int(str(connection.execute("SELECT coalesce(max(seq), 0) FROM vectors_removed").get))
+
+
 def load(
     connection: apsw.Connection, model: CodedModel, codes: Codes
 ) -> tuple[VectorRows, list[tuple[int, int]]]:
     """The rows of the model's chunks, in order, and the (last, removed) of each chunk. Rows that
     only fill up a block are not alive. What is read goes to its place without a second copy."""
     sql = "SELECT coalesce(sum(length(codes)), 0) FROM vector_codes WHERE model = ?"
-    [(size,)] = connection.execute(sql, (model.key,)).fetchall()
-    assert isinstance(size, int)
+    size = int(str(connection.execute(sql, (model.key,)).get))
     slots = size // row_size(model.width)
     stored = vector_rows.with_room(slots, model.width, codes)._replace(size=slots)
     ends: list[tuple[int, int]] = []
@@ -225,9 +229,7 @@ def _due(connection: apsw.Connection, identity: str) -> CodedModel | CodeChunk |
                 points = scan.learned(sample(connection, model))
                 due = None if points is None else model._replace(points=points)
         elif model is not None:
-            sql = "SELECT coalesce(max(seq), 0) FROM vectors_removed"
-            [(removed,)] = connection.execute(sql).fetchall()
-            assert isinstance(removed, int)
+            removed = last_removed(connection)
             due = _new(connection, model, removed) or _made_anew(connection, model, removed)
     return due
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -52,10 +52,6 @@ class VectorRows(NamedTuple):
     keys: Keys
     alive: Mask
 
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        """The arrays with a row per vector."""
-        return self.vectors, self.seqs, self.keys, self.alive
-
 
 class PassingRows(NamedTuple):
     """The rows that a search looks at: those that are there and pass its filter. `codes`: those of
@@ -96,8 +92,8 @@ def grown(stored: VectorRows, more: int) -> VectorRows:
     if needed <= len(stored.keys):
         return stored
     larger = with_room(needed, stored.vectors.shape[1], stored.codes)
-    for old, new in zip(stored.arrays(), larger.arrays(), strict=True):
-        new[: stored.size] = old[: stored.size]
+    for array in ("vectors", "seqs", "keys", "alive"):
+        getattr(larger, array)[: stored.size] = getattr(stored, array)[: stored.size]
     return larger._replace(size=stored.size)
 
 

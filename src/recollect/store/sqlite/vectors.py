@@ -92,7 +92,9 @@ class SqliteVectors:
                 return
             self._caught_up = True
             if (model := identity or self.model()) is not None:
-                self._extend(model, patient=False)
+                from recollect.store.sqlite.vector_codes import extend  # noqa: PLC0415  as below
+
+                extend(self._database, model, patient=False)
 
     def nearest(
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
@@ -167,7 +169,9 @@ class SqliteVectors:
                 "VALUES (?, ?, ?, ?, ?, ?)",
                 [(model, key, *passage) for key in current for passage in passages[key]],
             )
-        self._extend(identity, patient=patient)
+        from recollect.store.sqlite.vector_codes import extend  # noqa: PLC0415  as below
+
+        extend(self._database, identity, patient=patient)
 
     def waiting(
         self,
@@ -256,12 +260,6 @@ class SqliteVectors:
                 self._matrices[identity, dimensions] = matrix
             matrix.follow(connection)
             return matrix
-
-    def _extend(self, identity: str, *, patient: bool) -> None:
-        """Write the codes that are due of vectors that are there."""
-        from recollect.store.sqlite.vector_codes import extend  # noqa: PLC0415  as above
-
-        extend(self._database, identity, patient=patient)
 
     def _passing(
         self, connection: apsw.Connection, matrix: Matrix, filter: Filter
