@@ -1,16 +1,36 @@
-"""Uses of memories before they are in the vault: a number for memory and kind, and a time."""
+"""How often memories were of use: what is in the vault, and what is not yet, as a number for memory
+and kind, and a time."""
 
 from __future__ import annotations
 
+import threading
+from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from recollect.store.base import UseKind
 from recollect.times import from_micros, to_micros
 from recollect.types import Use
 
+if TYPE_CHECKING:
+    from recollect.store.vault import SqlDatabase
+
 KINDS: tuple[UseKind, ...] = ("returned", "opened", "accepted", "taken back")
 SECONDS = 60.0  # between two writes of counts
+READ = """
+SELECT m.id, m.key, u.returned, u.opened, u.accepted, u.last_at
+  FROM memories m LEFT JOIN usage u ON {u.vault} AND u.memory = m.key
+ WHERE {m.vault} AND m.id {among} AND m.forgotten_at IS NULL"""
+TOTALS = """
+SELECT count(*), coalesce(sum(returned), 0), coalesce(sum(opened), 0), coalesce(sum(accepted), 0)
+  FROM usage u JOIN memories m ON {m.vault} AND m.key = u.memory AND m.forgotten_at IS NULL
+ WHERE {u.vault}"""
+NEW = """
+SELECT count(*) FROM memories m
+ WHERE {m.vault} AND m.key {among} AND m.forgotten_at IS NULL
+   AND NOT EXISTS (SELECT 1 FROM usage u WHERE {u.vault} AND u.memory = m.key)"""
 
 Counts = dict[int, list[int]]  # of a memory's key: returned, opened, accepted, when last
 
@@ -41,3 +61,46 @@ def used(stored: Sequence[int], waiting: Sequence[int] | None) -> Use | None:
     if last_at := max(stored[3], more[3]):
         return Use(returned, opened, max(accepted, 0), from_micros(last_at))
     return None
+
+
+class StoredUsage:
+    """Counts that wait until a write takes them into the vault."""
+
+    def __init__(self, database: SqlDatabase) -> None:
+        self._read = database
+        self._guard = threading.Lock()
+        self._pending: list[tuple[int, int]] = []
+        self._added = -SECONDS
+
+    @abstractmethod
+    def _keys(self, ids: Sequence[str]) -> list[int]: ...
+
+    @abstractmethod
+    def _waiting(self) -> Iterable[tuple[int, int]]:
+        """What is not in the vault yet."""
+
+    def count(self, kind: UseKind, ids: Sequence[str], at: datetime) -> list[int]:
+        keys = self._keys(ids)
+        with self._guard:
+            self._pending += numbered(kind, keys, at)
+        return keys
+
+    def of(self, ids: Sequence[str]) -> dict[str, Use]:
+        found, waiting = {}, summed(self._waiting())
+        for id, key, *counts in self._read.rows(self._read.sql(READ), self._read.listed(ids)):
+            if use := used([count or 0 for count in counts], waiting.get(key)):
+                found[id] = use
+        return found
+
+    def totals(self) -> dict[str, int]:
+        """How many memories were used, and how often in all."""
+        [row] = self._read.rows(self._read.sql(TOTALS))
+        counts = Counter(dict(zip(("memories", *KINDS), map(int, row), strict=False)))
+        waiting = list(self._waiting())
+        for number, _ in waiting:
+            counts[KINDS[number % 4]] += 1
+        keys = self._read.listed({number // 4 for number, _ in waiting})
+        [(new,)] = self._read.rows(self._read.sql(NEW), keys)
+        counts["memories"] += new
+        accepted = counts["accepted"] - counts.pop("taken back", 0)
+        return dict(counts) | {"accepted": max(accepted, 0)}

@@ -6,26 +6,17 @@ until the vault is closed. A process that is killed loses the counts of its last
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
 
 from recollect.errors import StoreError
-from recollect.store.base import UseKind
 from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.memories import PostgresMemories
 from recollect.store.postgres.pool import Connection
-from recollect.store.use_counts import KINDS, SECONDS, numbered, summed, used
-from recollect.types import Use
+from recollect.store.use_counts import SECONDS, StoredUsage, summed
 
 KEYS = "SELECT key FROM memories WHERE vault = vault() AND id = ANY(%s)"
-READ = """
-SELECT m.id, m.key, u.returned, u.opened, u.accepted, u.last_at
-  FROM memories m LEFT JOIN usage u ON u.vault = m.vault AND u.memory = m.key
- WHERE m.vault = vault() AND m.id = ANY(%s) AND m.forgotten_at IS NULL"""
 # In the order of their keys, so that two servers that add to the same memories wait in turn.
 ADD = """
 INSERT INTO usage AS u
@@ -40,26 +31,15 @@ TAKE_BACK = """
 UPDATE usage u SET accepted = greatest(u.accepted + t.accepted, 0)
   FROM unnest(%s::bigint[], %s::bigint[]) AS t (key, accepted)
  WHERE u.vault = vault() AND u.memory = t.key"""
-TOTALS = """
-SELECT count(*), coalesce(sum(returned), 0)::bigint, coalesce(sum(opened), 0)::bigint,
-       coalesce(sum(accepted), 0)::bigint
-  FROM usage u JOIN memories m ON m.vault = u.vault AND m.key = u.memory
- WHERE u.vault = vault() AND m.forgotten_at IS NULL"""
-NEW = """
-SELECT count(*) FROM memories m WHERE m.vault = vault() AND m.key = ANY(%s)
-   AND m.forgotten_at IS NULL AND NOT EXISTS
-       (SELECT 1 FROM usage u WHERE u.vault = vault() AND u.memory = m.key)"""
 
 
-class PostgresUsage:
+class PostgresUsage(StoredUsage):
     def __init__(self, database: PostgresDatabase, memories: PostgresMemories) -> None:
+        super().__init__(database)
         self._database = database
         self._memories = memories
-        self._guard = threading.Lock()
-        self._pending: list[tuple[int, int]] = []
-        self._added = -SECONDS
 
-    def count(self, kind: UseKind, ids: Sequence[str], at: datetime) -> list[int]:
+    def _keys(self, ids: Sequence[str]) -> list[int]:
         if self._database.primary_is_away:
             return []  # no answer of a replica waits for that
         known = self._memories.keys  # a search has just read them
@@ -67,28 +47,7 @@ class PostgresUsage:
         if len(keys) < len(ids):
             with self._database.without_waiting():
                 keys = [key for (key,) in self._database.rows(KEYS, [*ids])]
-        with self._guard:
-            self._pending += numbered(kind, keys, at)
         return keys
-
-    def of(self, ids: Sequence[str]) -> dict[str, Use]:
-        waiting = summed(self._waiting())
-        found = {}
-        for id, key, *counts in self._database.rows(READ, [*ids]):
-            if use := used([count or 0 for count in counts], waiting.get(key)):
-                found[id] = use
-        return found
-
-    def totals(self) -> dict[str, int]:
-        [row] = self._database.rows(TOTALS)
-        counts = Counter(dict(zip(("memories", *KINDS), row, strict=False)))
-        waiting = self._waiting()
-        for number, _ in waiting:
-            counts[KINDS[number % 4]] += 1
-        [(new,)] = self._database.rows(NEW, [*{number // 4 for number, _ in waiting}])
-        counts["memories"] += new
-        accepted = counts["accepted"] - counts.pop("taken back", 0)
-        return dict(counts) | {"accepted": max(accepted, 0)}
 
     @property
     def due(self) -> bool:
@@ -127,6 +86,5 @@ class PostgresUsage:
             self.settle()
 
     def _waiting(self) -> list[tuple[int, int]]:
-        """What is not in the vault yet."""
         with self._guard:
             return list(self._pending)

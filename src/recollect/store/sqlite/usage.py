@@ -9,22 +9,17 @@ minute. A process that is killed loses the counts of its last minute, or counts 
 from __future__ import annotations
 
 import os
-import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from struct import Struct, iter_unpack
 
 import apsw
 
 from recollect.errors import StoreError
-from recollect.store.base import UseKind
 from recollect.store.sqlite.connection import Database, as_json_list
-from recollect.store.use_counts import KINDS, SECONDS, numbered, summed, used
-from recollect.types import Use
+from recollect.store.use_counts import SECONDS, StoredUsage, summed
 
 # The ends of the names of the spool, and of what was taken from it and is not yet in the vault.
 SPOOLS = ("-usage", "-usage-taken")
@@ -32,57 +27,21 @@ RECORD = Struct("<qq")  # 4 × the memory's key + the kind; microseconds
 # So many bytes are some thousand uses: whoever adds more takes them into the vault.
 LARGEST = 1 << 18
 KEYS = "SELECT m.key FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value"
-READ = """
-SELECT m.id, m.key, u.returned, u.opened, u.accepted, u.last_at
-  FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value LEFT JOIN usage u ON u.memory = m.key
- WHERE m.forgotten_at IS NULL"""
 ADD = """
 INSERT INTO usage SELECT key, ?2, ?3, max(?4, 0), ?5 FROM memories WHERE key = ?1
     ON CONFLICT DO UPDATE SET returned = returned + excluded.returned,
        opened = opened + excluded.opened, accepted = max(accepted + ?4, 0),
        last_at = max(last_at, excluded.last_at)"""
-TOTALS = """
-SELECT count(*), coalesce(sum(returned), 0), coalesce(sum(opened), 0), coalesce(sum(accepted), 0)
-  FROM usage u JOIN memories m ON m.key = u.memory AND m.forgotten_at IS NULL"""
-NEW = """
-SELECT count(*) FROM json_each(?) j JOIN memories m ON m.key = j.value AND m.forgotten_at IS NULL
- WHERE m.key NOT IN (SELECT memory FROM usage)"""
 
 
-class SqliteUsage:
+class SqliteUsage(StoredUsage):
     def __init__(self, database: Database) -> None:
+        super().__init__(database)
         self._database = database
         self._spool, self._taken = (Path(f"{database.path}{ending}") for ending in SPOOLS)
-        self._guard = threading.Lock()
-        self._pending: list[tuple[int, int]] = []
-        self._added = -SECONDS
 
-    def count(self, kind: UseKind, ids: Sequence[str], at: datetime) -> list[int]:
-        keys = [int(str(key)) for (key,) in self._database.rows(KEYS, as_json_list(ids))]
-        with self._guard:
-            self._pending += numbered(kind, keys, at)
-        return keys
-
-    def of(self, ids: Sequence[str]) -> dict[str, Use]:
-        found = {}
-        waiting = summed(self._waiting())
-        for id, key, *counts in self._database.rows(READ, as_json_list(ids)):
-            stored = [int(str(count or 0)) for count in counts]
-            if use := used(stored, waiting.get(int(str(key)))):
-                found[str(id)] = use
-        return found
-
-    def totals(self) -> dict[str, int]:
-        """How many memories were used, and how often in all."""
-        [row] = self._database.rows(TOTALS)
-        counts = Counter(dict(zip(("memories", *KINDS), map(int, map(str, row)), strict=False)))
-        waiting = list(self._waiting())
-        for number, _ in waiting:
-            counts[KINDS[number % 4]] += 1
-        new = self._database.rows(NEW, as_json_list({number // 4 for number, _ in waiting}))
-        counts["memories"] += int(str(new[0][0]))
-        accepted = counts["accepted"] - counts.pop("taken back", 0)
-        return dict(counts) | {"accepted": max(accepted, 0)}
+    def _keys(self, ids: Sequence[str]) -> list[int]:
+        return [int(str(key)) for (key,) in self._database.rows(KEYS, as_json_list(ids))]
 
     @property
     def due(self) -> bool:
@@ -138,7 +97,6 @@ class SqliteUsage:
                 self.fold()
 
     def _waiting(self) -> Iterator[tuple[int, int]]:
-        """What is not in the vault yet."""
         for file in (self._spool, self._taken):
             yield from _records(file)
         with self._guard:
