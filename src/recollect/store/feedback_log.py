@@ -161,11 +161,16 @@ class StoredFeedback:
         return self._rows(MARKS)[0]
 
     def query_vectors(self) -> Sequence[tuple[str, str, bytes]]:
+        """The model, the words and the vector of each query that has one, oldest first."""
         return self._rows(EVERY_VECTOR)
 
     @abstractmethod
     def unembedded(self, identity: str, limit: int) -> dict[str, str]:
         """The queries that have no vector of this model, by their words, the newest first."""
+
+    @abstractmethod
+    def embed(self, identity: str, vectors: Mapping[str, Vector]) -> None:
+        """Keep the vectors of queries, by their words."""
 
     def on(self, words: Sequence[str]) -> list[Verdict]:
         standing = {

@@ -81,11 +81,14 @@ class StoredHistory:
             return wound_back(rows, self._memories.keyed({key for key, _ in rows}))
 
     def changed_ids(self, write: int) -> frozenset[str]:
+        """The ids of the memories that were changed since the write of that number."""
         return frozenset(id for (id,) in self._rows(self._sql(CHANGED_IDS), write))
 
     def log(
         self, *, after: int, before: int, limit: int, project: str, by: str
     ) -> Sequence[LoggedWrite]:
+        """The writes between these numbers, newest first: all, or those of a memory of the project,
+        or by the client, interface or user of that name."""
         asked = (after, before, by, by, project, project, limit)
         return [
             logged_write(row, msgspec.json.decode(keys) if isinstance(keys, str) else keys or ())

@@ -9,7 +9,6 @@ from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from recollect.store.base import (
-    FeedbackLog,
     Memories,
     MomentField,
     Store,
@@ -19,15 +18,16 @@ from recollect.store.base import (
     UseKind,
     VectorIndex,
 )
-from recollect.store.folders import FileCopy, Folders
-from recollect.store.history import History, LoggedWrite
 from recollect.types import Degraded, Filter, Memory
 
 if TYPE_CHECKING:
     from recollect.store.aging import Aging
     from recollect.store.base import Vector
     from recollect.store.candidates import CapturedRemarks
+    from recollect.store.feedback_log import StoredFeedback
+    from recollect.store.file_rows import StoredFolders
     from recollect.store.reviews import Reviews
+    from recollect.store.stored_history import StoredHistory
     from recollect.store.trash import Trash
 
 Done = TypeVar("Done")
@@ -125,27 +125,6 @@ class VaultVectors(VectorIndex, Protocol):
         """The keys of all memories that have one vector, and these vectors, as float16."""
 
 
-class VaultHistory(History, Protocol):
-    def log(
-        self, *, after: int, before: int, limit: int, project: str, by: str
-    ) -> Sequence[LoggedWrite]:
-        """The writes between these numbers, newest first: all, or those of a memory of the project,
-        or by the client, interface or user of that name."""
-
-    def changed_ids(self, write: int) -> frozenset[str]:
-        """The ids of the memories that were changed since the write of that number."""
-
-
-class VaultFeedback(FeedbackLog, Protocol):
-    def query_vectors(self) -> Sequence[tuple[str, str, bytes]]:
-        """The model, the words and the vector of each query that has one, oldest first."""
-
-
-class VaultFolders(Folders, Protocol):
-    def copies(self) -> list[list[FileCopy]]:
-        """The files that two folders have with the same content, each with all its copies."""
-
-
 class UseCounts(Usage, Protocol):
     """Counting never writes by itself: a write takes the counts along, or who stays does."""
 
@@ -184,13 +163,13 @@ class VaultStore(Store, Protocol):
     def vectors(self) -> VaultVectors: ...
 
     @property
-    def feedback(self) -> VaultFeedback: ...
+    def feedback(self) -> StoredFeedback: ...
 
     @property
-    def history(self) -> VaultHistory: ...
+    def history(self) -> StoredHistory: ...
 
     @property
-    def folders(self) -> VaultFolders: ...
+    def folders(self) -> StoredFolders: ...
 
     @property
     def usage(self) -> UseCounts: ...
