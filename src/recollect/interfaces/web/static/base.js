@@ -32,12 +32,26 @@ export async function ask(path, { method = "GET", body, headers = {}, signal } =
   return reply;
 }
 
-// A piece of a page as HTML text.
-export async function piece(path, { signal } = {}) {
-  const answer = await reach(path, { signal, headers: { Accept: "text/html" } });
+// A piece of a page as HTML text; with a form's values where there is a `body`.
+export async function piece(path, { signal, body } = {}) {
+  const method = body === undefined ? "GET" : "POST";
+  const answer = await reach(path, { method, body, signal, headers: { Accept: "text/html" } });
   const reply = await answer.text();
   if (!answer.ok && !reply.includes("data-problem")) throw new Error(`The server answered ${answer.status}.`);
   return reply;
+}
+
+// Put the piece that was asked for into its place, or what went wrong.
+export async function show(place, asked) {
+  try {
+    place.innerHTML = await asked;
+  } catch (error) {
+    const notice = document.createElement("p");
+    notice.className = "notice bad";
+    notice.dataset.problem = "";
+    notice.textContent = error.message;
+    place.replaceChildren(notice);
+  }
 }
 
 async function reach(path, options) {

@@ -1,7 +1,7 @@
 // Filters that are counted after the page is there, and the keys of the listing.
 
 // By the address the page loaded it from: under any other it would be a second one.
-const { piece } = await import(document.querySelector('script[src*="/base.js"]').src);
+const { piece, show } = await import(document.querySelector('script[src*="/base.js"]').src);
 
 const panel = document.querySelector("[data-filters]");
 if (panel) {
@@ -15,17 +15,9 @@ if (panel) {
 
 async function fill(panel, groups) {
   groups.innerHTML = '<div class="filters-waiting" role="status" aria-label="Counting"><span></span><span></span><span></span><span></span></div>';
-  try {
-    groups.innerHTML = await piece(panel.dataset.filters);
-    const total = document.querySelector("[data-total]");
-    if (total) total.textContent = groups.querySelector("[data-count]")?.dataset.count ?? "";
-  } catch (error) {
-    const notice = document.createElement("p");
-    notice.className = "notice bad";
-    notice.dataset.problem = "";
-    notice.textContent = error.message;
-    groups.replaceChildren(notice);
-  }
+  await show(groups, piece(panel.dataset.filters));
+  const total = document.querySelector("[data-total]"), found = groups.querySelector("[data-count]");
+  if (total && found) total.textContent = found.dataset.count;
 }
 
 const asOf = document.querySelector("[data-as-of-field]");

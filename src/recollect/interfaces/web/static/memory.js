@@ -1,7 +1,7 @@
 // A memory's page and the form. Everything works without this too, with a click more.
 
 // By the address the page loaded it from: under any other it would be a second one.
-const { piece, toast } = await import(document.querySelector('script[src*="/base.js"]').src);
+const { piece, show, toast } = await import(document.querySelector('script[src*="/base.js"]').src);
 
 // What was just done is said once, not again on every reload.
 if (document.querySelector("[data-done]")) history.replaceState(null, "", location.pathname);
@@ -23,15 +23,7 @@ const related = document.querySelector("[data-related]");
 if (related) {
   related.innerHTML = '<div class="waiting" aria-label="Looking for related memories"><span></span><span></span><span></span></div>';
   related.setAttribute("aria-busy", "true");
-  try {
-    related.innerHTML = await piece(related.dataset.related);
-  } catch (error) {
-    const notice = document.createElement("p");
-    notice.className = "notice bad";
-    notice.dataset.problem = "";
-    notice.textContent = error.message;
-    related.replaceChildren(notice);
-  }
+  await show(related, piece(related.dataset.related));
   related.removeAttribute("aria-busy");
 }
 

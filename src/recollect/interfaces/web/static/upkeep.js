@@ -1,7 +1,7 @@
 // The parts of the page that take long: checking, repairing, making vectors. Without script each is
 // a form that leads back to the page.
 
-const { piece, toast } = await import(document.querySelector('script[src*="/base.js"]').src);
+const { piece, show, toast } = await import(document.querySelector('script[src*="/base.js"]').src);
 
 const health = document.querySelector("[data-check-piece]");
 const work = document.querySelector("[data-work-piece]");
@@ -13,7 +13,7 @@ document.addEventListener("submit", async (event) => {
   const checking = form.matches("[data-check], [data-repair]");
   if (form.matches("[data-job]")) {
     event.preventDefault();
-    await show(work, () => send(form));
+    await show(work, send(form));
     return follow();
   }
   if (!checking && !form.matches("[data-embed]")) return;
@@ -21,14 +21,14 @@ document.addEventListener("submit", async (event) => {
   form.querySelector("button").disabled = true;
   if (checking) {
     const stop = busy(health, form.matches("[data-repair]") ? "Repairing and checking" : "Checking");
-    await show(health, () => send(form));
+    await show(health, send(form));
     stop();
     const found = health.querySelector("[data-checked] .badge");
     if (found) toast(`The check is done: ${found.textContent}.`);
     const again = document.querySelector("[data-check] button");
     if (again) again.disabled = false;
   } else {
-    await show(vectors, () => send(form));
+    await show(vectors, send(form));
     watch();
   }
 });
@@ -40,7 +40,7 @@ if (work.querySelector("[data-running]")) follow();
 function follow() {
   if (!work.querySelector("[data-running]")) return refresh();
   setTimeout(async () => {
-    await show(work, () => piece("/upkeep/work"));
+    await show(work, piece("/upkeep/work"));
     follow();
   }, EVERY);
 }
@@ -56,7 +56,7 @@ async function refresh() {
 function watch() {
   if (!vectors.querySelector("[data-running]")) return settle();
   setTimeout(async () => {
-    await show(vectors, () => piece("/upkeep/vectors"));
+    await show(vectors, piece("/upkeep/vectors"));
     watch();
   }, EVERY);
 }
@@ -70,24 +70,8 @@ function settle() {
   toast("Every memory has a vector now.");
 }
 
-async function send(form) {
-  const answer = await fetch(`${form.getAttribute("action")}?piece=1`, { method: "POST", headers: { Accept: "text/html" }, body: new URLSearchParams(new FormData(form)) })
-    .catch(() => { throw new Error("The server cannot be reached; is it still running?"); });
-  const reply = await answer.text();
-  if (!answer.ok && !reply.includes("data-problem")) throw new Error(`The server answered ${answer.status}.`);
-  return reply;
-}
-
-async function show(place, asked) {
-  try {
-    place.innerHTML = await asked();
-  } catch (error) {
-    const notice = document.createElement("p");
-    notice.className = "notice bad";
-    notice.dataset.problem = "";
-    notice.textContent = error.message;
-    place.replaceChildren(notice);
-  }
+function send(form) {
+  return piece(`${form.getAttribute("action")}?piece=1`, { body: new URLSearchParams(new FormData(form)) });
 }
 
 // How long it has been going on: nobody can tell how long it will.
