@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from recollect.named_tuples import NamedTuple
 from recollect.query.function_words import OTHERS, english_words, words_of
@@ -92,6 +92,7 @@ class Translation(NamedTuple):
         return start, end
 
 
+@lru_cache(16)  # the queries that are being answered: whether they name a time, then which
 def translated(text: str) -> Translation | None:
     """The query with its times in English; None where it names none in another language."""
     words = [found[0].lower() for found in re.finditer(WORD, text)]
