@@ -24,6 +24,7 @@ from recollect.store.sqlite.segments.postings import (
 )
 from recollect.store.sqlite.segments.reader import PLACES, POSTINGS, STORED, SegmentedIndex
 
+SEGMENT = itemgetter(0)  # of a row. SQLite, which would copy all postings to sort them, does not
 LARGE = 256  # documents of a row that is quicker read by itself
 PlacesRow = tuple[int, int, int, bytes, bytes]
 
@@ -57,8 +58,7 @@ class StoredTokenRows:
         numbers = ", ".join(map(str, index.numbers))
         within = f"p.segment IN ({numbers}) AND p.words = {index.words}"
         self._of_tokens = (
-            f"FROM json_each(?) j CROSS JOIN {STORED} "
-            f"WHERE {within} AND p.token = j.value ORDER BY p.segment"
+            f"FROM json_each(?) j CROSS JOIN {STORED} WHERE {within} AND p.token = j.value"
         )
         self._beginning = f"FROM {STORED} WHERE {within} AND p.token >= ? AND p.token < ?"
         self._postings: dict[str, list[PostingsRow]] = {}
@@ -69,6 +69,8 @@ class StoredTokenRows:
         sql = f"SELECT p.token, p.segment, {POSTINGS} {self._of_tokens}"
         for row in self._connection.execute(sql, (as_json_list(tokens),)):
             self._postings[str(row[0])].append(row[1:])
+        for rows in self._postings.values():
+            rows.sort(key=SEGMENT)
 
     def _rows(self, sql: str, *values: str) -> Any:
         return self._connection.execute(sql, values).fetchall()
@@ -76,15 +78,12 @@ class StoredTokenRows:
     def postings(self, token: str) -> Sequence[PostingsRow]:
         if token in self._postings:
             return self._postings[token]
-        rows: Sequence[PostingsRow]
-        rows = self._rows(f"SELECT p.segment, {POSTINGS} {self._of_tokens}", as_json_list([token]))
-        return rows
+        sql = f"SELECT p.segment, {POSTINGS} {self._of_tokens}"
+        return sorted(self._rows(sql, as_json_list([token])), key=SEGMENT)
 
     def places(self, tokens: Sequence[str]) -> Sequence[PlacesRow]:
-        rows: Sequence[PlacesRow]
         sql = f"SELECT p.segment, {POSTINGS}, {PLACES} {self._of_tokens}"
-        rows = self._rows(sql, as_json_list(tokens))
-        return rows
+        return sorted(self._rows(sql, as_json_list(tokens)), key=SEGMENT)
 
     def beginning(self, start: str) -> Sequence[PostingsRow]:
         rows: Sequence[PostingsRow]
@@ -122,7 +121,7 @@ class SegmentedSearch:
         Only of one token they are in order."""
         found: list[Places] = []
         with _damage_told():
-            for segment, rows in groupby(self._rows.places(tokens), itemgetter(0)):
+            for segment, rows in groupby(self._rows.places(tokens), SEGMENT):
                 places = read_rows([("", *row[1:]) for row in rows], {"": 0}).places
                 found.append((self._moved(segment, places.documents), *places[1:]))
         return found
