@@ -17,6 +17,7 @@ from recollect.store.base import Dates, Facets
 from recollect.store.sqlite.facets import dates as store_dates
 from recollect.store.sqlite.facets import facets as store_facets
 from recollect.store.sqlite.filters import where
+from recollect.store.sqlite.recounting import NAMES, TAGGED
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import save
 from recollect.testing.stores.samples import CHANGE, EVERYTHING, NOON, memory
@@ -153,3 +154,8 @@ def test_the_doctor_names_wrong_counts(store: SqliteStore) -> None:
     assert found == [("counts", "2 counts are wrong")]
     store.rebuild()
     assert not any(one.problem for one in store.examine())
+
+
+def test_tags_are_counted_by_their_tables_and_not_by_an_index(store: SqliteStore) -> None:
+    plans = [store.database.rows(f"EXPLAIN QUERY PLAN {sql}") for sql in (NAMES, TAGGED)]
+    assert [step[3] for [step] in plans] == ["SCAN tags", "SCAN memory_tags"]

@@ -8,23 +8,27 @@ times as long. What is in the buffer is made anew and compared whole.
 from __future__ import annotations
 
 import random
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
 from functools import cached_property, partial
 from itertools import chain
+from typing import Any
 
 import apsw
+import numpy as np
+from numpy.typing import NDArray
 
 from recollect.errors import StoreError
 from recollect.store.base import COLUMNS, KeywordIndexName
-from recollect.store.sqlite import counts, subwords
+from recollect.store.sqlite import subwords
 from recollect.store.sqlite.checksums import RawMemory, differing
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.counts import TopicHash
 from recollect.store.sqlite.fts5_index import TABLES, TOKENIZERS
 from recollect.store.sqlite.integrity import file_problem, integrity, references_problem
+from recollect.store.sqlite.recounting import Recount, counts_problem
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.upkeep import WAITING, WRONG_VECTORS
 from recollect.store.sqlite.vocabulary import sample_problem, vocabulary_problem
@@ -61,6 +65,7 @@ EITHER = ("stemmed index", "subwords index", "plain index", "details index")
 Check = Callable[[], str | None]
 Part = Callable[[apsw.Connection], "dict[str, Finding]"]
 Advance = Callable[[int], None]
+Keys = NDArray[np.int64]
 
 
 def examine(
@@ -184,6 +189,7 @@ class FullChecks(QuickChecks):
     def __init__(self, connection: apsw.Connection, hashed: TopicHash, advance: Advance) -> None:
         super().__init__(connection, hashed)
         self._advance = advance
+        self._live_keys: tuple[object, Keys] | None = None
 
     def checks(self) -> dict[str, Check]:
         connection = self._connection
@@ -208,17 +214,25 @@ class FullChecks(QuickChecks):
     @cached_property
     def _memories(self) -> tuple[str | None, str | None]:
         """What is wrong with the memories, and with their counts: each is read once."""
-        tally = counts.Tally(self._hashed)
-        problem = _not_saved(self._connection, None, self._advance, tally.read)
-        return problem, counts.counts_problem(self._connection, tally.totals())
+        recount = Recount(self._hashed)
+        problem = _not_saved(self._connection, None, self._advance, recount.read)
+        self._live_keys = self._moment(), np.sort(recount.live())
+        return problem, counts_problem(self._connection, recount.totals(self._connection))
 
     @cached_property
     def _segments(self) -> bool:
         return not buffer.is_alone(self._connection)
 
-    def _live(self, holds: str = "true") -> set[int]:
-        """The keys of the live memories that meet the condition."""
-        return {int(key) for (key,) in self._connection.execute(f"SELECT key {LIVE} AND {holds}")}
+    def _moment(self) -> object:
+        """Something else after every write, whoever writes."""
+        return self._connection.pragma("data_version"), self._connection.total_changes()
+
+    def _live(self) -> Keys:
+        """The keys of the live memories, ascending; read once, unless somebody writes."""
+        moment = self._moment()
+        if self._live_keys is None or self._live_keys[0] != moment:
+            self._live_keys = moment, _keys(self._connection.execute(f"SELECT key {LIVE}"))
+        return self._live_keys[1]
 
     def _words(self, index: KeywordIndexName) -> str | None:
         """FTS5's own check of the structure, a comparison of its rows, lengths and words with a new
@@ -228,36 +242,36 @@ class FullChecks(QuickChecks):
         connection.execute(f"SELECT 1 FROM {table} WHERE {table} MATCH '\"\"'").fetchall()
         if broken := integrity(connection, table):
             return "; ".join(broken)
-        buffered = [row[0] for row in connection.execute(f"SELECT id FROM {table}_docsize")]
-        with closing(_made_anew(index, connection, buffered)) as anew:
+        buffered = _keys(connection.execute(f"SELECT id FROM {table}_docsize"))
+        with closing(_made_anew(index, connection, buffered.tolist())) as anew:
             same = _contents(table, connection) == _contents(table, anew)
         packed, problem = _in_segments(connection, index, self._advance)
-        indexed = Counter([*buffered, *packed])
-        expected = self._expected(index, packed)
-        missing, extra = len(expected - indexed.keys()), len(indexed.keys() - expected)
-        if missing or extra:
-            return f"{missing} memories are missing and {extra} are in it that should not be"
-        if twice := indexed.total() - len(indexed):
-            return f"{twice} memories are in it twice"
-        return problem if same else "its words differ from those of the memories"
+        expected, indexed = self._expected(index, packed), np.sort(np.append(buffered, packed))
+        if np.array_equal(expected, indexed):
+            return problem if same else "its words differ from those of the memories"
+        missing, extra = np.setdiff1d(expected, indexed), np.setdiff1d(indexed, expected)
+        if len(missing) or len(extra):
+            return (
+                f"{len(missing)} memories are missing and {len(extra)} are in it that should not be"
+            )
+        return f"{len(indexed) - len(expected)} memories are in it twice"
 
-    def _expected(self, index: KeywordIndexName, packed: Sequence[int]) -> set[int]:
-        """The memories that the index should hold. Which of those in segments have subwords is
-        known of the sample alone."""
-        if index != "subwords":
-            return self._live(buffer.OF_WORDS[index])
-        if not self._segments:
-            return {int(key) for key, *_ in subwords.rows(self._connection)}  # type: ignore[arg-type]
+    def _expected(self, index: KeywordIndexName, packed: Keys) -> Keys:
+        """The memories that the index should hold, ascending. Which of those in segments have
+        subwords is known of the sample alone."""
+        connection = self._connection
+        if index == "details":
+            return _keys(connection.execute(f"SELECT key {LIVE} AND {buffer.OF_WORDS[index]}"))
         live = self._live()
-        outside = live.difference(_keys_in_segments(self._connection, "stemmed"))
-        rows = subwords.rows(self._connection, buffer.AMONG, as_json_list(sorted(outside)))
-        return {int(key) for key, *_ in rows} | live.intersection(packed)  # type: ignore[arg-type]
+        if index != "subwords":
+            return live
+        outside = live[~np.isin(live, _keys_in_segments(connection, "stemmed"))]
+        rows = subwords.rows(connection, buffer.AMONG, as_json_list(outside.tolist()))
+        return live[np.isin(live, np.append(_keys(row[:1] for row in rows), packed))]
 
     def _count(self) -> str | None:
-        recorded, real = (
-            self._connection.execute("SELECT documents FROM corpus").get,
-            len(self._live()),
-        )
+        recorded = self._connection.execute("SELECT documents FROM corpus").get
+        real = len(self._live())
         return None if recorded == real else f"{recorded} are recorded, but there are {real}"
 
     def _vectors(self) -> str | None:
@@ -296,11 +310,11 @@ def _not_saved(
 
 def _in_segments(
     connection: apsw.Connection, index: KeywordIndexName, advance: Advance | None
-) -> tuple[list[int], str | None]:
+) -> tuple[Keys, str | None]:
     """The memories that segments speak for, and what is wrong with these segments. Without
     `advance` only a sample is looked at."""
     if buffer.is_alone(connection):
-        return [], None
+        return np.empty(0, np.int64), None
     from recollect.store.sqlite.segments.checks import (  # noqa: PLC0415  start-up time
         segments_problem,
     )
@@ -308,10 +322,14 @@ def _in_segments(
     return _keys_in_segments(connection, index), segments_problem(connection, index, advance)
 
 
-def _keys_in_segments(connection: apsw.Connection, index: KeywordIndexName) -> list[int]:
+def _keys_in_segments(connection: apsw.Connection, index: KeywordIndexName) -> Keys:
     from recollect.store.sqlite.segments.checks import live_keys  # noqa: PLC0415  start-up time
 
     return live_keys(connection, index)
+
+
+def _keys(rows: Iterable[Any]) -> Keys:
+    return np.fromiter(chain.from_iterable(rows), np.int64)
 
 
 def _made_anew(

@@ -10,14 +10,16 @@ from pathlib import Path
 import apsw
 
 from recollect.hashing import topic_hash
-from recollect.store.sqlite import checksums, counts, feedback_rows, subwords
+from recollect.store.sqlite import checksums, feedback_rows, subwords
 from recollect.store.sqlite.schema import APPLICATION_ID, VERSION, checked_version
 from recollect.store.sqlite.vault_files import VAULT_ID, mark_write
 
 
 def _count(connection: apsw.Connection) -> None:
+    from recollect.store.sqlite import recounting  # noqa: PLC0415  start-up time: numpy
+
     key = str(connection.execute("SELECT value FROM meta WHERE key = 'topic_key'").get)
-    counts.fill(connection, partial(topic_hash, bytes.fromhex(key)))
+    recounting.fill(connection, partial(topic_hash, bytes.fromhex(key)))
     words = connection.execute("SELECT token, documents FROM vocabulary")
     checksum = checksums.table_checksum(words)
     connection.execute("UPDATE corpus SET vocabulary = ?", (checksum,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from recollect.store.sqlite import counts, vocabulary
+from recollect.store.sqlite import vocabulary
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.counts import TopicHash
 from recollect.store.sqlite.errors import BUSY_SECONDS
@@ -35,12 +35,12 @@ def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
         "UPDATE tags SET topic = ? WHERE name = ?",
         [(hashed(str(name)), name) for (name,) in names],
     )
-    counts.fill(connection, hashed)
     connection.execute(f"DELETE FROM vectors WHERE seq IN ({WRONG_VECTORS})")
     connection.execute("DELETE FROM waiting")
     connection.execute(f"INSERT INTO waiting {WAITING}")
-    from recollect.store.sqlite import vector_codes  # noqa: PLC0415  start-up time: numpy
+    from recollect.store.sqlite import recounting, vector_codes  # noqa: PLC0415  start-up: numpy
 
+    recounting.fill(connection, hashed)
     vector_codes.fill(connection)
 
 

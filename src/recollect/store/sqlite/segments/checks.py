@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
 
 import apsw
 import numpy as np
@@ -51,11 +50,11 @@ class OneMoment:
         yield self._connection
 
 
-def live_keys(connection: apsw.Connection, index: KeywordIndexName) -> list[int]:
+def live_keys(connection: apsw.Connection, index: KeywordIndexName) -> NDArray[np.int64]:
     """The memories that segments speak for; one that several do as often."""
     found = Segments(OneMoment(connection)).each(index)
-    keys = (s.keys if s.live is None else s.keys[s.live] for s in found)
-    return list(chain.from_iterable(some.tolist() for some in keys))
+    keys = [s.keys if s.live is None else s.keys[s.live] for s in found]
+    return np.concatenate([np.empty(0, np.int64), *keys])
 
 
 def segments_problem(

@@ -15,16 +15,13 @@ from recollect.store.prepared import Row
 from recollect.store.sqlite.segments.reader import PLACES, POSTINGS, STORED, Documents
 
 AT_ONCE = 5_000  # rows that are in memory at a time: some megabytes
-NEXT = """
-    SELECT token FROM postings WHERE segment = ? AND words = ? AND token > ?
-     ORDER BY token LIMIT 1 OFFSET ?"""
 TOGETHER = f"""
-    SELECT count(*), CAST(group_concat(token || ';', '') AS BLOB),
+    SELECT max(token), CAST(group_concat(token || ';', '') AS BLOB),
            CAST(group_concat(documents || ' ' || bits || ';', '') AS BLOB),
            CAST(group_concat(postings, '') AS BLOB), CAST(group_concat(places, '') AS BLOB)
       FROM (SELECT p.token, {POSTINGS} AS postings, {PLACES} AS places FROM {STORED}
-             WHERE p.segment = ? AND p.words = ? AND p.token > ? AND (p.token <= ? OR ? IS NULL)
-             ORDER BY p.token)"""
+             WHERE p.segment = ? AND p.words = ? AND p.token > ?
+             ORDER BY p.token LIMIT {AT_ONCE})"""
 
 
 class RowsChecksum:
@@ -56,11 +53,9 @@ def rows_checksum(connection: apsw.Connection, place: tuple[int, int]) -> RowsCh
     """The checksum of the rows that the vault holds of an index of a segment. TypeError where a row
     is not whole."""
     found = RowsChecksum()
-    low: str | None = ""
-    while low is not None:
-        high = connection.execute(NEXT, (*place, low, AT_ONCE)).get
-        [(rows, *parts)] = connection.execute(TOGETHER, (*place, low, high, high)).fetchall()
-        if rows:
+    last: apsw.SQLiteValue = ""
+    while last is not None:
+        [(last, *parts)] = connection.execute(TOGETHER, (*place, last)).fetchall()
+        if last is not None:
             found.take(*parts)  # type: ignore[arg-type]
-        low = high
     return found
