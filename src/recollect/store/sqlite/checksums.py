@@ -140,7 +140,7 @@ def accept(connection: apsw.Connection, memories: Iterable[Differing], now: int)
 
 def _half_of(tags: bytes) -> bytes:
     try:
-        return tags_half(msgspec.json.decode(tags))
+        return bytes_digest(msgspec.msgpack.encode(msgspec.json.decode(tags)), HALF)
     except ValueError:  # not even a text any more
         return b""
 
