@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 from commandline import NOW, Home, refused
+from msgspec import structs
 
 from recollect import Recollect
 from recollect.demo.load import sample
-from recollect.interfaces.cli.demo import print_replaced
+from recollect.interfaces.cli.demo import print_degraded, print_replaced
 from recollect.recipes.registry import BUILT_IN
+from recollect.types import Degraded
 
 AT = datetime.fromisoformat(NOW)
 
@@ -94,3 +96,22 @@ def test_the_demo_works_with_settings_of_ones_own(home: Home) -> None:
     (home.folder / "config.toml").write_text('[search]\nrecipe = "router"\n')
     assert home.run("demo").code == 0
     assert not home.vault.exists()
+
+
+def test_the_demo_explains_a_reranker_that_ran_out_of_its_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Recollect(tmp_path / "vault.db", home=tmp_path, clock=lambda: AT) as memory:
+        found = memory.search("pool", recipe="vault")
+    reasons = [f"reranked {read} of 64 within the deadline" for read in (8, 0)]
+    parts = [Degraded("rerank", reason) for reason in reasons]
+    failed = Degraded("vector", "there is no model")
+    answers = [structs.replace(found, degraded=(part, failed)) for part in parts]
+    print_degraded(answers, 300)
+    assert capsys.readouterr().out.splitlines() == [
+        "vault reranked 8 of 64 results: it may spend 300 ms on that",
+        "(setting `rerank.budget_ms`). The other 56 keep the order without a reranker.",
+        "vault reranked none of 64 results: it may spend 300 ms on that",
+        "(setting `rerank.budget_ms`). They have the order without a reranker.",
+        "Incomplete search by meaning: there is no model",
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import tempfile
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def _demo(home: Path, query: str) -> None:
         best = _print_side_by_side(answers)
         _print_why(answers, best, memory.settings.search.recipe)
         print_replaced(memory)
-        _print_degraded(answers)
+        print_degraded(answers, memory.settings.rerank.budget_ms)
         for refusal in refusals:
             print(styled(f"! {refusal}", YELLOW))
     _print_next()
@@ -125,9 +126,20 @@ def print_replaced(memory: Recollect) -> None:
         print()
 
 
-def _print_degraded(answers: list[Response]) -> None:
-    notes = (sentences.degraded(part, answer) for answer in answers for part in answer.degraded)
-    for sentence in dict.fromkeys(notes):
+def print_degraded(answers: list[Response], budget_ms: int) -> None:
+    """What is missing in the answers. That a reranker runs out of its time is usual: no warning."""
+    parts = [(part, answer) for answer in answers for part in answer.degraded]
+    for part, answer in parts:
+        if cut := re.fullmatch(sentences.CUT_SHORT, part.reason):
+            read = int(cut[1])
+            rest = f"The other {int(cut[2]) - read} keep" if read else "They have"
+            print(
+                f"{answer.recipe} reranked {read or 'none'} of {cut[2]} results: it may spend "
+                f"{budget_ms} ms on that\n(setting `rerank.budget_ms`). {rest} the order without "
+                "a reranker."
+            )
+    failed = (sentences.degraded(*one) for one in parts if not sentences.by_deadline(one[0]))
+    for sentence in dict.fromkeys(failed):
         print(styled(sentence, YELLOW))
 
 
