@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from recollect.query.subwords import UNSPACED
+
 # Behind these stands what is no longer so: "replaces X", "switched from X", "no longer X".
 ENDS = (
     r"replac(?:es?|ed|ing)|supersed(?:es?|ed|ing)|instead of|rather than|no more"
@@ -92,6 +94,8 @@ COPULA = (
     r"\s*:\s+|\s(?:is|are|ist|sind|est|sont|es|son)\s"
     r"(?:(?:now|jetzt|the|a|my|our|at|in|by|of|de)\s)*"
 )
+# The same in scripts without spaces; a name in Latin letters or a number is said of something, too.
+UNSPACED_COPULA = r"[はが是在为為：:A-Za-z0-9]|คือ|อยู่|เป็น|[은는이가]\s"
 COPULAS = frozenset(": is are was were has have of ist sind hat haben est sont es son".split())
 
 
@@ -133,3 +137,11 @@ def subject_and_value(head: str) -> tuple[str, str] | None:
     if len(parts) == 2 and found(VERBS, parts[0]):
         parts = re.split(COPULA, parts[1], maxsplit=1)
     return (parts[0], parts[1]) if len(parts) == 2 else None
+
+
+def unspaced_subject(head: str) -> str:
+    """What a head in a script without spaces is about; empty where it has another script. There
+    words are characters, and one that two heads begin with alike tells nothing."""
+    if not re.match(f"[{UNSPACED}]", head):
+        return ""
+    return re.split(UNSPACED_COPULA, head, maxsplit=1)[0]

@@ -28,6 +28,7 @@ from recollect.query.change import (
     found,
     role,
     subject_and_value,
+    unspaced_subject,
 )
 from recollect.query.sameness import ALIKE as SAME
 from recollect.query.sameness import FILLERS, Wording
@@ -46,7 +47,11 @@ NO_STATEMENTS = frozenset(
 EMPTY = FILLERS | frozenset(
     "we our my us me they he she now sinc no longer not onli new all also "
     "der die das ist sind ein eine und auf zu von im am jetzt seit nicht mehr sondern "
-    "le la les de du des un une est et à au ne plu desormai el los las es en y ya ahora".split()
+    "le la les de du des un une est et à au ne plu desormai el los las es en y ya ahora "
+    # Articles and possessives of more languages: what follows is the subject.
+    "il lo gli i una uno mio nostro nostra o um uma meu minha nosso nossa het een mijn onz "
+    "ein mein unser mon ma notr mi nuestro nuestra min mitt ett den det мой моя моё мои наш наша "
+    "наше наши ο η το οι τα".split()
 )
 SENTENCE_END = r"(?<=[.!?])\s|(?<=[。！？])"
 ARTICLES = frozenset(("the", "our", "my", "a"))
@@ -335,7 +340,9 @@ def _series(older: Statement, newer: Statement) -> bool:
 
 
 def _begin_alike(older: Statement, newer: Statement) -> bool:
-    return older.head_words[:1] == newer.head_words[:1]
+    """Whether both begin with the same word: that is their subject, or begins it."""
+    alike = older.head_words[:1] == newer.head_words[:1]
+    return alike and unspaced_subject(older.head) == unspaced_subject(newer.head)
 
 
 def _compared(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
