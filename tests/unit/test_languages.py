@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from recollect.engine import Recollect, languages
+from recollect.evals.own_models import advice
 from recollect.ingest.draft import draft
 from recollect.settings import Embedding, Rerank, Settings
 
@@ -43,3 +44,26 @@ def test_where_the_other_model_is_absent_the_note_says_how_to_install_it(
 def test_nothing_is_said_of_english_or_with_the_model_for_many_languages(tmp_path: Path) -> None:
     assert notes(tmp_path, ENGLISH) == []
     assert notes(tmp_path / "other", GERMAN, model="multilingual") == []
+
+
+def test_questions_of_ones_own_decide_and_where_they_cannot_the_languages_do(
+    tmp_path: Path,
+) -> None:
+    settings = Settings(embedding=Embedding(), rerank=Rerank(provider="none"))
+    with Recollect(tmp_path / "vault.db", home=tmp_path, settings=settings) as memory:
+        memory.save_all([draft({"id": title[:3], "title": title}) for title in GERMAN])
+        memory.feedback("Schlüssel", "Wir", accept=True)
+        [measure], switch = memory.model_notes(), memory.language_note(compared=True)
+    assert measure.endswith("your own questions best: `recollect eval --own --models`.")
+    assert switch is not None
+    assert switch.endswith("To switch: `recollect models use multilingual`.")
+    compared = {"recipe": "multilingual", "measure": "ndcg@10", "difference": 0.1}
+    report = {"recipes": ["bge-small-en-v1.5", "multilingual"], "queries": 40}
+    told = {
+        low: advice(report | {"comparisons": [compared | {"ci95": (low, low + 0.2)}]}, switch)
+        for low in (-0.3, -0.1, 0.05)
+    }
+    assert told[-0.3].startswith("Keep bge-small-en-v1.5: multilingual has")
+    assert told[-0.1].startswith("The difference is within the interval; multilingual has")
+    assert told[-0.1].endswith(switch)
+    assert told[0.05].startswith("multilingual is better here")

@@ -288,6 +288,7 @@ class Recollect:
     reindex = method(rooms.upkeep.reindex, ADMIN)
     switch_model = method(rooms.upkeep.switch_model, ADMIN)
     model_notes = method(rooms.languages.model_notes, SEARCH)
+    language_note = method(rooms.languages.language_note, SEARCH)
     doctor = method(rooms.upkeep.doctor, ADMIN)
     configuration = method(rooms.upkeep.configuration, ADMIN)
     backup = method(rooms.backups.backup, ADMIN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 from recollect.checks import named_ids
 from recollect.engine.learning import is_due, learn
@@ -92,6 +93,11 @@ def judgements(session: Session) -> dict[str, dict[str, bool]]:
     for verdict in log.on([*asked]):
         found[verdict.words][verdict.memory_id] = verdict.accepted
     return {asked[words]: verdicts for words, verdicts in found.items() if any(verdicts.values())}
+
+
+def gold_folder(home: Path) -> Path:
+    """The default folder of a gold set: questions that were judged apart from searches."""
+    return home / "gold"
 
 
 def learned(session: Session, recipe: str | None = None) -> Learned:

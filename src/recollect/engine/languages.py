@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from recollect.engine.comparison import BEGINNING, whole_text
+from recollect.engine.feedback import gold_folder, judgements
 from recollect.engine.session import Session
 from recollect.models.builtin import MULTILINGUAL, embedding_models
 from recollect.stages.evidence import reading
@@ -26,9 +27,10 @@ def model_notes(session: Session) -> list[str]:
     return notes
 
 
-def language_note(session: Session) -> str | None:
+def language_note(session: Session, *, compared: bool = False) -> str | None:
     """What to do where much of a vault is in languages that the English model cannot read; None
-    where it can, or where another model was chosen."""
+    where it can, or where another model was chosen. Questions of one's own decide where there are
+    some, unless they were asked (`compared`) and could not."""
     embedding = session.settings.embedding
     if embedding.provider != "builtin" or embedding.model == MULTILINGUAL:
         return None
@@ -36,9 +38,13 @@ def language_note(session: Session) -> str | None:
     unread = sum(reading(whole_text(memory)[:BEGINNING]) != "language" for memory in newest)
     if unread < max(MUCH * len(newest), 1):
         return None
-    absent = MULTILINGUAL not in embedding_models()
-    install = f"pip install 'recollect[{MULTILINGUAL}]', then " if absent else "To switch: "
+    if MULTILINGUAL not in embedding_models():
+        do = f"pip install 'recollect[{MULTILINGUAL}]', then `recollect models use {MULTILINGUAL}`."
+    elif not compared and (judgements(session) or gold_folder(session.home).exists()):
+        do = "To see which model answers your own questions best: `recollect eval --own --models`."
+    else:
+        do = f"To switch: `recollect models use {MULTILINGUAL}`."
     return (
         f"{unread} of the {len(newest)} newest memories are in languages that the embedding model "
-        f"does not read. {install}`recollect models use {MULTILINGUAL}`."
+        f"does not read. {do}"
     )

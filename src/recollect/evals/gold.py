@@ -66,11 +66,6 @@ class Added(NamedTuple):
     judgements: int
 
 
-def gold_folder(home: Path) -> Path:
-    """The default folder of a gold set."""
-    return home / "gold"
-
-
 def is_gold(folder: Path) -> bool:
     return (folder / MARK).is_file() and find(folder, CORPUS) is None
 

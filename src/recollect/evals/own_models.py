@@ -67,8 +67,7 @@ def compared_models(
     queries: int | None = None,
     seed: int = 0,
 ) -> tuple[dict[str, Any], list[RecipeOutcome]]:
-    """The report on each installed model, the settings' first, with the settings' recipe; and an
-    `advice` which one to use."""
+    """The report on each installed model, the settings' first, with the settings' recipe."""
     known = installed(settings.embedding)
     used = settings.embedding.model or next(iter(known))
     identities: dict[str, str | None] = {}
@@ -91,11 +90,12 @@ def compared_models(
     found = report(
         dataset, outcomes, problems=dataset.problems | refused, models=identities, left_out={}
     )
-    return found | {"advice": _advice(found)}, outcomes
+    return found, outcomes
 
 
-def _advice(found: dict[str, Any]) -> str:
-    """Which model to use: another than the first only where the difference is above chance."""
+def advice(found: dict[str, Any], note: str | None) -> str:
+    """Which model to use: another than the first where the difference is above chance. Where it is
+    not, the `note` on the languages of the vault decides, if there is one."""
     first, *others = found["recipes"]
     few = f" {found['queries']} questions are few." if found["queries"] < FEW else ""
     if not others:
@@ -108,4 +108,5 @@ def _advice(found: dict[str, Any]) -> str:
         return f"{best} is better here: {shown}.{few} To switch: recollect models use {best}"
     if high < 0:
         return f"Keep {first}: {best} has {shown}.{few}"
-    return f"Keep {first}: the difference is within the interval; {best} has {shown}.{few}"
+    within = f"the difference is within the interval; {best} has {shown}.{few}"
+    return f"{within[0].upper()}{within[1:]} {note}" if note else f"Keep {first}: {within}"

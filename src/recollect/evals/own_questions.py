@@ -10,9 +10,10 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from recollect.engine import Recollect
+from recollect.engine.feedback import gold_folder
 from recollect.evals.datasets import QRELS, QUERIES
 from recollect.evals.files import rows, table
-from recollect.evals.gold import gold_folder, is_gold
+from recollect.evals.gold import is_gold
 from recollect.evals.metrics import DEPTH, interval, ndcg, resampled
 from recollect.recipes.base import Recipe
 from recollect.recipes.overrides import nested_changes, overridden

@@ -142,6 +142,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "rename_recipe": lambda memory: _tried(partial(memory.rename_recipe, new="o"), "none"),
     "reindex": lambda memory: memory.reindex(),
     "model_notes": lambda memory: memory.model_notes(),
+    "language_note": lambda memory: memory.language_note(),
     "switch_model": lambda memory: memory.switch_model(memory.models),
     "doctor": lambda memory: memory.doctor(),
     "configured": lambda memory: memory.configured(),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from recollect import Recollect
+from recollect.engine.feedback import gold_folder
 from recollect.evals import gold
 from recollect.evals.own_questions import own_questions, own_scores
 
@@ -34,8 +35,8 @@ def test_questions_are_those_with_an_accepted_result_and_those_of_the_gold_set(
     memory.feedback("when do tides turn", "boats", accept=False)
     memory.feedback("anything else", "boats", accept=False)
     assert own_questions(memory) == {"when do tides turn": {"tides": 1, "boats": 0}}
-    gold.init(gold.gold_folder(home))
-    gold.add(memory, gold.gold_folder(home), "when do boats leave", ["boats"], 2)
+    gold.init(gold_folder(home))
+    gold.add(memory, gold_folder(home), "when do boats leave", ["boats"], 2)
     assert own_questions(memory)["when do boats leave"] == {"boats": 2}
 
 

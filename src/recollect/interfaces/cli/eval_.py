@@ -11,12 +11,13 @@ from typing import Any
 import msgspec
 
 from recollect.engine import Recollect
+from recollect.engine.feedback import gold_folder
 from recollect.evals.cache import FILE, Cache, cache_folder
 from recollect.evals.datasets import Dataset, load
 from recollect.evals.evaluation import opened
-from recollect.evals.gold import Added, add, gold_folder, init
+from recollect.evals.gold import Added, add, init
 from recollect.evals.metrics import trec_eval
-from recollect.evals.own_models import compared_models, own_dataset
+from recollect.evals.own_models import advice, compared_models, own_dataset
 from recollect.evals.report import report, write_runs
 from recollect.evals.runs import RecipeOutcome
 from recollect.interfaces.cli.arguments import WrongUsage, add_json, wrong_call
@@ -164,15 +165,17 @@ def _evaluate(args: argparse.Namespace, folder: Path | None) -> int:
     seed = args.seed or 0
     try:
         source: Path | Dataset
+        note: str | None = None
         if folder is None:
             with Recollect() as memory:
-                source = own_dataset(memory)
+                source, note = own_dataset(memory), memory.language_note(compared=True)
         else:
             source = load(folder) if args.models else folder
         if isinstance(source, Dataset) and args.models:
             found, outcomes = compared_models(
                 source, settings, os.environ, cache, progress, queries=args.queries, seed=seed
             )
+            found["advice"] = advice(found, note)
             return _report(args, found, source, outcomes)
         with opened(source, settings, os.environ, cache) as bench:
             contestants, left_out = bench.contestants(args.recipe or ())
