@@ -64,13 +64,29 @@ def used(stored: Sequence[int], waiting: Sequence[int] | None) -> Use | None:
 
 
 class StoredUsage:
-    """Counts that wait until a write takes them into the vault."""
+    """Counting never writes by itself: a write takes the counts along, or who stays does."""
 
     def __init__(self, database: SqlDatabase) -> None:
         self._read = database
         self._guard = threading.Lock()
         self._pending: list[tuple[int, int]] = []
         self._added = -SECONDS
+
+    @property
+    @abstractmethod
+    def due(self) -> bool:
+        """Whether there is anything to take into the vault, and this process did so a minute ago or
+        never."""
+
+    @abstractmethod
+    def fold(self) -> None:
+        """Take what was counted into the vault. StoreError while somebody else writes: then it is
+        for the next one to do."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Take everything into the vault now, for whoever reads the table, as far as that is
+        possible."""
 
     @abstractmethod
     def _keys(self, ids: Sequence[str]) -> list[int]: ...
@@ -80,6 +96,7 @@ class StoredUsage:
         """What is not in the vault yet."""
 
     def count(self, kind: UseKind, ids: Sequence[str], at: datetime) -> list[int]:
+        """Note a use of these memories; returns their keys."""
         keys = self._keys(ids)
         with self._guard:
             self._pending += numbered(kind, keys, at)

@@ -14,8 +14,6 @@ from recollect.store.base import (
     Store,
     Stored,
     TopicIndex,
-    Usage,
-    UseKind,
     VectorIndex,
 )
 from recollect.types import Degraded, Filter, Memory
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     from recollect.store.reviews import Reviews
     from recollect.store.stored_history import StoredHistory
     from recollect.store.trash import Trash
+    from recollect.store.use_counts import StoredUsage
 
 Done = TypeVar("Done")
 
@@ -125,26 +124,6 @@ class VaultVectors(VectorIndex, Protocol):
         """The keys of all memories that have one vector, and these vectors, as float16."""
 
 
-class UseCounts(Usage, Protocol):
-    """Counting never writes by itself: a write takes the counts along, or who stays does."""
-
-    @property
-    def due(self) -> bool:
-        """Whether there is anything to write, and this process did so a minute ago or never."""
-
-    def count(self, kind: UseKind, ids: Sequence[str], at: datetime) -> list[int]:
-        """Note a use of these memories; returns their keys."""
-
-    def totals(self) -> dict[str, int]:
-        """How many memories were used, and how often in all."""
-
-    def fold(self) -> None:
-        """Write what was counted. StoreError while somebody else writes."""
-
-    def settle(self) -> None:
-        """Write everything now, as far as that is possible, for whoever reads the table."""
-
-
 class VaultStore(Store, Protocol):
     """A vault that a home can have."""
 
@@ -172,7 +151,7 @@ class VaultStore(Store, Protocol):
     def folders(self) -> StoredFolders: ...
 
     @property
-    def usage(self) -> UseCounts: ...
+    def usage(self) -> StoredUsage: ...
 
     @property
     def reviews(self) -> Reviews: ...

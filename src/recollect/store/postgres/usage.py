@@ -51,18 +51,13 @@ class PostgresUsage(StoredUsage):
 
     @property
     def due(self) -> bool:
-        """Whether there is anything to take into the vault, and this process did so a minute ago or
-        never."""
         return bool(self._pending) and time.monotonic() - self._added >= SECONDS
 
     def fold(self) -> None:
-        """Take what was counted into the vault."""
         with self._database.writing(patient=False) as connection:
             self.add_to(connection)
 
     def settle(self) -> None:
-        """Take everything into the vault now, for whoever reads the table, as far as that is
-        possible."""
         if self._pending:
             with suppress(StoreError):
                 self.fold()

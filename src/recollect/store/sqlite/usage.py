@@ -45,22 +45,16 @@ class SqliteUsage(StoredUsage):
 
     @property
     def due(self) -> bool:
-        """Whether there is anything to take into the vault, and this process did so a minute ago or
-        never."""
         if time.monotonic() - self._added < SECONDS:
             return False
         return bool(self._pending) or self._spool.exists()
 
     def fold(self) -> None:
-        """Take what was counted into the vault. StoreError while somebody else writes: then it is
-        for the next one to do."""
         with self._database.writing(patient=False) as connection:
             self.add_to(connection)
         self.added()
 
     def settle(self) -> None:
-        """Take everything into the vault now, for whoever reads the table, as far as that is
-        possible."""
         if self._pending or self._spool.exists() or self._taken.exists():
             with suppress(StoreError):
                 self.fold()
