@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import NamedTuple
 
 from recollect.engine.redaction import TEXTS, Redaction
@@ -76,23 +76,24 @@ def ready_made(redaction: Redaction, redact: bool, lines: Sequence[RawLine | Lin
     def row_of(draft: Draft) -> Sequence[str]:
         return packing.fields_of(complete(draft, draft.id or made_id(draft.fields), None, ANY_TIME))
 
-    read = [parsed(line) for line in lines]
-    live = [line.draft for line in read if line.draft and line.forgotten_at is None]
+    numbers = count()
+    pairs = [
+        (line, next(numbers) if line.draft and line.forgotten_at is None else None)
+        for line in map(parsed, lines)
+    ]
+    live = [line.draft for line, row in pairs if line.draft and row is not None]
     memories = packing.split(map(row_of, live))
     suspect = memories.having(redaction.suspect_pieces(memories.pieces)) if redact else set()
     unseen = {*TEXTS} - {*packing.FIELDS}
     changes: dict[int, Sequence[str] | None] = {}
     found: list[Cleaned] = []
-    row = -1
-    for line in read:
-        is_live = line.draft is not None and line.forgotten_at is None
-        row += is_live
-        if is_live and row not in suspect and not any(map(live[row].fields.get, unseen)):
+    for line, row in pairs:
+        if row is not None and not (row in suspect or any(map(live[row].fields.get, unseen))):
             found.append((line, {}))
             continue
         found.append(_cleaned(redaction, line, redact=redact))
         draft = found[-1][0].draft
-        if is_live and draft is not line.draft:
+        if row is not None and draft is not line.draft:
             changes[row] = None if draft is None else row_of(draft)
     return Batch(found, packing.prepared(memories.changed(changes) if changes else memories))
 

@@ -33,12 +33,16 @@ class ChunkWriter:
         self._now = now
         self._report = report
         self._tier = "core" if is_instructions(folder.path) else "file"
+        self._put_off: list[tuple[int, dict[int, FileChunk], int]] = []
         self._taken = {*write.find(chain.from_iterable(file.ids for file in files))}
 
     def write(self, key: int, file: ReadFile, before: StoredFile | None) -> None:
         """Make the memories of a file, after its first `file.after` chunks, those of the chunks
         read; the others are forgotten."""
-        known = self.files.chunks(key, file.after) if before is not None else []
+        known = []
+        if before is not None:
+            self.flush()
+            known = self.files.chunks(key, file.after)
         stored = self._write.find([chunk.memory_id for chunk in known]) if known else {}
         kept = self._write_chunks(file, before, known, stored)
         for memory in stored.values():
@@ -46,7 +50,14 @@ class ChunkWriter:
                 self.forget(memory)
         known_by_key = {stored[chunk.memory_id].key: chunk for chunk in known}
         if _places(kept) != _places(known_by_key):
-            self.files.put_chunks(key, kept, file.after)
+            self._put_off.append((key, kept, file.after))
+
+    def flush(self) -> None:
+        """Write which chunk of its file each memory is. It is put off while files are new: so their
+        memories can be written together."""
+        for chunks in self._put_off:
+            self.files.put_chunks(*chunks)
+        self._put_off.clear()
 
     def forget(self, memory: Stored) -> None:
         if not memory.forgotten:

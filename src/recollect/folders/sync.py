@@ -121,6 +121,7 @@ class Sync:
                             taken.add(before.path)
                     elif file.part == 1:
                         self.report.files["unchanged"] += 1
+                writer.flush()
                 write.index_added(prepared)
             finished += sum(not file.more for file in batch)
             progress(finished, len(waiting))

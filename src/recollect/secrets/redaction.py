@@ -113,8 +113,9 @@ class SecretPatterns:
             return {*range(len(pieces))}
         joined = " ".join(pieces)
         long = (at for at, piece in enumerate(pieces) if len(piece) >= len(LONG_WORD))
+        long = (at for at in long if has_long_word(pieces[at]))
         return {
-            *(at for at in long if has_long_word(pieces[at])),
+            *(at for at in long if any(needle in pieces[at] for needle in SUSPECT_LONG)),
             *_holding(joined, chain.from_iterable(SUSPECT.values())),
             *_holding(joined.lower(), SUSPECT_WORDS),
         }
@@ -141,7 +142,7 @@ class SecretPatterns:
         """The patterns that may match the text, in order."""
         places = {*self._custom}
         for needles, where in self._places_to_look(text):
-            for needle, those in needles.items():
+            for needle, those in needles.items() if where else ():
                 if needle in where:
                     places |= those
         return [self.every[place] for place in sorted(places)]

@@ -127,6 +127,20 @@ def test_every_detector_finds_something_in_the_samples() -> None:
     assert silent == []
 
 
+def test_whatever_any_pattern_finds_is_looked_for() -> None:
+    """Most texts are passed over by what they do not contain: as wholes, by their pieces, and by
+    the document that they are a part of."""
+    document = "\n".join(one.text for one in EVERY)
+    patterns = SecretPatterns()
+    for text in {one.text for one in EVERY}:
+        found = {each for each in DETECTORS if any(spans(each, text, lowered(text)))}
+        assert found <= {*patterns.worth_trying(text)}
+        assert found <= {*patterns.within(document).worth_trying(text)}
+        assert not found or patterns.suspect(text)
+        assert not found or patterns.suspect_pieces(text.split())
+    assert redacted(document) == redacted(document, patterns.within(document))
+
+
 def test_letters_that_grow_when_made_small_move_nothing() -> None:
     """`İ` has two code points as a small letter."""
     assert clean(f"İİİ PassWord: hunter2 {GITHUB}") == (
