@@ -27,6 +27,7 @@ MOST_SECONDS = 30.0
 MOST_SECONDS_OF_CODE = 5.0
 # A machine that is busy with other things gives the process so much more time, by the clock.
 PATIENCE = 4
+IN_PIPE = 15_000  # bytes that a pipe takes on every system, though nobody reads
 # Parsing takes some twenty times a file's size.
 MOST_MEMORY = 1 << 30
 # `recollect` is found where this one is, and nothing is imported from a working directory.
@@ -70,13 +71,15 @@ class ParserProcess:
         assert process.stdout is not None
         timer = threading.Timer(PATIENCE * seconds, process.kill)
         timer.daemon = True
-        if not hasattr(select, "poll"):  # a thread takes as long as a small file
+        # A thread takes as long as a small file, and to write that never waits.
+        quick = len(raw) <= IN_PIPE and hasattr(select, "poll")
+        if not quick:
             timer.start()
         try:
             process.stdin.write(header)
             process.stdin.write(raw)
             process.stdin.flush()
-            if not timer.is_alive() and not _readable(process.stdout, PATIENCE * seconds):
+            if quick and not _readable(process.stdout, PATIENCE * seconds):
                 process.kill()
             size = int(process.stdout.readline())
             reply = process.stdout.read(size)
