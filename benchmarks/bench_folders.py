@@ -193,7 +193,7 @@ def following(place: Path, files: int) -> None:
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            if line.startswith("Following"):
+            if line.startswith("Watching"):
                 break
         time.sleep(2.5)  # what was written before is no news any more
         idle = resident(process.pid, "VmRSS")
