@@ -69,6 +69,7 @@ def save(home: Path, rows: list[dict[str, str]]) -> None:
     with Recollect(home=home, settings=WORDS) as memory:
         for first in range(0, len(rows), 5000):
             memory.save_all([draft(row) for row in rows[first : first + 5000]])
+    with Recollect(home=home, settings=WORDS) as memory:  # the one that saved was merging, too
         Merger(memory.store.database).run()
 
 

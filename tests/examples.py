@@ -1,4 +1,4 @@
-"""How much of what could be tried is tried: in an ordinary run an eighth of a property's examples,
+"""How much of what could be tried is tried: in an ordinary run a twelfth of a property's examples,
 the same ones each time, and one in so many of what is tried one by one; everything with
 `make test EXAMPLES=all`."""
 
@@ -11,7 +11,7 @@ ALL = os.environ.get("EXAMPLES") == "all"
 
 
 def examples(number: int) -> int:
-    return number if ALL else max(number // 8, FEWEST)
+    return number if ALL else max(number // 12, FEWEST)
 
 
 def one_in(number: int) -> int:
