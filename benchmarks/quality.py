@@ -176,6 +176,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--whole", nargs="+", default=[], metavar="SET", help="ask all questions of these, still"
     )
+    parser.add_argument("--note", default="", help="what else the page should say of this run")
     parser.add_argument("--no-times", action="store_true", help="the quality only")
     parser.add_argument("--retime", action="store_true", help="measure all times anew")
     parser.add_argument(
@@ -218,6 +219,7 @@ def run(args: argparse.Namespace) -> None:
         "most": MOST,
         "models": models,
         "rerank_budget_ms": settings.rerank.budget_ms,
+        "note": args.note,
         **machine(),
     }
     results, docs = quality_page.RESULTS, quality_page.DOCS

@@ -214,6 +214,8 @@ def measured_with(results: Results) -> str:
             for name, most in facts["most"].items()
         ),
     ]
+    if facts.get("note"):
+        lines.append(f"- {facts['note']}")
     if facts["queries"]:
         lines.append(
             f"- **A part only:** at most {facts['queries']} questions of each set were asked"
