@@ -223,7 +223,7 @@ def test_a_truncated_vault_is_a_sentence_wherever_it_is_cut(tmp_path: Path) -> N
 def test_overwritten_bytes_are_a_sentence_or_harmless(tmp_path: Path) -> None:
     whole = vault(tmp_path / "vault.db").read_bytes()
     noticed = 0
-    for seed in range(examples(200)):
+    for seed in range(examples(300)):
         chance = random.Random(seed)
         spoiled = bytearray(whole)
         for _ in range(chance.choice((1, 5, 20))):
