@@ -29,7 +29,6 @@ NOW = EPOCH + timedelta(days=20_000)
 DAYS = 730
 BATCH = 20_000
 PAGE = 20
-MOST = 12
 ROUNDS = 5
 GROUPED = "SELECT project, count(*) FROM memories m WHERE forgotten_at IS NULL GROUP BY 1"
 BY_DAY = f"""
@@ -99,11 +98,11 @@ def main() -> None:
 
 def counts(store: SqliteStore) -> None:
     asks: dict[str, Callable[[], object]] = {
-        "facets": lambda: store.memories.facets(Filter(), MOST, NOW),
-        "facets of a project": lambda: store.memories.facets(Filter(project="project1"), MOST, NOW),
-        "facets of a kind": lambda: store.memories.facets(Filter(kind="fact"), MOST, NOW),
+        "facets": lambda: store.memories.facets(Filter(), NOW),
+        "facets of a project": lambda: store.memories.facets(Filter(project="project1"), NOW),
+        "facets of a kind": lambda: store.memories.facets(Filter(kind="fact"), NOW),
         "facets of both": lambda: store.memories.facets(
-            Filter(project="project1", kind="fact"), MOST, NOW
+            Filter(project="project1", kind="fact"), NOW
         ),
         "days": lambda: store.memories.dates(Filter()),
         "days of a project": lambda: store.memories.dates(Filter(project="project1")),

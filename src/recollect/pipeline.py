@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from recollect.query.likeness import Likeness
     from recollect.store.base import Store
 
-# A chip for each; nobody reads more of them.
-MOST_FACETS = 12
-
 
 def run(
     recipe: Recipe,
@@ -288,9 +285,7 @@ def _facets(context: SearchContext) -> dict[str, dict[str, int]]:
     """Counted over what any channel found, not over the few that are returned."""
     with context.timed("facets"):
         found = {id for channel in context.channels.values() for id in channel.ids}
-        return context.store.memories.facets(
-            Filter(among=tuple(found)), MOST_FACETS, context.now
-        )._asdict()
+        return context.store.memories.facets(Filter(among=tuple(found)), context.now)._asdict()
 
 
 def topics(results: Sequence[Result]) -> dict[str, int]:

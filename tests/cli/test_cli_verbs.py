@@ -51,6 +51,14 @@ def test_projects_are_counted(home: Home) -> None:
     assert home.call("projects").out == "     2  harbor\n"
 
 
+def test_tags_and_projects_are_all_listed(home: Home) -> None:
+    names = [f"n{number:02}" for number in range(30)]
+    home.bring_in(*({"title": name, "tags": [name], "project": name} for name in names))
+    for command in ("tags", "projects"):
+        assert set(names) <= set(home.json(command))
+        assert set(names) <= set(home.call(command).out.split()[1::2])
+
+
 def test_a_memory_is_copied_by_the_desktops_program(home: Home) -> None:
     copied = home.folder.parent / "copied"
     program(home, "wl-copy", f"cat > {copied}")

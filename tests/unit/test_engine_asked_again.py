@@ -14,7 +14,6 @@ from model_server import Fault, ModelServer
 from recollect.engine import Recollect
 from recollect.errors import Changed, NotFound, ProviderError, UserError
 from recollect.memory_json import revision
-from recollect.pipeline import MOST_FACETS
 from recollect.recipes.learned import Learned
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, SearchSettings, Settings
@@ -199,9 +198,12 @@ def test_facets_and_dates_follow_the_filter(memory: Recollect) -> None:
     assert memory.facets(Filter(project="harbor")).project == {"harbor": 1}
     assert memory.dates().made == {date(1969, 12, 31): 1, date(2026, 3, 1): 1}
     assert memory.dates(Filter(project="tower")).expiring == {date(2026, 5, 1): 1}
-    for n in range(2 * MOST_FACETS):
-        memory.save(id=f"n{n}", title=f"N {n}", source=f"s{n}")
-    assert len(memory.facets().source) == MOST_FACETS
+    for n in range(40):
+        memory.save(id=f"n{n}", title=f"Berth {n}", source=f"s{n}", project=f"p{n:02}")
+    assert len(memory.facets().source) == 40
+    assert len(memory.search("berth", facets=True).facets["source"]) == 40
+    told = memory.unknown_project("quay")
+    assert told.endswith("there are: harbor, p00, p01, p02, p03 and 37 more.")
     with pytest.raises(UserError, match="project"):
         memory.facets(Filter(project=5))  # type: ignore[arg-type]
 

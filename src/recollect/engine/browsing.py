@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -13,13 +14,12 @@ from recollect.engine.session import Session
 from recollect.engine.upkeep import salvage_notes
 from recollect.errors import UserError
 from recollect.named_tuples import NamedTuple
-from recollect.pipeline import MOST_FACETS
 from recollect.store.base import Dates, Facets, FeedbackEvent, Stored
 from recollect.times import moved
 from recollect.types import Filter, Memory, Place, Use, place_of
 
 EXPORT_BATCH = 1000
-MOST_NAMED = 5  # ids in a message
+MOST_NAMED = 5  # ids or projects in a message
 
 
 class Overview(NamedTuple):
@@ -57,9 +57,9 @@ def browse(
 def facets(
     session: Session, filter: Filter = EVERYTHING, *, as_of: datetime | None = None
 ) -> Facets:
-    """Memories counted by project, kind, source and tag, most first, and by age."""
+    """Memories counted by project, kind, source and tag, every value, most first; and by age."""
     session = session.at(as_of)
-    return session.held().memories.facets(checked_filter(filter), MOST_FACETS, session.clock())
+    return session.held().memories.facets(checked_filter(filter), session.clock())
 
 
 def overview(session: Session, project: str | None, limit: int) -> Overview:
@@ -70,8 +70,8 @@ def overview(session: Session, project: str | None, limit: int) -> Overview:
     memories, now = session.store.memories, session.clock()
     decisions = Filter(kind="decision", valid_at=now)
     newest = memories.newest(replace(decisions, project=project), limit) if project else []
-    projects = memories.facets(EVERYTHING, limit, now).project
-    return Overview(projects, newest or memories.newest(decisions, limit))
+    projects = islice(memories.facets(EVERYTHING, now).project.items(), limit)
+    return Overview(dict(projects), newest or memories.newest(decisions, limit))
 
 
 def unknown_project(session: Session, project: str) -> str:
@@ -81,11 +81,13 @@ def unknown_project(session: Session, project: str) -> str:
         return ""
     from difflib import get_close_matches  # noqa: PLC0415  start-up time: rarely needed
 
-    known = [*memories.facets(EVERYTHING, MOST_FACETS, session.clock()).project]
+    known = [*memories.facets(EVERYTHING, session.clock()).project]
     wanted = project.casefold()
     like = [name for name in known if wanted in name.casefold()]
     like += get_close_matches(project, known) if not like else []
-    hint = f"did you mean {' or '.join(like[:3])}?" if like else f"there are: {', '.join(known)}."
+    more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
+    every = f"there are: {', '.join(known[:MOST_NAMED])}{more}."
+    hint = f"did you mean {' or '.join(like[:3])}?" if like else every
     return f"There is no project {project!r}; {hint if known else 'no memory has one.'}"
 
 

@@ -362,9 +362,9 @@ class Memories(Protocol):
     def projects(self, names: Sequence[str]) -> list[str]:
         """Those of these names that are projects of live memories, in this order."""
 
-    def facets(self, filter: Filter, most: int, now: datetime) -> Facets:
-        """Count the live memories that pass the filter by project, kind, source and tag: the `most`
-        common values, equal counts by name, without empty values. Tags that differ only in case
+    def facets(self, filter: Filter, now: datetime) -> Facets:
+        """Count the live memories that pass the filter by project, kind, source and tag: every
+        value but the empty one, most first, equal counts by name. Tags that differ only in case
         count as one. Count also those changed within each of AGES before `now`."""
 
     def expiring(

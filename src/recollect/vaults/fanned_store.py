@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from recollect.store.prepared import PreparedMemories
 
 TIERS = ("core", "capture", "file")
-# A value that is rare in each store may be common in all; few facets have more values.
-MOST_VALUES = 1000
 NOTHING = Facets({}, {}, {}, {}, {})
 # How several lists become one, as each is ordered itself.
 ORDERS: dict[str, Callable[[Memory], tuple[object, ...]]] = {
@@ -163,19 +161,16 @@ class FannedMemories(FannedPart):
         every = (member.shown(memory) for member, memory, _ in found)
         return sorted(every, key=ORDERS[order])[:limit]
 
-    def facets(self, filter: Filter, most: int, now: datetime) -> Facets:
+    def facets(self, filter: Filter, now: datetime) -> Facets:
         every = [
             counts
             for _, counts in self._fan_out.ask(
-                lambda one: one.store.memories.facets(
-                    self._owned(one, filter), max(most, MOST_VALUES), now
-                )
+                lambda one: one.store.memories.facets(self._owned(one, filter), now)
             )
         ]
         summed = Facets(*(_summed(counts) for counts in zip(NOTHING, *every, strict=True)))
         best = (
-            dict(sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:most])
-            for counts in summed
+            dict(sorted(counts.items(), key=lambda one: (-one[1], one[0]))) for counts in summed
         )
         return Facets(*best)._replace(age=summed.age)
 

@@ -71,7 +71,7 @@ def counted(store: SqliteStore, filter: Filter) -> tuple[Facets, Dates]:
     """What passes the filter, counted without the counts that are kept."""
     condition = where(filter, store.topics)
     return (
-        store_facets(store.database, None, condition, PLENTY, NOON),
+        store_facets(store.database, None, condition, NOON),
         store_dates(store.database, None, condition),
     )
 
@@ -87,7 +87,7 @@ def test_kept_counts_say_what_counting_says(store: SqliteStore, seed: int) -> No
         change(store, chance)
         for filter in KEPT:
             facets, dates = counted(store, filter)
-            assert in_order(store.memories.facets(filter, PLENTY, NOON)) == in_order(facets)
+            assert in_order(store.memories.facets(filter, NOON)) == in_order(facets)
             assert in_order(store.memories.dates(filter)) == in_order(dates)
     live = store.memories.browse(EVERYTHING, PLENTY)
     stats = store.counts()
@@ -101,7 +101,7 @@ def test_a_write_that_is_undone_counts_nothing(store: SqliteStore) -> None:
     with suppress(KeyError), store.writing(CHANGE) as write:
         write.add(memory("b", project="harbor"))
         raise KeyError
-    assert store.memories.facets(EVERYTHING, PLENTY, NOON).project == {"harbor": 1}
+    assert store.memories.facets(EVERYTHING, NOON).project == {"harbor": 1}
 
 
 def test_no_value_of_a_purged_memory_stays(store: SqliteStore) -> None:
@@ -138,7 +138,7 @@ def _steps(store: SqliteStore, filter: Filter) -> int:
 
     connection.set_progress_handler(step, 100)
     try:
-        store.memories.facets(filter, PLENTY, NOON + timedelta(hours=1))
+        store.memories.facets(filter, NOON + timedelta(hours=1))
         store.memories.dates(filter)
         store.counts()
     finally:

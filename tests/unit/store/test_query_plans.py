@@ -61,8 +61,8 @@ HOT: dict[str, Ask] = {
     "browse what changed since": lambda s: s.memories.browse(Filter(since=NOON), 5),
     "newest": lambda s: s.memories.newest(EVERYTHING, 5),
     "newest in a project": lambda s: s.memories.newest(HARBOR, 5),
-    "facets": lambda s: s.memories.facets(EVERYTHING, 5, NOON),
-    "facets of a project": lambda s: s.memories.facets(HARBOR, 5, NOON),
+    "facets": lambda s: s.memories.facets(EVERYTHING, NOON),
+    "facets of a project": lambda s: s.memories.facets(HARBOR, NOON),
     "days": lambda s: s.memories.dates(EVERYTHING),
     "what expires": lambda s: s.memories.expiring(EVERYTHING, 5, since=NOON, until=NOON),
     "topics": lambda s: s.topics.carrying(["deep", "sea"], 5, EVERYTHING),
@@ -202,6 +202,6 @@ def test_facets_of_two_filters_read_the_tags_of_what_passes_and_no_others(
     store: SqliteStore,
 ) -> None:
     both = Filter(project="harbor", kind="fact")
-    found = plans(store, lambda s: s.memories.facets(both, 5, NOON))
+    found = plans(store, lambda s: s.memories.facets(both, NOON))
     tags = [line.strip() for lines in found for line in lines if " mt " in line]
     assert tags == ["SEARCH mt USING PRIMARY KEY (memory=?)"]

@@ -32,12 +32,12 @@ WITH chosen AS MATERIALIZED (
 )"""
 EACH = """
 (SELECT '{field}', {field}, count(*) FROM chosen WHERE {field} <> ''
-  GROUP BY 2 ORDER BY 3 DESC, 2 LIMIT %s)"""
+  GROUP BY 2 ORDER BY 3 DESC, 2)"""
 # Tags that differ only in case have one topic. The name is the first of those in use.
 TAGGED = """
 (SELECT 'tags', min(t.name), count(DISTINCT t.memory) FROM chosen c
    JOIN topics t ON t.vault = vault() AND t.memory = c.key
-  GROUP BY t.topic ORDER BY 3 DESC, 2 LIMIT %s)"""
+  GROUP BY t.topic ORDER BY 3 DESC, 2)"""
 AGED = "(SELECT 'age', %s, count(*) FROM chosen WHERE updated_at >= %s)"
 COUNTED = ("project", "kind", "source")
 DAYS = """
@@ -87,13 +87,13 @@ class PostgresMemories(ListedMemories):
     def projects(self, names: Sequence[str]) -> list[str]:
         return [name for (name,) in self._database.rows(PROJECTS, [*names])]
 
-    def facets(self, filter: Filter, most: int, now: datetime) -> Facets:
+    def facets(self, filter: Filter, now: datetime) -> Facets:
         condition, values = where(filter, self._database)
         parts = [*(EACH.format(field=field) for field in COUNTED), TAGGED, *(AGED for _ in AGES)]
         sql = FACETS.format(condition=condition) + " UNION ALL ".join(parts)
         ages = [part for age, span in AGES.items() for part in (age, to_micros(moved(now, -span)))]
         found: dict[str, dict[Any, Any]] = {field: {} for field in Facets._fields}
-        for field, value, count in self._database.rows(sql, *values, *[most] * 4, *ages):
+        for field, value, count in self._database.rows(sql, *values, *ages):
             found[field][value] = count
         return Facets(**found)
 

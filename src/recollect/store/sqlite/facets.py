@@ -18,13 +18,13 @@ from recollect.times import moved, to_micros
 
 EPOCH = date(1970, 1, 1)
 KEPT = "SELECT value, memories FROM counts WHERE scope = ? AND within = ? AND field = ?"
-MOST_FIRST = "AND value <> '' ORDER BY memories DESC, value LIMIT ?"
+MOST_FIRST = "AND value <> '' ORDER BY memories DESC, value"
 # Tags that differ only in case have one topic. The name is the first of those in use.
 TAGS = f"""
     SELECT (SELECT min(t.name) FROM tags t WHERE t.topic = c.value AND EXISTS
                (SELECT 1 FROM memory_tags mt JOIN memories m ON m.key = mt.memory
                  WHERE mt.tag = t.key AND {{condition}})), c.memories
-      FROM ({KEPT}) c ORDER BY 2 DESC, 1 LIMIT ?"""
+      FROM ({KEPT}) c ORDER BY 2 DESC, 1"""
 LATER = f"SELECT coalesce(sum(memories), 0) FROM ({KEPT} AND value > ?)"
 LAST_TIME = (1 << 63) - 1
 BETWEEN = f"""
@@ -36,12 +36,12 @@ CHOSEN = """
     )"""
 EACH = """
     SELECT * FROM (SELECT '{field}', {field}, count(*) FROM chosen WHERE {field} <> ''
-     GROUP BY 2 ORDER BY 3 DESC, 2 LIMIT ?)"""
+     GROUP BY 2 ORDER BY 3 DESC, 2)"""
 # SQLite does not know how few are chosen: CROSS JOIN reads their tags, and not those of all others.
 TAGGED = """
     SELECT * FROM (SELECT 'tags', min(t.name), count(DISTINCT c.key) FROM chosen c
       {join} memory_tags mt ON mt.memory = c.key {join} tags t ON t.key = mt.tag
-     GROUP BY t.topic ORDER BY 3 DESC, 2 LIMIT ?)"""
+     GROUP BY t.topic ORDER BY 3 DESC, 2)"""
 AGED = "SELECT 'age', ?, count(*) FROM chosen WHERE updated_at >= ?"
 FIELDS = ("project", "kind", "source")
 
@@ -50,7 +50,6 @@ def facets(
     database: Database,
     scope: Scope | None,
     condition: Condition,
-    most: int,
     now: datetime,
     *,
     by: str | None = None,
@@ -59,19 +58,17 @@ def facets(
     since = {age: to_micros(moved(now, -span)) for age, span in AGES.items()}
     with database.reading():
         if scope is None:
-            return _counted(database, condition, most, since, "CROSS JOIN" if by else "JOIN")
-        return _kept(database, scope, condition, most, since)
+            return _counted(database, condition, since, "CROSS JOIN" if by else "JOIN")
+        return _kept(database, scope, condition, since)
 
 
-def _kept(
-    database: Database, scope: Scope, condition: Condition, most: int, since: dict[str, int]
-) -> Facets:
+def _kept(database: Database, scope: Scope, condition: Condition, since: dict[str, int]) -> Facets:
     found: dict[str, Any] = {
-        field: dict(database.rows(f"{KEPT} {MOST_FIRST}", *scope, field, most))  # type: ignore[arg-type]
+        field: dict(database.rows(f"{KEPT} {MOST_FIRST}", *scope, field))  # type: ignore[arg-type]
         for field in FIELDS
     }
     tags = TAGS.format(condition=condition.sql)
-    found["tags"] = dict(database.rows(tags, *condition.values, *scope, "tags", most))  # type: ignore[arg-type]
+    found["tags"] = dict(database.rows(tags, *condition.values, *scope, "tags"))  # type: ignore[arg-type]
     found["age"] = {
         age: _changed(database, scope, condition, start) for age, start in since.items()
     }
@@ -88,16 +85,14 @@ def _changed(database: Database, scope: Scope, condition: Condition, start: int)
     return int(str(later)) + int(str(same))
 
 
-def _counted(
-    database: Database, condition: Condition, most: int, since: dict[str, int], join: str
-) -> Facets:
+def _counted(database: Database, condition: Condition, since: dict[str, int], join: str) -> Facets:
     """Read what passes the filter once."""
     parts = [EACH.format(field=field) for field in FIELDS]
     parts += [TAGGED.format(join=join), *(AGED for _ in since)]
     sql = CHOSEN.format(condition=condition.sql) + " UNION ALL ".join(parts)
     ages = [value for age in since.items() for value in age]
     found: dict[str, dict[Any, Any]] = {field: {} for field in Facets._fields}
-    for field, value, count in database.rows(sql, *condition.values, *[most] * 4, *ages):
+    for field, value, count in database.rows(sql, *condition.values, *ages):
         found[str(field)][value] = count
     return Facets(**found)
 

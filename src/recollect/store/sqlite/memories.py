@@ -80,14 +80,14 @@ class SqliteMemories(ListedMemories):
         )
         return [str(name) for (name,) in found]
 
-    def facets(self, filter: Filter, most: int, now: datetime) -> Facets:
+    def facets(self, filter: Filter, now: datetime) -> Facets:
         from recollect.store.sqlite.counts import scope_of  # noqa: PLC0415  start-up time
         from recollect.store.sqlite.facets import facets  # noqa: PLC0415  as above
 
         filter = self._topics.settled(filter)
         by = narrowest(self._database, filter)
         condition = where(filter, self._topics, by)
-        return facets(self._database, scope_of(filter), condition, most, now, by=by)
+        return facets(self._database, scope_of(filter), condition, now, by=by)
 
     def dates(self, filter: Filter) -> Dates:
         from recollect.store.sqlite.counts import scope_of  # noqa: PLC0415  start-up time

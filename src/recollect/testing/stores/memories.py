@@ -125,7 +125,7 @@ class MemoriesContract(Contract):
 
     def test_facets_count_what_memories_have_in_common_most_first_then_by_name(self) -> None:
         store = self.store()
-        assert _facets(store, EVERYTHING, 5) == NOTHING
+        assert _facets(store, EVERYTHING) == NOTHING
         save(
             store,
             memory("a", project="tower", kind="task", source="chat", tags=("ops", "auth")),
@@ -133,7 +133,7 @@ class MemoriesContract(Contract):
             memory("c", project="Harbor", kind="fact", tags=("keys",)),
             memory("d", project="harbor", kind="decision"),
         )
-        found = _facets(store, EVERYTHING, PLENTY)
+        found = _facets(store, EVERYTHING)
         assert [list(part.items()) for part in found] == [
             [("harbor", 2), ("Harbor", 1), ("tower", 1)],
             [("task", 2), ("decision", 1), ("fact", 1)],
@@ -141,11 +141,6 @@ class MemoriesContract(Contract):
             [("ops", 2), ("auth", 1), ("keys", 1)],
             list(AGED.items()),
         ]
-        first = _facets(store, EVERYTHING, 1)
-        assert first == NOTHING._replace(
-            project={"harbor": 2}, kind={"task": 2}, source={"chat": 1}, tags={"ops": 2}, age=AGED
-        )
-        assert _facets(store, EVERYTHING, 0) == NOTHING._replace(age=AGED)
 
     def test_ages_count_from_now_to_the_moment(self) -> None:
         """As `since` does: exactly so old still counts, and so does what is of tomorrow."""
@@ -158,11 +153,11 @@ class MemoriesContract(Contract):
                 memory(f"{name}-over", updated_at=NOON - span - moment, project="over"),
             )
         save(store, memory("tomorrow", updated_at=NOON + DAY, created_at=NOON - 999 * DAY))
-        found = _facets(store, EVERYTHING, PLENTY).age
+        found = _facets(store, EVERYTHING).age
         assert list(found.items()) == [
             (name, 2 * place) for place, name in enumerate(AGES, start=1)
         ]
-        just = _facets(store, Filter(project="just"), PLENTY).age
+        just = _facets(store, Filter(project="just")).age
         assert list(just.values()) == [1, 2, 3, 4]
         for name, span in AGES.items():
             since = Filter(since=NOON - span)
@@ -176,14 +171,14 @@ class MemoriesContract(Contract):
             memory("b", tags=("auth",)),
             memory("c", tags=("ÜBER", "über", "anchor")),
         )
-        assert list(_facets(store, EVERYTHING, PLENTY).tags.items()) == [
+        assert list(_facets(store, EVERYTHING).tags.items()) == [
             ("AUTH", 2),
             ("anchor", 1),
             ("ÜBER", 1),
         ]
         # The spelling is one that the counted memories have.
-        assert _facets(store, Filter(among=("b",)), PLENTY).tags == {"auth": 1}
-        assert _facets(store, Filter(tags=("aUTH",)), PLENTY).tags == {"AUTH": 2}
+        assert _facets(store, Filter(among=("b",))).tags == {"auth": 1}
+        assert _facets(store, Filter(tags=("aUTH",))).tags == {"AUTH": 2}
 
     def test_facets_and_dates_count_what_passes_the_filter_and_is_live(self) -> None:
         for filter, passing, failing in FILTERS:
@@ -194,9 +189,9 @@ class MemoriesContract(Contract):
             save(store, memory("inside-8", **gone))
             forget(store, "inside-8")
             kind = memory("x", **passing).kind
-            assert _facets(store, filter, PLENTY).kind == {kind: 3}, filter
+            assert _facets(store, filter).kind == {kind: 3}, filter
             assert store.memories.dates(filter) == Dates({NOON.date(): 3}, {}), filter
-            assert "gone" not in _facets(store, EVERYTHING, PLENTY).source
+            assert "gone" not in _facets(store, EVERYTHING).source
             _purge_forgotten(store, "inside-8")
             purge_everything(store)
 
@@ -204,7 +199,7 @@ class MemoriesContract(Contract):
         store = self.store()
         save(store, memory("a", tags=("anchor",), project="harbor"))
         none = Filter(among=())
-        assert _facets(store, none, PLENTY) == NOTHING
+        assert _facets(store, none) == NOTHING
         assert store.memories.dates(none) == Dates({}, {})
 
     def test_a_day_ends_at_midnight_utc_in_every_century(self) -> None:
@@ -328,5 +323,5 @@ def _purge_forgotten(store: Store, id: str) -> None:
             write.purge(before)
 
 
-def _facets(store: Store, filter: Filter, most: int) -> Facets:
-    return store.memories.facets(filter, most, NOON)
+def _facets(store: Store, filter: Filter) -> Facets:
+    return store.memories.facets(filter, NOON)
