@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -262,7 +264,43 @@ def test_list_says_how_to_go_on(home: Home) -> None:
     assert "No memories found" in home.call("list").out
     for id in ("a", "b", "c"):
         home.save("--title", id, "--id", id)
-    assert "More: recollect list --after b" in home.call("list", "--limit", "2").out
+    assert "More: recollect list --limit 2 --after b" in home.call("list", "--limit", "2").out
+
+
+def test_the_way_on_keeps_filters_and_limit(home: Home) -> None:
+    home.bring_in(*({"id": f"n{number}", "title": "N", "kind": "to do"} for number in range(5)))
+    home.save("--id", "other", "Another one")
+    command, listed = ["list", "--kind", "to do", "--limit=2", "--as-of", "1h"], []
+    home.environment["RECOLLECT_NOW"] = "2026-03-01T15:00:00Z"
+    while command:
+        text = home.call(*command).out
+        listed += re.findall(r"n\d|other$", text.partition("More:")[0], re.MULTILINE)
+        command = shlex.split(text.partition("More: recollect ")[2])
+        assert not command or command[:4] == ["list", "--kind", "to do", "--limit=2"]
+    assert listed == ["n0", "n1", "n2", "n3", "n4"]
+
+
+def test_programs_get_the_whole_list(home: Home) -> None:
+    home.bring_in(*({"id": f"n{number:02}", "title": "N"} for number in range(30)))
+    ids = [f"n{number:02}" for number in range(30)]
+    assert home.call("list", "--ids").out.split() == ids
+    assert [one["id"] for one in home.json("list")] == ids
+    assert len(home.call("list", "--jsonl").out.splitlines()) == 30
+    assert home.call("list", "--ids", "--limit", "2").out.split() == ids[:2]
+    assert "More" in home.call("list").out
+    text = home.call("list", "--all").out
+    assert "More" not in text
+    assert all(id in text for id in ids)
+    assert home.call("forget", "-", stdin="\n".join(ids).encode()).code == 0
+    assert len(home.json("trash")) == 30
+    assert "For all: recollect trash --all" in home.call("trash").out
+    assert home.call("trash", "--all").out.count("forgotten,") == 30
+
+
+def test_no_rows_are_no_line(home: Home) -> None:
+    for command in ("list --ids", "list --jsonl", "search nothing --ids", "trash --jsonl"):
+        assert home.call(*command.split()).out == "", command
+    assert home.call("list", "--json").out == "[]\n"
 
 
 def test_a_list_in_which_nothing_matches_does_not_call_the_vault_empty(home: Home) -> None:

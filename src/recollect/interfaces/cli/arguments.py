@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -10,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
+from recollect.checks import LARGEST_LIMIT
 from recollect.errors import UserError
 from recollect.interfaces import requests
 from recollect.times import parse_time
@@ -74,6 +76,7 @@ class CommandParser(argparse.ArgumentParser):
         self.as_json = not {"--json", "--jsonl", "--fields"}.isdisjoint(args)
         end = args.index("--") if self.words and "--" in args else len(args)
         parsed, more = self.parse_known_args(args[:end], namespace)
+        parsed.typed = args
         if getattr(parsed, "fields", None) or getattr(parsed, "json", None) == "lines":
             self._check_rows(parsed)
             parsed.json = parsed.json or True
@@ -190,10 +193,38 @@ def add_no_server(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_limit(parser: argparse.ArgumentParser, default: str) -> None:
-    parser.add_argument(
+def add_limit(parser: argparse.ArgumentParser, default: str, *, whole: bool = False) -> None:
+    """Add `--limit`. `whole`: also `--all`, for what is a list rather than the best of something."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
         "--limit", type=int, metavar="N", help=f"maximum number of results (default: {default})"
     )
+    if whole:
+        group.add_argument(
+            "--all", action="store_true", help="no limit; the default with --json, --jsonl, --ids"
+        )
+
+
+def limit_of(args: argparse.Namespace, default: int) -> int:
+    """Return the number of results for `add_limit(whole=True)`. A program gets all of them unless
+    it names a limit: it would not notice that something is missing."""
+    if args.limit is not None:
+        return int(args.limit)
+    whole = args.all or args.json or getattr(args, "ids", False)
+    return LARGEST_LIMIT if whole else default
+
+
+def typed_again(args: argparse.Namespace, **values: str) -> str:
+    """Return the options that were typed, as a shell reads them, with other values for these."""
+    options = {f"--{name.replace('_', '-')}": value for name, value in values.items()}
+    kept, words = [], iter(args.typed)
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if name not in options:
+            kept.append(word)
+        elif not equals:
+            next(words, None)
+    return shlex.join([*kept, *(part for option in options.items() for part in option)])
 
 
 def add_repeatable(

@@ -13,7 +13,7 @@ from recollect.auth.audit import Audit
 from recollect.auth.tokens import real_time
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
-from recollect.interfaces.cli.arguments import add_json, add_limit
+from recollect.interfaces.cli.arguments import add_json, add_limit, limit_of
 from recollect.interfaces.cli.output import DIM, YELLOW, print_rows, styled
 from recollect.interfaces.requests import moment
 from recollect.present.visible import visible
@@ -28,13 +28,13 @@ LIMIT = 50
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--since", metavar="TIME", help="only since: 2026-03-01, 7d, last week")
     parser.add_argument("--refused", action="store_true", help="only requests that were refused")
-    add_limit(parser, f"the latest {LIMIT}")
+    add_limit(parser, f"the latest {LIMIT}", whole=True)
     add_json(parser, rows=True)
 
 
 def run(args: argparse.Namespace) -> int:
     since = moment(args.since, real_time(), "--since") if args.since else None
-    limit = LIMIT if args.limit is None else args.limit
+    limit = limit_of(args, LIMIT)
     if limit < 1:
         raise UserError(f"--limit must be at least 1, not {limit}.")
     home = home_folder(os.environ)
@@ -47,6 +47,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     for entry in found:
         print(_line(entry, _memories(entry, named).get("memories", [])))
+    if args.limit is None and len(found) == limit:
+        print(styled(f"These are the latest {limit}. For all: recollect audit --all", DIM))
     return 0
 
 

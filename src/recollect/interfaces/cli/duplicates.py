@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from recollect.engine import Recollect
 from recollect.engine.comparison import DuplicateGroup
-from recollect.interfaces.cli.arguments import add_json, add_limit
+from recollect.interfaces.cli.arguments import add_json, add_limit, limit_of
 from recollect.interfaces.cli.layout import cells
 from recollect.interfaces.cli.lines import flowing, shortened
 from recollect.interfaces.cli.opening import opened
@@ -22,7 +22,7 @@ DEFAULT = 20
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    add_limit(parser, str(DEFAULT))
+    add_limit(parser, str(DEFAULT), whole=True)
     add_json(parser, rows=True)
 
 
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     with opened() as memory:
         with progress("Comparing memories", memory.coverage().memories) as advance:
             every = memory.duplicates(progress=advance)
-        groups = every[: DEFAULT if args.limit is None else args.limit]
+        groups = every[: limit_of(args, DEFAULT)]
         shown = {id: found for group in groups for id, found in _found(memory, group).items()}
     if args.json:
         print_rows(args, [group._asdict() for group in groups])
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     for group in groups:
         print("\n".join(_lines(group, shown)), end="\n\n")
-    more = "" if len(groups) == len(every) else f"; {len(every) - len(groups):,} more not shown"
+    more = "" if len(groups) == len(every) else f"; {len(every) - len(groups):,} more: --all"
     print(styled(f"{counted(len(every), 'group')}{more}", DIM))
     return 0
 

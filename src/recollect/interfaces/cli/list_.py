@@ -15,6 +15,8 @@ from recollect.interfaces.cli.arguments import (
     add_no_server,
     as_of,
     filter_of,
+    limit_of,
+    typed_again,
 )
 from recollect.interfaces.cli.ids import only, remember
 from recollect.interfaces.cli.lines import flowing, shortened, width
@@ -30,7 +32,7 @@ DEFAULT = 20
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    add_limit(parser, str(DEFAULT))
+    add_limit(parser, str(DEFAULT), whole=True)
     parser.add_argument("--after", metavar="ID", help="continue after this memory")
     add_filter(parser)
     add_dates(parser)
@@ -43,7 +45,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def answer(memory: Recollect, args: argparse.Namespace) -> str:
     now = memory.now()
     then = as_of(args, now)
-    limit = DEFAULT if args.limit is None else args.limit
+    limit = limit_of(args, DEFAULT)
     filter = filter_of(args, then or now)
     after = args.after and only(memory, args.after)
     found = memory.list(filter, limit, after, as_of=then)
@@ -65,7 +67,9 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
         heading = shortened(title_of(each) or each.text, width() - 4)
         lines.append(f"{styled(f'{place:>2}', DIM)}  {styled(heading, BOLD)}")
         lines.append(f"    {styled(about(each, then or now, when), DIM)}")
-    if len(found) == limit:
-        again = f" --as-of {iso(then)}" if then else ""
-        lines.append(flowing(f"More: recollect list{again} --after {visible(found[-1].id)}", DIM))
+    last = found[-1].id
+    if len(found) == limit and memory.list(filter, 1, last, as_of=then):
+        same_time = {"as_of": iso(then)} if then else {}
+        again = visible(typed_again(args, after=last, **same_time))
+        lines.append(flowing(f"More: recollect list {again}", DIM))
     return "\n".join(lines)

@@ -173,7 +173,7 @@ def _run(name: str, argv: list[str]) -> int:
 
         answer = answer_of(name, argv)
         if answer is not None:
-            print(answer)
+            print(answer, end="\n" if answer else "")  # no ids: no line
             return 0
     from importlib import import_module  # noqa: PLC0415  start-up time: `--version` needs none
 
@@ -199,7 +199,7 @@ def _run(name: str, argv: list[str]) -> int:
 
     with Recollect(brief=True, interface="command line") as memory:
         answer = command.answer(memory, parsed)
-    print(answer)
+    print(answer, end="\n" if answer else "")  # as above
     return 0
 
 

@@ -40,7 +40,8 @@ def rows_text(args: argparse.Namespace, value: Any, rows: str = "") -> str:
 
 
 def print_rows(args: argparse.Namespace, value: Any, rows: str = "") -> None:
-    print(rows_text(args, value, rows))
+    text = rows_text(args, value, rows)
+    print(text, end="\n" if text else "")  # no rows: no line
 
 
 def print_json(value: Any) -> None:

@@ -13,6 +13,7 @@ from recollect.interfaces.cli.arguments import (
     add_json,
     add_limit,
     filter_of,
+    limit_of,
 )
 from recollect.interfaces.cli.lines import shortened, width
 from recollect.interfaces.cli.opening import opened
@@ -30,7 +31,7 @@ DEFAULT = 20
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", nargs="?", default="", help="what to look for")
-    add_limit(parser, str(DEFAULT))
+    add_limit(parser, str(DEFAULT), whole=True)
     add_dates(parser)
     parser.add_argument(
         "--empty", action="store_true", help="delete all of it permanently; cannot be undone"
@@ -42,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     with opened(brief=True) as memory:
-        now, limit = memory.now(), DEFAULT if args.limit is None else args.limit
+        now, limit = memory.now(), limit_of(args, DEFAULT)
         filter = filter_of(args, now)
         if args.empty:
             if args.query or filter.narrows():
@@ -62,6 +63,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"    {styled(shortened(f'{each.why}, {when(each.at)}{by}', room()), DIM)}")
     if found:
         print(styled("To bring one back: recollect restore ID", DIM))
+        if args.limit is None and len(found) == limit:
+            print(styled(f"These are the last {limit}. For all: recollect trash --all", DIM))
     else:
         print("Nothing in the trash matches." if args.query else "The trash is empty.")
     return 0
