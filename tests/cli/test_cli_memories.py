@@ -123,6 +123,22 @@ def test_save_reads_text_and_details_from_standard_input(home: Home) -> None:
     assert shown(home, body)["details"] == "long"
 
 
+@pytest.mark.parametrize(
+    "args", [("--title", "Runbook"), ("Runbook",), ("--title", "Runbook", "-"), ("Runbook", "-")]
+)
+def test_standard_input_is_the_text_where_none_is_given(home: Home, args: tuple[str, ...]) -> None:
+    saved = shown(home, home.call("save", *args, stdin=b"a\nb\n").out.strip())
+    assert (saved["title"], saved["text"].rstrip()) == ("Runbook", "a\nb")
+
+
+def test_standard_input_is_left_alone_where_a_text_is_given(home: Home) -> None:
+    saved = shown(home, home.call("save", "--title", "A", "the text", stdin=b"other").out.strip())
+    assert saved["text"] == "the text"
+    assert shown(home, home.call("save", "B", stdin=b"").out.strip())["text"] == ""
+    for args in (("--text", "x", "-"), ("--title", "A", "--details-file", "-", "-")):
+        refused(home.call("save", *args, stdin=b"other"), "standard input", code=2)
+
+
 def test_save_says_the_same_again_without_a_twin(home: Home) -> None:
     first = home.json("save", "--title", "Same", "--text", "thing")
     again = home.json("save", "--title", "Same", "--text", "thing")

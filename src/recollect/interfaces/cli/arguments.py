@@ -194,14 +194,14 @@ def add_no_server(parser: argparse.ArgumentParser) -> None:
 
 
 def add_limit(parser: argparse.ArgumentParser, default: str, *, whole: bool = False) -> None:
-    """Add `--limit`. `whole`: also `--all`, for what is a list rather than the best of something."""
+    """Add `--limit`. `whole`: also `--all`, for lists; a search has the best results."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--limit", type=int, metavar="N", help=f"maximum number of results (default: {default})"
     )
     if whole:
         group.add_argument(
-            "--all", action="store_true", help="no limit; the default with --json, --jsonl, --ids"
+            "--all", action="store_true", help="no limit, as with --json and other such output"
         )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from collections.abc import Set
 from typing import Any
 
 from recollect.engine import Recollect
@@ -39,10 +41,11 @@ EXAMPLE = (
 REPEATED = "recollect: The project already had this memory; it was updated instead of saved twice."
 NOTHING = "recollect: Nothing was saved: the form is empty."
 LONGEST_TITLE = 100
+DASH = re.compile(r"(^|\s)-$")  # the last word
 
 
 def arguments(parser: CommandParser) -> None:
-    about = "what to remember (default: standard input, or on a terminal a form in your editor)"
+    about = "what to remember; - or a pipe: standard input is the text; neither: a form to fill in"
     add_words(parser, "words", about, default="", metavar="TEXT")
     parser.add_argument("-e", "--edit", action="store_true", help="fill in a form in your editor")
     add_fields(parser)
@@ -58,12 +61,10 @@ def arguments(parser: CommandParser) -> None:
 def run(args: argparse.Namespace) -> int:
     options = fields_of(args) | {"tags": args.tag, "id": args.id}
     fields = {name: value for name, value in options.items() if value is not None}
-    words: str = args.words
     named = fields.keys() & {"title", "text"}
+    words = _with_standard_input(args, named)
     if words and len(named) == 2:
         raise WrongUsage("Words are the title or the text; leave out --title, --text or the words.")
-    if not (words or named or args.edit or on_terminal()):
-        words = read_text("-")
     fields |= {"title": words} if words and "text" in named else thought(words, "title" in named)
     if args.edit or not (words or named or not on_terminal()):
         from recollect.interfaces.cli.editor import fill_in, form_of  # noqa: PLC0415  start-up time
@@ -74,6 +75,21 @@ def run(args: argparse.Namespace) -> int:
         return 0
     _save(args, fields)
     return 0
+
+
+def _with_standard_input(args: argparse.Namespace, named: Set[str]) -> str:
+    """Return the words, followed by the text on standard input where `-` asks for it, or where no
+    text is given and standard input is not a terminal. `named`: what options give."""
+    words, dash = (
+        (args.words[:-1].rstrip(), True) if DASH.search(args.words) else (args.words, False)
+    )
+    text_given = "text" in named or ("title" in named and words)
+    if dash and (text_given or args.details_file == "-"):
+        raise WrongUsage("`-` reads the text from standard input; leave it out, or the other text.")
+    wanted = not (text_given or args.edit or args.details_file == "-")
+    if dash or (wanted and sys.stdin is not None and not sys.stdin.isatty()):
+        return f"{words}\n{read_text('-')}".strip()
+    return str(words)
 
 
 def thought(words: str, titled: bool) -> dict[str, Any]:
