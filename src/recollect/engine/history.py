@@ -63,20 +63,27 @@ def history(session: Session, id: str) -> list[Version]:
 
 
 def undo(
-    session: Session, id: str | None = None, *, to: int | None = None, if_version: int | None = None
+    session: Session,
+    id: str | None = None,
+    *,
+    to: int | None = None,
+    if_version: int | None = None,
+    operation: int | None = None,
 ) -> Undone:
-    """Take back the last change that this caller asked for; with `id` the last change of that
-    memory, or all since the version `to`. With `if_version` only if that is still the newest.
-    Changed where a memory was changed since."""
+    """Take back the last change that this caller asked for, or the one of that `operation`; with
+    `id` the last change of that memory, or all since the version `to`. With `if_version` only if
+    that is still the newest. Raise Changed where a memory was changed since."""
     if id is not None:
         return _undo_memory(session, id, to, if_version)
     if to is not None:
         raise UserError("Name the memory whose version it is: recollect undo ID --to VERSION")
-    for operation in session.store.history.operations(session.user, MOST_OPERATIONS):
-        steps = [_step(session, operation, id) for id in operation.ids]
+    for done in session.store.history.operations(session.user, MOST_OPERATIONS):
+        if operation not in (None, done.number):
+            continue
+        steps = [_step(session, done, id) for id in done.ids]
         left = [step for step in steps if not step.done]
         if left:
-            return _taken_back(session, left, operation.action, operation.at, operation.number)
+            return _taken_back(session, left, done.action, done.at, done.number)
     raise NotFound("There is nothing to undo: no change of yours is left in this vault.")
 
 
