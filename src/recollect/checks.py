@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -91,6 +92,30 @@ def existing_folder(path: Path) -> Path:
     if not stat.S_ISDIR(mode):
         raise NotFound(f"{path} is a file; a folder is needed.")
     return folder
+
+
+def lies_in(path: Path, folder: Path) -> bool:
+    """Whether the path is that folder or in it. The file system compares them, so that links, `..`
+    and another case change nothing."""
+    real = path.resolve()
+    return os.path.exists(folder) and any(
+        os.path.exists(above) and os.path.samefile(above, folder) for above in (real, *real.parents)
+    )
+
+
+def outside_home(path: Path, home: Path) -> Path:
+    """Return the path; raise UserError if it is in the home folder: the tokens, settings and logs
+    there must never become memories."""
+    if lies_in(path, home):
+        raise UserError(f"{path} is in the home folder of Recollect. Name a place outside of it.")
+    return path
+
+
+def not_around_home(path: Path, home: Path) -> Path:
+    """Return the path; raise UserError if it is the home folder or holds it."""
+    if lies_in(home, path):
+        raise UserError(f"{path} holds the home folder of Recollect. Name another folder.")
+    return path
 
 
 def bounded(limit: int) -> int:

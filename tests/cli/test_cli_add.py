@@ -180,3 +180,37 @@ def test_what_cannot_be_added_is_refused(
 def test_it_is_called_with_one_folder(home: Home, notes: Path) -> None:
     wrong_usage(home.call("add"), "FOLDER")
     wrong_usage(home.call("add", str(notes), str(notes)))
+
+
+# Recollect's own home
+
+
+@pytest.mark.parametrize(
+    "way", ["{home}", "{home}/inner", "{home}/inner/..", "{link}", "{link}/inner"]
+)
+def test_the_home_becomes_no_memories(home: Home, tmp_path: Path, way: str) -> None:
+    """Its `token` would let whoever reads the memory do everything."""
+    home.save("--title", "Tides")
+    (home.folder / "inner").mkdir()
+    (home.folder / "inner" / "note.md").write_text("An inner note.\n")
+    (home.folder / "token").write_text("not a secret by its form\n")
+    (tmp_path / "link").symlink_to(home.folder)
+    path = way.format(home=home.folder, link=tmp_path / "link")
+    said = "is in the home folder of Recollect"
+    refused(home.call("add", path), said)
+    refused(home.call("import", "--from", "markdown", path), said)
+    refused(home.call("import", "--from", "instructions", path), said)
+    refused(home.call("import", f"{path}/token"), "token")
+    refused(home.call("import", "--from", "markdown", str(tmp_path)), "holds the home folder")
+    assert len(home.listed()) == 1
+
+
+def test_a_folder_around_the_home_is_read_without_it(home: Home, tmp_path: Path) -> None:
+    home.save("--title", "Tides")
+    (home.folder / "token.md").write_text("It stays here.\n")
+    (tmp_path / "note.md").write_text("The tables are in the office.\n")
+    done = home.call("add", str(tmp_path))
+    assert done.out.startswith("Files: 1 added"), done.out
+    for folder in (tmp_path, home.folder):
+        refused(home.call("mirror", str(folder), "--adopt"), "holds the home folder of Recollect")
+    assert not [each for each in home.json("list") if "stays here" in each["text"]]

@@ -24,6 +24,8 @@ from http_server import (
 )
 from jsonschema import validate
 
+from patience import until
+from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE
 from recollect.auth.home_access import HomeAccess
 from recollect.auth.own_token import own_token
 from recollect.auth.session_store import SessionStore
@@ -247,3 +249,49 @@ def started(home: Path, path: Path) -> subprocess.Popen[str]:
         [RECOLLECT, "serve", "--socket", str(path)],
         env=environment(home), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
+
+
+# Nobody reads the file by way of the vault
+
+
+def sync(server: Server, path: Path, headers: dict[str, str]) -> httpx2.Response:
+    """Ask the page of upkeep to read a folder, and wait until it has."""
+    form = {"do": "sync", "path": str(path)}
+    answer = server.client.post("/upkeep/work", data=form, headers=headers)
+    owner = bearer(server.home)
+    until(lambda: "data-running" not in server.get("/upkeep/work", headers=owner).text)
+    return answer
+
+
+def test_an_operator_does_not_become_the_owner(server: Server) -> None:
+    """A token without memory:delete has the server read the owner's token file, and reads it."""
+    secret, _ = TokenStore(HomeAccess(server.home)).create([SEARCH, WRITE, ADMIN])
+    operator = {"Authorization": f"Bearer {secret}"}
+    answer = sync(server, server.home, operator)
+    assert answer.status_code == 403
+    assert DELETE in answer.text
+    listed = server.get(f"{API}/memories", headers=operator).json()["memories"]
+    assert not [each for each in listed if each["path"]]
+    assert "add-folder" not in server.get("/upkeep", headers=operator | PAGE).text
+
+
+@pytest.mark.parametrize("way", ["home", "link", "inside", "dots", "parent"])
+def test_the_home_is_not_read_even_for_the_owner(server: Server, way: str) -> None:
+    home = server.home
+    link = home.parent / "link"
+    if not link.is_symlink():
+        link.symlink_to(home)
+        (home / "inner").mkdir()
+        (home / "inner" / "copy.md").write_text((home / "token").read_text())
+        (home.parent / "note.md").write_text("The tide tables are here.\n")
+    path = {
+        "home": home, "link": link, "inside": home / "inner", "dots": home / "inner" / "..",
+        "parent": home.parent,
+    }[way]  # fmt: skip
+    sync(server, path, bearer(home))
+    listed = server.get(f"{API}/memories", headers=bearer(home)).json()["memories"]
+    paths = [each["path"] for each in listed if each["path"]]
+    assert not [path for path in paths if path.startswith(f"{home}/")]
+    assert (str(home.parent / "note.md") in paths) is (way == "parent")
+    said = server.get("/upkeep/work", headers=bearer(home)).text
+    assert (" added" if way == "parent" else "is in the home folder") in said

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE, Caller, free, needs
+from recollect.auth.capabilities import (
+    ADMIN,
+    CAPABILITIES,
+    DELETE,
+    SEARCH,
+    WRITE,
+    Caller,
+    free,
+    needs,
+)
 from recollect.engine import rooms, searching
 from recollect.engine.opening import open_session
 from recollect.engine.rooms import method, repeatable
@@ -244,15 +253,16 @@ class Recollect:
 
     # Folders
 
-    add_folder = method(rooms.folders.add_folder, WRITE, ADMIN)
-    add_instructions = method(rooms.folders.add_instructions, WRITE, ADMIN)
-    add_transcripts = method(rooms.folders.add_transcripts, WRITE, ADMIN)
-    sync_folder = method(rooms.folders.sync_folder, WRITE, ADMIN)
+    # A path leads to whatever the server's user may read: so they need every capability.
+    add_folder = method(rooms.folders.add_folder, *CAPABILITIES)
+    add_instructions = method(rooms.folders.add_instructions, *CAPABILITIES)
+    add_transcripts = method(rooms.folders.add_transcripts, *CAPABILITIES)
+    sync_folder = method(rooms.folders.sync_folder, *CAPABILITIES)
     folders = repeatable(rooms.folders.folders, SEARCH)
     remove_folder = method(rooms.folders.remove_folder, DELETE, ADMIN)
-    follow_folders = method(rooms.folders.follow_folders, WRITE, ADMIN)
+    follow_folders = method(rooms.folders.follow_folders, *CAPABILITIES)
 
-    @needs(SEARCH, WRITE, DELETE, ADMIN)
+    @needs(*CAPABILITIES)
     def mirror(
         self, folder: str | os.PathLike[str] | None = None, *, dry_run: bool = False
     ) -> Mirrored:
@@ -262,7 +272,7 @@ class Recollect:
 
         return folders.mirror(self.session, self._mirroring, folder, dry_run=dry_run)
 
-    @needs(SEARCH, WRITE, DELETE, ADMIN)
+    @needs(*CAPABILITIES)
     def follow_mirror(
         self,
         folder: str | os.PathLike[str] | None,

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from recollect.auth.file_log import AUDIT, READS
-from recollect.checks import existing_folder
+from recollect.checks import existing_folder, not_around_home, outside_home
 from recollect.engine.session import Command, Session
 from recollect.errors import NotFound, RecollectError, UserError
 from recollect.store.folders import TRANSCRIPTS, Folder
@@ -39,7 +38,7 @@ def add_folder(
     are followed from now on; None leaves that as it is."""
     from recollect.mirror.state import STATE  # noqa: PLC0415  start-up time
 
-    real = str(existing_folder(Path(path)))
+    real = str(outside_home(existing_folder(Path(path)), session.home))
     if (Path(real) / STATE).exists():
         raise UserError(f"{path} is a mirror; its memories are in a vault already.")
     known = {folder.path: folder for folder in session.store.folders.all()}
@@ -71,7 +70,7 @@ def add_instructions(
     from recollect.folders.instructions import FILES, FOLDERS, instruction_places  # noqa: PLC0415  start-up time
     from recollect.folders.report import Synced  # noqa: PLC0415  start-up time
 
-    root = Path(os.path.realpath(Path(path).expanduser()))
+    root = outside_home(Path(os.path.realpath(Path(path).expanduser())), session.home)
     places, done = instruction_places(root), Synced()
     if not places or not all(place.exists() for place in places):
         known = ", ".join((*FILES, *FOLDERS))
@@ -101,7 +100,7 @@ def add_transcripts(
     from recollect.transcripts import transcript_type  # noqa: PLC0415  start-up time
 
     transcript_type(client)
-    real = str(existing_folder(Path(path)))
+    real = str(outside_home(existing_folder(Path(path)), session.home))
     known = {folder.path: folder for folder in session.store.folders.all()}
     _check_apart(real, known)
     if real in known and known[real].client != client:
@@ -142,11 +141,12 @@ def sync_folder(
     """Bring the memories of a folder up to date with its files, or with those of a `scan`."""
     from recollect.folders.sync import Sync  # noqa: PLC0415  start-up time
 
+    outside_home(Path(folder.path), session.home)
     cleaning = session.redaction.of_folder(folder)
     command = Command("sync", WriteOperation(), "folder", automatic=True)
     writing = replace(session, command=command).writing
     own = [*_own_files(session), *_instruction_files(session, folder)]
-    sync = Sync(session.store, writing, folder, cleaning, session.clock, own=own)
+    sync = Sync(session.store, writing, folder, cleaning, session.clock, own=own, home=session.home)
     done = sync.run(scan, progress=progress)
     if done.changed:
         session.wrote("sync folder", count=done.changed)
@@ -154,10 +154,10 @@ def sync_folder(
 
 
 def _own_files(session: Session) -> Sequence[str]:
-    """The files that every write changes: a folder that holds the vault must not index them."""
-    files = (session.path, session.home / AUDIT, session.home / READS)
-    ends = ("", "-wal", "-shm", "-journal", LEASE, *SPOOLS, ".1")
-    return [os.path.realpath(file) + end for file in files for end in ends]
+    """Return the files of a vault outside of the home: a folder that holds them must not index
+    them."""
+    ends = ("", "-wal", "-shm", "-journal", LEASE, *SPOOLS)
+    return [os.path.realpath(session.path) + end for end in ends]
 
 
 def _instruction_files(session: Session, folder: Folder) -> Iterator[str]:
@@ -244,12 +244,12 @@ def mirror(
 
 
 def _mirror_folder(session: Session, folder: str | os.PathLike[str] | None) -> Path:
-    """A name is read from the working directory, a setting from the home."""
-    if folder:
-        return Path(folder)
-    if not session.settings.mirror.folder:
+    """Return the folder to mirror. A name is read from the working directory, a setting from the
+    home."""
+    if not folder and not session.settings.mirror.folder:
         raise UserError("Name a folder, here or as `folder` in [mirror] of config.toml.")
-    return session.home / Path(session.settings.mirror.folder).expanduser()
+    chosen = Path(folder or session.home / Path(session.settings.mirror.folder).expanduser())
+    return not_around_home(chosen, session.home)
 
 
 def follow_mirror(

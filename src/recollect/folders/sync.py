@@ -17,6 +17,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
+from recollect.checks import lies_in
 from recollect.documents.reader import DEFAULT, SizeLimits
 from recollect.errors import NotFound
 from recollect.folders.chunk_writing import ChunkWriter
@@ -75,9 +76,10 @@ class Sync:
         now: Callable[[], datetime],
         limits: SizeLimits = DEFAULT,
         own: Collection[str] = (),
+        home: Path | None = None,
     ) -> None:
-        """`writing` begins a write, as `Session.writing` does. `own`: the vault's own files, which
-        change with everything that is written."""
+        """`writing` begins a write, as `Session.writing` does. `own`: files that are left out.
+        `home`: the home folder, of which nothing is read."""
         self._store = store
         self._writing = writing
         self._folder = folder
@@ -86,6 +88,7 @@ class Sync:
         self._now = now
         self._limits = limits
         self._own = frozenset(own)
+        self._home = home
         self.report = Synced()
 
     def run(
@@ -144,7 +147,11 @@ class Sync:
             wanted = transcript_type(self._folder.client).files.fullmatch
             files = {path: file for path, file in scan.files.items() if wanted(path)}
             return scan._replace(files=files, left_out=Counter(why.reason for _, why in scan.named))
-        own = [file.path for file in scan.files.values() if str(file.full) in self._own]
+        own = {path for path, file in scan.files.items() if str(file.full) in self._own}
+        if self._home is not None and lies_in(self._home, self._root):
+            folders = {file.full.parent for file in scan.files.values()}
+            home = {folder for folder in folders if lies_in(folder, self._home)}
+            own |= {path for path, file in scan.files.items() if file.full.parent in home}
         if not own:
             return scan
         files = {path: file for path, file in scan.files.items() if path not in own}

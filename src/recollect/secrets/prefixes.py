@@ -37,6 +37,8 @@ class Prefixed(NamedTuple):
 
 
 TABLE = (
+    Prefixed("recollect token", ("rcl_", "rcs_"), r"[\w-]{43}(?![\w-])",
+             "recollect/auth/tokens.py: tokens, and the secrets of sessions and login links"),
     Prefixed("gitlab token", ("glpat-", "gldt-", "glrt-", "glrtr-", "glptt-", "glcbt-", "glsoat-",
              "glimt-", "glagent-", "glft-", "glffct-", "gloas-", "glwt-", "GR1348941"),
              r"[\w-]{20,}+(?:\.[\w-]{2,}+){0,2}",

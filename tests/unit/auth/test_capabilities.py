@@ -168,8 +168,8 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "sync_folder": lambda memory: _tried(memory.sync_folder, NOWHERE),
     "remove_folder": lambda memory: _tried(memory.remove_folder, NOTES),
     "follow_folders": lambda memory: memory.follow_folders(_stopped()),
-    "mirror": lambda memory: memory.mirror(memory.home, dry_run=True),
-    "follow_mirror": lambda memory: memory.follow_mirror(memory.home, _stopped(), print),
+    "mirror": lambda memory: memory.mirror(NOTES, dry_run=True),
+    "follow_mirror": lambda memory: memory.follow_mirror(NOTES, _stopped(), print),
 }
 
 

@@ -56,6 +56,8 @@ def _discord(c: random.Random) -> str:
 _ANY = random.Random(20260401)
 
 FORMS: dict[str, Form] = {
+    "recollect": _form("recollect token", "rc" + "l_", WEB, 43, "rcl_token and rcl_" + "a1B2" * 4),
+    "recollect session": _form("recollect token", "rc" + "s_", WEB, 43, "/login/rcs_ begins it"),
     "gitlab mail": _form("gitlab token", "gl" + "imt-", WEB, 25, "glimt-is-short"),
     "gitlab agent": _form("gitlab token", "gl" + "agent-", WEB, 50, "the glagent-config file"),
     "gitlab feed": _form("gitlab token", "gl" + "ft-", LETTERS, 20, "glft-items"),

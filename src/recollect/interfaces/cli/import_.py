@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from recollect.checks import not_around_home, outside_home
 from recollect.engine import Recollect
 from recollect.engine.importing import Imported
 from recollect.errors import UserError
@@ -76,6 +77,8 @@ def run(args: argparse.Namespace) -> int:
     if args.tool is not None:
         return _foreign(args)
     with opened() as memory, _opened(args.file) as (stream, size):
+        if args.file != "-":
+            outside_home(Path(args.file), memory.home)
         if args.verify and args.file != "-":
             verify(Path(args.file), stream)
         done = _imported(memory, raw_lines(stream), args, size)
@@ -91,6 +94,7 @@ def _foreign(args: argparse.Namespace) -> int:
         return _transcripts(args)
     records = ForeignMemories(importer(args.tool), Path(args.file))
     with opened() as memory:
+        not_around_home(outside_home(Path(args.file), memory.home), memory.home)
         done = _imported(memory, records, args, None)
         if not records.where:
             raise UserError(f"{args.file} holds nothing from {args.tool}.")

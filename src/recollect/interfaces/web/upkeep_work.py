@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from recollect.auth.capabilities import ADMIN, DELETE, WRITE
+from recollect.auth.capabilities import ADMIN, CAPABILITIES, DELETE, WRITE
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.present.words import counted
@@ -65,7 +65,7 @@ JOBS = {
     "backup": Job(_backup, "Copying the vault"),
     "measure": Job(_measure, "Measuring the models"),
     "tidy": Job(_tidy, "Applying the policies", (WRITE, DELETE, ADMIN)),
-    "sync": Job(_sync, "Reading the folder", (WRITE, ADMIN)),
+    "sync": Job(_sync, "Reading the folder", tuple(CAPABILITIES)),
     "remove": Job(_remove, "Removing the folder", (DELETE, ADMIN)),
 }
 
