@@ -233,13 +233,20 @@ def looked_up(
 
 
 def located(
-    session: Session, ids: Sequence[str], *, federate: bool = True, as_of: datetime | None = None
+    session: Session,
+    ids: Sequence[str],
+    *,
+    federate: bool = True,
+    as_of: datetime | None = None,
+    opened: bool = True,
 ) -> list[FoundMemory]:
-    """The same, each with the name of its vault, what it replaces and what replaced it."""
+    """Return memories by id, each with the name of its vault, what it replaces and what replaced
+    it. `opened`: count this as opened by the user."""
     session = session.at(as_of)
+    every = (_opened if opened else _located)(session, ids, federate=federate)
     return [
         found._replace(chain=_chain(session, found.memory)) if found.vault == HOME else found
-        for found in _opened(session, ids, federate=federate)
+        for found in every
     ]
 
 
