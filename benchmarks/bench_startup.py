@@ -30,7 +30,7 @@ WANTED = {
 }
 MCP = "recollect mcp, to answer"
 COMPLETION = "completion of an id"
-WANTED_MS = {MCP: 250, COMPLETION: 60}
+WANTED_MS = {MCP: 800, COMPLETION: 60}
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,

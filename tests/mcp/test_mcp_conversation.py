@@ -10,7 +10,6 @@ from conversation import NEW, OLD, SEED, held
 from jsonschema import Draft202012Validator
 from mcp_doors import MODES, Mode, door_to, opened, text_of
 
-from recollect.interfaces.mcp.calls import Served
 from recollect.interfaces.mcp.server import build
 
 
@@ -19,7 +18,7 @@ def test_a_session_recalls_saves_contradicts_and_supersedes(tmp_path: Path, mode
     with opened(tmp_path) as memory:
         for fields in SEED:
             memory.save(**fields)
-        with door_to(build(Served(memory), warm=False), mode) as door:
+        with door_to(build(lambda ctx: memory), mode) as door:
 
             def call(tool: str, arguments: dict[str, Any]) -> str:
                 result = door.call(tool, **arguments)

@@ -14,7 +14,6 @@ from mcp.client.client import Client
 from mcp_doors import MODES, Door, Mode, opened, serving, text_of
 
 from recollect import Recollect
-from recollect.interfaces.mcp.calls import Served
 from recollect.interfaces.mcp.server import build
 
 OLD, NEW = "Deploys run on Jenkins", "Deploys run on Buildkite"
@@ -73,7 +72,7 @@ def test_yes_puts_what_was_saved_in_the_place_of_what_was_there(
     engine: Recollect, mode: Mode
 ) -> None:
     asked: list[str] = []
-    with door(build(Served(engine), warm=False), mode, yes, asked) as held:
+    with door(build(lambda ctx: engine), mode, yes, asked) as held:
         saved = held.call("memory_save", title=NEW)
     told = saved.structured_content
     assert asked == [f"“{NEW}” seems to replace “{OLD}”. Does it?"]
@@ -90,7 +89,7 @@ def test_no_and_no_reply_keep_both_and_the_answer_has_the_hint(
     engine: Recollect, mode: Mode, reply: Reply
 ) -> None:
     asked: list[str] = []
-    with door(build(Served(engine), warm=False), mode, reply, asked) as held:
+    with door(build(lambda ctx: engine), mode, reply, asked) as held:
         saved = held.call("memory_save", title=NEW)
     told = saved.structured_content
     assert len(asked) == 1
@@ -105,7 +104,7 @@ def test_a_failed_question_does_not_lose_the_save(engine: Recollect) -> None:
     def broken() -> mcp.ErrorData:
         return mcp.ErrorData(code=mcp.INTERNAL_ERROR, message="No window.")
 
-    with door(build(Served(engine), warm=False), "legacy", broken, []) as held:
+    with door(build(lambda ctx: engine), "legacy", broken, []) as held:
         saved = held.answer("memory_save", title=NEW)
     assert (saved["outcome"], link(engine)) == ("added", "")
     assert engine.show([saved["id"]])[0].title == NEW
@@ -116,11 +115,11 @@ def test_who_cannot_be_asked_or_says_what_it_replaces_is_not_asked(
     engine: Recollect, mode: Mode
 ) -> None:
     asked: list[str] = []
-    with door(build(Served(engine), warm=False), mode, None, asked) as held:
+    with door(build(lambda ctx: engine), mode, None, asked) as held:
         hinted = held.answer("memory_save", title=NEW)
     assert hinted["similar"][0]["why"] == "seems to replace"
     engine.forget([hinted["id"]])
-    with door(build(Served(engine), warm=False), mode, no, asked) as held:
+    with door(build(lambda ctx: engine), mode, no, asked) as held:
         held.answer("memory_save", title="Deploys run on Gitlab", supersedes="old")
     assert asked == []
 

@@ -14,7 +14,6 @@ from mcp_doors import Door, door_to, fill, opened, text_of
 
 from recollect import Recollect
 from recollect.interfaces.mcp import server as serving
-from recollect.interfaces.mcp.calls import Served
 from recollect.interfaces.mcp.server import Warming, build
 from recollect.interfaces.mcp.stdio import Plain
 from recollect.present.response import as_json
@@ -32,7 +31,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recollect]:
 
 @pytest.fixture(scope="module")
 def door(engine: Recollect) -> Iterator[Door]:
-    with door_to(build(Served(engine), warm=False), "2026-07-28") as held:
+    with door_to(build(lambda ctx: engine), "2026-07-28") as held:
         yield held
 
 
@@ -91,7 +90,7 @@ def test_the_log_has_no_text_of_exceptions() -> None:
 
 
 def test_a_project_of_the_servers_own_is_meant_where_none_is_named(engine: Recollect) -> None:
-    with door_to(build(Served(engine, "ledger"), warm=False), "legacy") as door:
+    with door_to(build(lambda ctx: engine, "ledger"), "legacy") as door:
         told = door.tools["memory_search"].input_schema["properties"]["project"]["description"]
         assert told == "Only this project. Preferred: ledger."
         told = door.tools["memory_list"].input_schema["properties"]["project"]["description"]
@@ -144,7 +143,7 @@ def asked(warming: Warming) -> None:
 def test_models_are_loaded_after_the_first_answer_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[threading.Timer] = []
     monkeypatch.setattr(threading.Timer, "start", lambda timer: begun.append(timer))
-    warming = Warming(Served(Loading()))  # type: ignore[arg-type]
+    warming = Warming(Loading().warm_up)
     assert not begun
     asked(warming)
     asked(warming)
@@ -155,7 +154,7 @@ def test_loading_goes_on_beside_the_requests(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(serving, "WARM_AFTER_S", 0.0)
     before = set(threading.enumerate())
     engine = Loading()
-    asked(Warming(Served(engine)))  # type: ignore[arg-type]
+    asked(Warming(engine.warm_up))
     for thread in set(threading.enumerate()) - before:
         thread.join()
     assert engine.loaded.is_set()

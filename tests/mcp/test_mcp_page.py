@@ -15,7 +15,6 @@ from msgspec import NODEFAULT, UNSET
 from recollect.ingest.draft import FIELDS
 from recollect.interfaces.mcp import guidance
 from recollect.interfaces.mcp.arguments import FILTERS, FilterArguments, rare
-from recollect.interfaces.mcp.calls import Served
 from recollect.interfaces.mcp.resources import FAMILIES
 from recollect.interfaces.mcp.server import build
 from recollect.interfaces.mcp.tools import BY_NAME, TOOLS, Tool
@@ -77,7 +76,7 @@ def test_resources_and_the_prompt_are_named() -> None:
 def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
     home = tmp_path_factory.mktemp("home")
     fill(home)
-    with opened(home) as engine, door_to(build(Served(engine), warm=False), "legacy") as held:
+    with opened(home) as engine, door_to(build(lambda ctx: engine), "legacy") as held:
         yield held
 
 

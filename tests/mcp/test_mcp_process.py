@@ -17,6 +17,9 @@ from mcp_doors import RECOLLECT, environment, opened
 
 from model_server import ModelServer
 from patience import LONGEST_S, until
+from recollect.settings import LockSettings
+from recollect.vaults.encryption import lock_vault, unlock_vault
+from recollect.vaults.keys import Keys, sealed_with
 
 INITIALIZE = {
     "protocolVersion": "2025-11-25",
@@ -239,27 +242,56 @@ def test_two_servers_share_a_vault(tmp_path: Path) -> None:
     assert result["id"] == "shared"
 
 
-@pytest.mark.parametrize(
-    ("told", "more", "part", "code"),
-    [
-        ((), {"RECOLLECT_SEARCH__RECIPES": "x"}, "search.recipes is not a setting", 1),
-        (("--project", "a", "--here"), {}, "not allowed with", 2),
-    ],
-)
-def test_what_keeps_it_from_starting_is_said_on_stderr(
-    tmp_path: Path, told: tuple[str, ...], more: dict[str, str], part: str, code: int
-) -> None:
+def test_wrong_usage_is_said_on_stderr(tmp_path: Path) -> None:
     done = subprocess.run(
-        [RECOLLECT, "mcp", *told],
+        [RECOLLECT, "mcp", "--project", "a", "--here"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        env=environment(tmp_path, **more),
+        env=environment(tmp_path),
         timeout=LONGEST_S,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (code, b"")
-    assert part.encode() in done.stderr
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"not allowed with" in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+def sentence_of(server: Running, id: int) -> str:
+    """The sentence with which the next search is refused."""
+    server.search("tokens", id)
+    result = server.answer()["result"]
+    assert result["isError"]
+    [content] = result["content"]
+    return str(content["text"])
+
+
+def test_with_a_mistake_in_the_settings_each_tool_says_so_until_it_is_mended(
+    tmp_path: Path,
+) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text('[search]\nrecipes = "x"\n')
+    with running(tmp_path) as server:
+        server.send("tools/list", id=1)
+        assert "memory_search" in {tool["name"] for tool in server.answer()["result"]["tools"]}
+        sentence = sentence_of(server, 2)
+        assert "search.recipes is not a setting" in sentence
+        assert str(config) in sentence
+        server.send("resources/read", {"uri": "recollect://memory/x"}, 3)
+        assert server.answer()["error"]["message"] == sentence
+        config.write_text("")
+        server.search("tokens", 4)
+        assert server.answer()["result"]["structuredContent"]["results"] == []
+
+
+def test_of_a_locked_vault_each_tool_says_so_until_it_is_unlocked(tmp_path: Path) -> None:
+    path, keys = tmp_path / "vault.db", Keys(LockSettings(), {}, "correct horse battery")
+    opened(tmp_path).close()
+    lock_vault(path, keys, lambda: sealed_with("correct horse battery"))
+    with running(tmp_path) as server:
+        assert f"The vault {path} is locked" in sentence_of(server, 1)
+        unlock_vault(path, keys)
+        server.search("tokens", 2)
+        assert server.answer()["result"]["structuredContent"]["results"] == []
 
 
 def test_here_is_the_project_named_after_the_working_directory(tmp_path: Path) -> None:

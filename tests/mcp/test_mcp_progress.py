@@ -13,7 +13,6 @@ from mcp_doors import MODES, Mode, door_to, fill, opened
 
 from recollect import Recollect
 from recollect.errors import Cancelled
-from recollect.interfaces.mcp.calls import Served
 from recollect.interfaces.mcp.server import build
 from recollect.stages.signal_sums import WeightedSum
 
@@ -41,7 +40,7 @@ def test_a_client_that_asks_for_it_is_told_how_far_a_call_is(
     async def progress(done: float, total: float | None, message: str | None) -> None:
         told.append((done, message))
 
-    with door_to(build(Served(engine), warm=False), "legacy") as door:
+    with door_to(build(lambda ctx: engine), "legacy") as door:
 
         async def call() -> None:
             callback: Any = progress
@@ -74,7 +73,7 @@ def test_a_cancelled_call_ends_at_its_next_step(
             ended.set()
 
     monkeypatch.setattr(Recollect, "review", slow)
-    with door_to(build(Served(engine), warm=False), mode) as door:
+    with door_to(build(lambda ctx: engine), mode) as door:
 
         async def call() -> None:
             async with anyio.create_task_group() as tasks:

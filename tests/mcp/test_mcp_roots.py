@@ -15,7 +15,6 @@ from mcp_doors import Door, Mode, opened
 from pydantic import FileUrl
 
 from recollect import Recollect
-from recollect.interfaces.mcp.calls import Served
 from recollect.interfaces.mcp.server import build
 
 
@@ -34,7 +33,7 @@ def door(engine: Recollect, mode: Mode, answer: Any, asked: list[str]) -> Iterat
         return answer
 
     callback: Any = roots
-    client = Client(build(Served(engine), warm=False), mode=mode, list_roots_callback=callback)
+    client = Client(build(lambda ctx: engine), mode=mode, list_roots_callback=callback)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(client) as held:
         yield Door(portal, held)
 

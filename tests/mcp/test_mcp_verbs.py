@@ -10,7 +10,6 @@ import pytest
 from mcp_doors import Door, door_to, opened, text_of
 
 from recollect import Recollect
-from recollect.interfaces.mcp.calls import Served
 from recollect.interfaces.mcp.server import build
 
 NOTE = "# Gate\n\n## Keys\n\nAt the desk.\n\n## History\n\nBuilt in 1901."
@@ -28,7 +27,7 @@ def engine(tmp_path: Path) -> Iterator[Recollect]:
 
 @pytest.fixture
 def door(engine: Recollect) -> Iterator[Door]:
-    with door_to(build(Served(engine), warm=False), "2026-07-28") as held:
+    with door_to(build(lambda ctx: engine), "2026-07-28") as held:
         yield held
 
 

@@ -17,7 +17,6 @@ from starlette.types import Receive, Scope, Send
 from recollect.auth.capabilities import Caller
 from recollect.engine import Recollect
 from recollect.interfaces.lanes import Lanes
-from recollect.interfaces.mcp.calls import Served
 from recollect.interfaces.mcp.server import Context, build
 
 UNCHECKED = TransportSecuritySettings(enable_dns_rebinding_protection=False)
@@ -46,14 +45,14 @@ def http_app(
     time in which it is called; it can be entered once. `caller` says of each request who sent it;
     without, everybody is the owner. `lanes`: as of `build`."""
 
-    def asking(ctx: Context) -> Recollect:
+    def engine_of(ctx: Context) -> Recollect:
         if caller is None:
             return engine
         assert ctx.request is not None, "every message comes with its request"
         return engine.acting_as(caller(ctx.request.scope), "mcp")
 
     manager = StreamableHTTPSessionManager(
-        build(Served(engine), warm=warm, asking=asking, lanes=lanes),
+        build(engine_of, warm_up=engine.warm_up if warm else None, lanes=lanes),
         json_response=True,
         stateless=True,
         security_settings=UNCHECKED,

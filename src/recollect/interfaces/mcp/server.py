@@ -30,7 +30,6 @@ from recollect.interfaces.mcp import guidance, resources
 from recollect.interfaces.mcp.arguments import input_schema
 from recollect.interfaces.mcp.calls import Served, ToolAnswer
 from recollect.interfaces.mcp.elicitation import replied, resumed
-from recollect.interfaces.mcp.handshake import OFFERED_MS
 from recollect.interfaces.mcp.roots import OpenProject
 from recollect.interfaces.mcp.tools import BY_NAME, call, offered
 from recollect.interfaces.mcp.wording import for_tools
@@ -40,7 +39,8 @@ from recollect.version import __version__
 WARM_AFTER_S = 0.1
 LONGEST_NAME = 100  # characters of a client's name and version that history keeps
 OPENING = ("initialize", "server/discover")
-OFFERED = CacheHint(ttl_ms=OFFERED_MS, scope="private")
+# What is offered does not change while the server runs.
+OFFERED = CacheHint(ttl_ms=3_600_000, scope="private")
 
 Context = ServerRequestContext[Any]
 Given = TypeVar("Given")
@@ -48,16 +48,20 @@ log = logging.getLogger("recollect.mcp")
 
 
 def build(
-    served: Served,
+    engine_of: Callable[[Context], Recollect],
+    project: str | None = None,
     *,
-    warm: bool = True,
-    asking: Callable[[Context], Recollect] | None = None,
+    warm_up: Callable[[], object] | None = None,
     lanes: Lanes | None = None,
 ) -> Server[Any]:
-    """The server. `warm`: the models are loaded in the background once a client is there. `asking`:
-    the engine with the rights of a message's sender; without, everybody is the owner. `lanes`: the
-    threads of a server around this one; without, it has its own."""
-    handlers = Handlers(served, asking or (lambda ctx: served.engine), lanes)
+    """Make the server.
+
+    `engine_of`: returns the engine with the rights of a message's sender. Where it raises
+    RecollectError, the server answers, and each tool says why it cannot.
+    `project`: the project of calls that name none.
+    `warm_up`: called in the background once a client is there.
+    `lanes`: the threads of a server around this one; without, it has its own."""
+    handlers = Handlers(engine_of, project, lanes)
     server: Server[Any] = Server(
         guidance.NAME,
         version=__version__,
@@ -81,8 +85,8 @@ def build(
         on_completion=handlers.complete,
     )
     server.middleware.append(handlers.instruct)
-    if warm:
-        server.middleware.append(Warming(served))
+    if warm_up is not None:
+        server.middleware.append(Warming(warm_up))
     return server
 
 
@@ -90,10 +94,13 @@ class Handlers:
     """The protocol's requests, answered by the engine."""
 
     def __init__(
-        self, served: Served, asking: Callable[[Context], Recollect], lanes: Lanes | None
+        self,
+        engine_of: Callable[[Context], Recollect],
+        project: str | None,
+        lanes: Lanes | None,
     ) -> None:
-        self._served = served
-        self._asking = asking
+        self._engine_of = engine_of
+        self._project = project
         self._lanes = lanes or Lanes()
         self._own_lanes = lanes is None
         self._open_project = OpenProject()
@@ -112,7 +119,10 @@ class Handlers:
         result = await call_next(ctx)
         if ctx.method not in OPENING or not isinstance(result, dict):
             return result
-        made = partial(guidance.instructions, self._asking(ctx), self._served.project)
+        try:
+            made = partial(guidance.instructions, self._engine_of(ctx), self._project)
+        except RecollectError:  # the rules alone; a tool will say why
+            return result
         return result | {"instructions": await self._lanes.run(READS, made)}
 
     async def _read(self, work: Callable[[], Given]) -> Given:
@@ -130,7 +140,7 @@ class Handlers:
 
     def _reading(self, ctx: Context, action: str) -> Recollect:
         """The caller's engine, for reading; refused before it is said whether something exists."""
-        engine = self._asking(ctx)
+        engine = self._engine_of(ctx)
         engine.require(SEARCH, action=action, anywhere=True)
         return engine
 
@@ -139,14 +149,16 @@ class Handlers:
     async def list_tools(
         self, ctx: Context, params: mcp.PaginatedRequestParams | None
     ) -> mcp.ListToolsResult:
-        return mcp.ListToolsResult.model_validate(
-            {"tools": offered(self._served._replace(engine=self._asking(ctx)))}
-        )
+        try:
+            engine = self._engine_of(ctx)
+        except RecollectError:  # each tool says so when it is called
+            engine = None
+        return mcp.ListToolsResult.model_validate({"tools": offered(engine, self._project)})
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
         if name not in BY_NAME:
             return None
-        return input_schema(BY_NAME[name].arguments, self._served.project)
+        return input_schema(BY_NAME[name].arguments, self._project)
 
     async def call_tool(
         self, ctx: Context, params: mcp.CallToolRequestParams
@@ -155,17 +167,16 @@ class Handlers:
             known = ", ".join(BY_NAME)
             sentence = f"There is no tool {params.name!r}; there are: {known}."
             raise MCPError(mcp.INVALID_PARAMS, sentence)
-        engine, steps = self._asking(ctx), Steps(ctx)
-        program = ""
+        tool, steps, program = BY_NAME[params.name], Steps(ctx), ""
         if (client := ctx.session.client_params) is not None:
             program = f"{client.client_info.name} {client.client_info.version}"[:LONGEST_NAME]
-        engine = engine.acting_as(engine.caller, "mcp" if program else None, program, steps)
-        served = self._served._replace(engine=engine, resumed=resumed(params))
-        if served.project is None and params.name == "memory_search":
-            served = served._replace(open_project=await self._open_project.name(ctx))
-        work = partial(call, served, params.name, params.arguments or {})
         try:
-            tool = BY_NAME[params.name]
+            engine = self._engine_of(ctx)
+            engine = engine.acting_as(engine.caller, "mcp" if program else None, program, steps)
+            served = Served(engine, self._project, resumed=resumed(params))
+            if served.project is None and params.name == "memory_search":
+                served = served._replace(open_project=await self._open_project.name(ctx))
+            work = partial(call, served, params.name, params.arguments or {})
             engine.require(*tool.needs, action=tool.name, anywhere=tool.anywhere)
             answer = await self._lanes.run(tool.lane, work)
             reply = await replied(ctx, params, answer)
@@ -312,18 +323,15 @@ class Steps:
 class Warming:
     """Begins to load models and vectors once the first request is answered, and only once."""
 
-    def __init__(self, served: Served) -> None:
-        self._engine = served.engine
+    def __init__(self, warm_up: Callable[[], object]) -> None:
+        self._warm_up = warm_up
         self._begun = False
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         result = await call_next(ctx)
         if not self._begun:
             self._begun = True
-            timer = threading.Timer(WARM_AFTER_S, self._load)
+            timer = threading.Timer(WARM_AFTER_S, self._warm_up)
             timer.daemon = True
             timer.start()
         return result
-
-    def _load(self) -> None:
-        self._engine.warm_up()

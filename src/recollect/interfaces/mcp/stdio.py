@@ -4,6 +4,9 @@ The event loop runs in a thread of its own and the main thread waits for it, or 
 whichever comes first. So nothing can hold the process back: neither a thread that waits for
 a line, nor one that waits for a remote model.
 
+A vault that cannot be opened does not end the server: every tool answers with the sentence that
+says why, and the next call tries again.
+
 After the idle lock of a locked vault the process replaces itself by a fresh one, with the same
 standard input and output. The client notices nothing: its handshake is handed on and repeated.
 """
@@ -12,13 +15,19 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import select
+import signal
 import sys
 import threading
-from contextlib import suppress
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.to_thread
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from mcp_types import (
@@ -34,11 +43,10 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
+from recollect.engine import Recollect
+from recollect.errors import RecollectError
 from recollect.interfaces import fresh_process
-from recollect.interfaces.mcp.calls import Served
-from recollect.interfaces.mcp.handshake import Opening
 from recollect.interfaces.mcp.server import build, unexpected
-from recollect.interfaces.mcp.wire import SETTLED_S, Wire
 
 if TYPE_CHECKING:  # not a public module
     from mcp.shared._stream_protocols import ReadStream, WriteStream
@@ -47,6 +55,9 @@ if TYPE_CHECKING:  # not a public module
 LAST_ANSWERS_S = 1.0
 INITIALIZE = "initialize"
 CANCELLED = "notifications/cancelled"  # the protocol answers no request that is cancelled
+READ_BYTES = 65536  # as much as a pipe holds
+# A line that was read longer ago than this has reached the server, which knows whether it answered.
+SETTLED_S = 1.0
 # Gets the exit code when the server ends, and None when the idle lock has closed the vault.
 Ended = SimpleQueue[int | None]
 
@@ -60,55 +71,160 @@ class Plain(logging.Formatter):
         return " ".join((f"{line} ({kind.__name__})" if kind else line).split())
 
 
-def serve(served: Served, ended: Ended, opening: Opening) -> int:
-    """Serve until the client closes standard input, or something says stop; the exit code. After
-    the idle lock, go on in a fresh process, which gets what opened the connection."""
+class Vault:
+    """The vault, opened by the first call for which that works and kept open from then on."""
+
+    def __init__(self, opened: Callable[[], Recollect]) -> None:
+        self._opened = opened
+        self._engine: Recollect | None = None
+        self._opening = threading.Lock()
+
+    def engine(self, ctx: object = None) -> Recollect:
+        """Return the engine; raise RecollectError as long as the vault cannot be opened."""
+        with self._opening:
+            if self._engine is None:
+                self._engine = self._opened()
+            return self._engine
+
+    def warm_up(self) -> None:
+        """Load models and vectors, unless the vault cannot be opened."""
+        with suppress(RecollectError):
+            self.engine().warm_up()
+
+
+def serve(
+    opened: Callable[[], Recollect], project: str | None, handshake: str, ended: Ended
+) -> int:
+    """Serve until the client closes standard input or a signal says stop; return the exit code.
+    After the idle lock, go on in a fresh process.
+
+    `opened` opens the vault. `handshake` is the request that opened the connection, where the
+    process before this one has answered it already."""
     _log_to_stderr()
-    unanswered = Unanswered(opening.answered)
-    wire = Wire(opening.unread) if fresh_process.possible() else None
+    vault, unanswered = Vault(opened), Unanswered(handshake)
+    with suppress(RecollectError):  # each tool says so
+        vault.engine()
+    transport = StdioTransport() if fresh_process.possible() else None
     locked = False
-    threading.Thread(target=_run, args=(served, ended, unanswered, wire), daemon=True).start()
-    while True:
+
+    def run() -> None:
+        code = 0
         try:
-            code = ended.get(timeout=SETTLED_S if locked else None)
-        except Empty:
-            if wire is not None and unanswered.none():
-                wire.go_on_afresh(unanswered.handshake)
-            continue
-        if code is not None:
-            return code
-        locked = wire is not None
+            anyio.run(_serve, vault, project, unanswered, transport)
+        except* OSError:
+            pass  # the client has gone, and nobody would read an answer
+        except* Exception as group:
+            unexpected(group.exceptions[0])
+            code = 1
+        finally:
+            ended.put(code)
+
+    with _on_stop(lambda: ended.put(0)):
+        threading.Thread(target=run, daemon=True).start()
+        while True:
+            try:
+                code = ended.get(timeout=SETTLED_S if locked else None)
+            except Empty:
+                if transport is not None and unanswered.none():
+                    transport.replace_process(unanswered.handshake)
+                continue
+            if code is not None:
+                return code
+            locked = transport is not None
 
 
-def _run(served: Served, ended: Ended, unanswered: Unanswered, wire: Wire | None) -> None:
-    code = 0
+@contextmanager
+def _on_stop(stop: Callable[[], object]) -> Iterator[None]:
+    """Call `stop` when a signal asks the server to end; restore the earlier handlers at the end."""
+    signals = (signal.SIGTERM, signal.SIGINT)
+    before = {number: signal.signal(number, lambda *_: stop()) for number in signals}
     try:
-        anyio.run(_serve, served, unanswered, wire)
-    except* OSError:
-        pass  # the client has gone, and with it whoever would read an answer
-    except* Exception as group:
-        unexpected(group.exceptions[0])
-        code = 1
+        yield
     finally:
-        ended.put(code)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
 
 
-async def _serve(served: Served, unanswered: Unanswered, wire: Any) -> None:
-    server = build(served)
+async def _serve(vault: Vault, project: str | None, unanswered: Unanswered, transport: Any) -> None:
+    server = build(vault.engine, project, warm_up=vault.warm_up)
     asks, asked = anyio.create_memory_object_stream[SessionMessage | Exception]()
     answers, answered = anyio.create_memory_object_stream[SessionMessage]()
-    async with stdio_server(wire, wire) as (read, write), anyio.create_task_group() as relays:
+    async with (
+        stdio_server(transport, transport) as (read, write),
+        anyio.create_task_group() as relays,
+    ):
         relays.start_soon(unanswered.ask, read, asks, write)
         relays.start_soon(unanswered.answer, answered, write)
         await server.run(asked, answers, server.create_initialization_options())
+
+
+class StdioTransport:
+    """Standard input and output, in place of the text files that the SDK reads and writes.
+
+    A process that replaces itself loses what it has read and not yet answered. So this knows when
+    that is nothing: the last line was read a while ago, it was whole, and what was written has gone
+    out. While it serves, standard output leads to standard error and standard input is empty, so
+    that nothing else in the process can write among the messages.
+    """
+
+    def __init__(self) -> None:
+        self._in, self._out = os.dup(0), os.dup(1)
+        empty = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(empty, 0)
+        os.close(empty)
+        os.dup2(2, 1)
+        self._reading = threading.Lock()
+        self._read_at = time.monotonic()
+        self._has_part = False  # of a line
+        self._writing = False
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        parts: list[bytes] = []
+        while block := await anyio.to_thread.run_sync(self._block, abandon_on_cancel=True):
+            *lines, rest = block.split(b"\n")
+            for line in lines:
+                yield (b"".join([*parts, line, b"\n"])).decode(errors="replace")
+                parts = []
+            parts += [rest] if rest else []
+            self._has_part = bool(parts)
+        if parts:
+            yield b"".join(parts).decode(errors="replace")
+
+    def _block(self) -> bytes:
+        """Wait for input and return it; return nothing at its end."""
+        select.select([self._in], [], [])
+        with self._reading:
+            self._read_at = time.monotonic()
+            return os.read(self._in, READ_BYTES)
+
+    async def write(self, text: str) -> None:
+        self._writing = True
+        await anyio.to_thread.run_sync(self._write, text.encode())
+        self._writing = False
+
+    def _write(self, raw: bytes) -> None:
+        while raw:
+            raw = raw[os.write(self._out, raw) :]
+
+    async def flush(self) -> None:
+        """Do nothing: `write` has written everything."""
+
+    def replace_process(self, handshake: str) -> None:
+        """Run the command anew in place of this process, unless a message is under way."""
+        with self._reading:
+            settled = time.monotonic() - self._read_at >= SETTLED_S
+            if settled and not self._has_part and not self._writing:
+                os.dup2(self._in, 0)
+                os.dup2(self._out, 1)
+                fresh_process.replace(handshake)
 
 
 class Unanswered:
     """The requests that wait for an answer. The SDK drops them where the input ends; here it ends
     for the server only once they are answered, so that `recollect mcp < requests.jsonl` works.
 
-    `handshake` is the request that opened the connection, as JSON, for the server to repeat here
-    or in a fresh process; empty where there was none, as since 2026.
+    `handshake` is the request `initialize` as JSON, which a fresh process repeats; empty where
+    there was none, as since 2026.
     """
 
     def __init__(self, handshake: str) -> None:
@@ -150,13 +266,12 @@ class Unanswered:
             self._waiting.discard((message.params or {}).get("requestId", ""))
 
     async def _repeat(self, asks: WriteStream[SessionMessage | Exception]) -> None:
-        """The request that opened the connection, whose answer the client has already."""
+        """Send the handshake, whose answer the client has already, to the server."""
         first = JSONRPCRequest.model_validate_json(self.handshake)
         self._repeated = first.id
         await asks.send(SessionMessage(first))
-        if first.method == INITIALIZE:
-            done = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
-            await asks.send(SessionMessage(done))
+        done = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
+        await asks.send(SessionMessage(done))
 
     async def answer(
         self, answers: ReadStream[SessionMessage], write: WriteStream[SessionMessage]

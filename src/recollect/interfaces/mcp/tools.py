@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE
+from recollect.engine import Recollect
 from recollect.interfaces.lanes import READS, SEARCHES, WRITES, Lane
 from recollect.interfaces.mcp import arguments, calls, schemas
 from recollect.interfaces.mcp.arguments import Arguments, checked, input_schema
@@ -167,16 +168,15 @@ TOOLS: Sequence[Tool] = (
 BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
-def offered(served: Served) -> list[dict[str, Any]]:
-    """The tools that the caller may use, as the protocol lists them: the others would cost a model
-    tokens for nothing."""
-    may = served.engine.may
+def offered(engine: Recollect | None, project: str | None) -> list[dict[str, Any]]:
+    """List the tools that the caller may use, as the protocol has them: the others would cost a
+    model tokens for nothing. Without an engine, all of them."""
     return [
         {
             "name": tool.name,
             "title": tool.title,
             "description": tool.about,
-            "inputSchema": input_schema(tool.arguments, served.project),
+            "inputSchema": input_schema(tool.arguments, project),
             "outputSchema": tool.output,
             "annotations": {
                 "title": tool.title,
@@ -187,7 +187,7 @@ def offered(served: Served) -> list[dict[str, Any]]:
             },
         }
         for tool in TOOLS
-        if may(*tool.needs, anywhere=tool.anywhere)
+        if engine is None or engine.may(*tool.needs, anywhere=tool.anywhere)
     ]
 
 
