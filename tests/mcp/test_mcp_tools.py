@@ -59,6 +59,18 @@ def test_every_argument_is_described(door: Door) -> None:
         assert not {"anyOf", "oneOf", "allOf"} & set(tool.input_schema), "some clients refuse these"
 
 
+def test_a_description_says_what_an_argument_is_for_not_how_long_it_may_be(door: Door) -> None:
+    described = {
+        f"{name}.{argument}": schema["description"]
+        for name, tool in door.tools.items()
+        for argument, schema in tool.input_schema["properties"].items()
+    }
+    assert described["memory_save.title"] == "One line."
+    assert described["memory_save.text"] == "A few sentences."
+    assert described["memory_update.section"] == "Heading below which text goes."
+    assert not [each for each in described.items() if "UTF-8" in each[1]]
+
+
 def test_a_search_answers_briefly_and_says_how_good_it_is(door: Door) -> None:
     response = door.answer("memory_search", query=QUERY)
     assert 1 <= len(response["results"]) <= 10

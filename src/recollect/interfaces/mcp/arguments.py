@@ -317,11 +317,20 @@ def _whole_schema(kind: type[Arguments]) -> dict[str, Any]:
 
 
 @cache
+def described(kind: type[Arguments]) -> dict[str, str]:
+    """Return the arguments' own descriptions by name. What a type says of its bounds is none."""
+    return {
+        field.name: meta.description
+        for field in msgspec.structs.fields(kind)
+        for meta in getattr(field.type, "__metadata__", ())
+        if meta.description
+    }
+
+
+@cache
 def rare(kind: type[Arguments]) -> tuple[str, ...]:
-    """The arguments that are offered in `more`: those without a description of their own."""
-    fields = msgspec.structs.fields(kind)
-    notes = {field.name: getattr(field.type, "__metadata__", ()) for field in fields}
-    return tuple(name for name, metas in notes.items() if not any(m.description for m in metas))
+    """Return the arguments that are offered in `more`: those without a description."""
+    return tuple(name for name in kind.__struct_fields__ if name not in described(kind))
 
 
 @cache
@@ -334,9 +343,9 @@ def input_schema(kind: type[Arguments], project: str | None = None) -> dict[str,
     # What a tool has of its own comes first, then what it shares with others.
     names = dict.fromkeys((*schema["required"], *kind.__annotations__, *schema["properties"]))
     properties = {
-        name: _offered(schema["properties"][name])
+        name: _offered(schema["properties"][name], described(kind)[name])
         for name in names
-        if name in schema["properties"] and name not in rare(kind)
+        if name in described(kind)
     }
     if project is not None and kind.own_project:
         argument = properties["project"]
@@ -349,11 +358,12 @@ def input_schema(kind: type[Arguments], project: str | None = None) -> dict[str,
     return {"type": "object", "properties": properties, **required}
 
 
-def _offered(schema: dict[str, Any]) -> dict[str, Any]:
-    """The type, the choices, the default and the description; some clients refuse a choice without
-    a type, or a list without that of its items."""
+def _offered(schema: dict[str, Any], description: str) -> dict[str, Any]:
+    """Return the type, the choices, the description and the default; some clients refuse a choice
+    without a type, or a list without that of its items."""
     shown = {"type": schema.get("type", "string")}
     if "items" in schema:
         shown["items"] = {"type": schema["items"].get("type", "string")}
-    shown |= {name: schema[name] for name in ("enum", "description") if name in schema}
+    shown |= {"enum": schema["enum"]} if "enum" in schema else {}
+    shown["description"] = description
     return shown | ({"default": schema["default"]} if schema.get("default") else {})
