@@ -1,4 +1,4 @@
-"""Reading and writing points in time: ISO 8601, UTC unless a zone is given."""
+"""Points in time: stored and exchanged as ISO 8601 in UTC, read and shown on the user's clock."""
 
 from __future__ import annotations
 
@@ -12,10 +12,28 @@ MICROSECOND = timedelta(microseconds=1)
 AGES = {"h": "hours", "d": "days", "w": "weeks"}
 
 
-def parse_time(text: str, what: str, also: str = "") -> datetime:
-    """An ISO 8601 date or time as a UTC datetime; `what` names the field in the error."""
+def on_clock(moment: datetime) -> datetime:
+    """Return the moment in the user's time zone: the one that TZ names, else the system's."""
+    try:
+        return moment.astimezone()
+    except (OverflowError, ValueError, OSError):  # the ends of the calendar
+        return moment
+
+
+def from_clock(shown: datetime) -> datetime:
+    """Return the moment, in UTC, at which the user's clock shows this; its own zone is ignored."""
+    try:
+        return shown.replace(tzinfo=None).astimezone(UTC)
+    except (OverflowError, ValueError, OSError):
+        return shown.replace(tzinfo=UTC)
+
+
+def parse_time(text: str, what: str, also: str = "", *, clock: bool = False) -> datetime:
+    """An ISO 8601 date or time as a UTC datetime; `what` names the field in the error. A time
+    without a zone is in UTC, or with `clock` in the user's."""
     try:
         moment = datetime.fromisoformat(text.strip())
+        moment = from_clock(moment) if clock and moment.tzinfo is None else moment
     except ValueError as error:
         raise UserError(
             f"{what} {text!r} is not a time; write it like 2026-03-01 or 2026-03-01T09:30:00Z"
@@ -54,9 +72,9 @@ def moved(moment: datetime, by: timedelta) -> datetime:
 
 
 def parse_moment(text: str, now: datetime, what: str) -> datetime:
-    """Like `parse_time`, and `7d`, `12h` or `2w` for that long before now."""
+    """Like `parse_time` on the user's clock, and `7d`, `12h` or `2w` for that long before now."""
     before = _relative(text, now, -1, f"{what} {text!r} is too far in the past.")
-    return before or parse_time(text, what, ", or 7d, 12h or 2w for that long ago")
+    return before or parse_time(text, what, ", or 7d, 12h or 2w for that long ago", clock=True)
 
 
 def parse_expiry(text: str, now: datetime, what: str) -> datetime:
@@ -91,15 +109,20 @@ def iso(moment: datetime) -> str:
 
 
 def minute(moment: datetime) -> str:
-    """`2026-03-01 09:30 UTC`."""
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    """`2026-03-01 09:30 CET`, on the user's clock."""
+    return f"{on_clock(moment):%Y-%m-%d %H:%M %Z}"
+
+
+def day(moment: datetime) -> str:
+    """`2026-03-01`, on the user's clock."""
+    return f"{on_clock(moment):%Y-%m-%d}"
 
 
 def validity(memory: Memory, now: datetime) -> str:
     """`expired 2026-04-30`, `valid from 2027-01-01`; empty for a memory that holds now: not before
     `valid_from`, and not from `valid_until` on."""
     if memory.valid_until is not None and memory.valid_until <= now:
-        return f"expired {memory.valid_until:%Y-%m-%d}"
+        return f"expired {day(memory.valid_until)}"
     if memory.valid_from is not None and memory.valid_from > now:
-        return f"valid from {memory.valid_from:%Y-%m-%d}"
+        return f"valid from {day(memory.valid_from)}"
     return ""

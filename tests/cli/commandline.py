@@ -14,6 +14,7 @@ import os
 import pty
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -102,7 +103,7 @@ class Home:
         out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
         read = io.TextIOWrapper(io.BytesIO(stdin))
         with (
-            mock.patch.dict(os.environ, self.environment | (using or {}), clear=True),
+            _environment(self.environment | (using or {})),
             mock.patch.object(sys, "stdin", read),
             redirect_stdout(out),
             redirect_stderr(err),
@@ -164,6 +165,17 @@ class Home:
                 stream.write(stdin)
             out, err = reading
         return Ran(process.wait(LONGEST_S), out, err)
+
+
+@contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    """Have this environment, and the clock of its zone, for the block."""
+    try:
+        with mock.patch.dict(os.environ, variables, clear=True):
+            time.tzset()
+            yield
+    finally:
+        time.tzset()
 
 
 def _written(stream: io.TextIOWrapper) -> str:

@@ -17,9 +17,9 @@ from recollect.present.response import degraded_json
 from recollect.present.snippet import PASSAGE_CHARACTERS
 from recollect.present.views import CHARACTERS_PER_TOKEN
 from recollect.present.visible import one_line, quoted, visible_json
-from recollect.present.words import HEADING, counted, day, title_of, two_lines
+from recollect.present.words import HEADING, counted, title_of, two_lines
 from recollect.query.passages import passage
-from recollect.times import iso
+from recollect.times import day, iso
 from recollect.types import Context, Memory
 
 # What JSON has of every memory, and what of those that have it. Details are asked for apart.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from recollect.present.visible import one_line, visible
+from recollect.times import day
 from recollect.types import FilePlace, Memory, Use
 
 # As long as a scan's first words: enough to distinguish memories without a title.
@@ -31,10 +32,6 @@ def age(moment: datetime, now: datetime) -> str:
     return "just now"
 
 
-def day(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d}"
-
-
 def number(value: float) -> str:
     """A score or a weight, short: `0.6931`, `12.5`, `3`."""
     return f"{value:.4g}" if abs(value) >= 0.001 or value == 0 else f"{value:.2e}"
@@ -49,7 +46,7 @@ def counted(number: int, singular: str, plural: str = "") -> str:
 def use_text(use: Use, last: str = "") -> str:
     """`returned 12 times, opened 3, accepted 1; last on 2026-11-16`, or when `last` says."""
     times = counted(use.returned, "time")
-    last = last or f"on {use.last_at:%Y-%m-%d}"
+    last = last or f"on {day(use.last_at)}"
     return f"returned {times}, opened {use.opened}, accepted {use.accepted}; last {last}"
 
 

@@ -185,4 +185,4 @@ def variables(settings: Settings) -> set[str]:
     named = {
         getattr(part, field, "") for part in (*parts, *settings.collections) for field in fields
     }
-    return {"RECOLLECT_NOW", *named} - {""}
+    return {"RECOLLECT_NOW", "TZ", *named} - {""}

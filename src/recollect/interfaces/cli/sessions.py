@@ -22,7 +22,7 @@ from recollect.interfaces.cli.output import BOLD, DIM, print_rows, say, styled
 from recollect.present.visible import visible
 from recollect.settings_reading import home_folder, load_settings
 from recollect.store.access import opened_access
-from recollect.times import iso
+from recollect.times import day, iso
 
 EXAMPLE = "  recollect sessions\n  recollect sessions end 3f9a2c01\n  recollect sessions end --all"
 
@@ -51,8 +51,8 @@ def _list(store: SessionStore, args: argparse.Namespace) -> int:
         browser = visible(session.browser) or "unknown browser"
         print(f"{styled(session.id, BOLD)}  {visible(name)}  {styled(browser, DIM)}")
         used = session.used_at or session.created_at
-        times = f"created {session.created_at:%Y-%m-%d}, used {used:%Y-%m-%d}, "
-        print(styled(f"{'':<10}{times}expires {session.expires_at:%Y-%m-%d}", DIM))
+        times = f"created {day(session.created_at)}, used {day(used)}, "
+        print(styled(f"{'':<10}{times}expires {day(session.expires_at)}", DIM))
     if not every:
         print("No browser is logged in.")
     return 0

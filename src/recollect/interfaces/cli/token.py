@@ -25,7 +25,7 @@ from recollect.interfaces.cli.output import BOLD, DIM, print_json, print_rows, s
 from recollect.present.visible import visible
 from recollect.settings_reading import home_folder, load_settings
 from recollect.store.access import opened_access
-from recollect.times import iso, parse_expiry
+from recollect.times import day, iso, parse_expiry
 
 EXAMPLE = (
     "  recollect token create --can search:use --name reader --expires 90d\n"
@@ -99,7 +99,7 @@ def _list(stored: TokenStore, args: argparse.Namespace) -> int:
             ("revoked", token.revoked_at),
             ("used", token.used_at),
         )
-        shown = ", ".join(f"{what} {moment:%Y-%m-%d}" for what, moment in times if moment)
+        shown = ", ".join(f"{what} {day(moment)}" for what, moment in times if moment)
         print(styled(f"{'':<10}{shown}", DIM))
     return 0
 

@@ -1,4 +1,5 @@
-"""Calendar arithmetic, in UTC. Weeks begin on Monday."""
+"""Calendar arithmetic on the user's clock, whose times are labelled UTC here so that all days have
+24 hours. `periods` makes moments of them. Weeks begin on Monday."""
 
 from __future__ import annotations
 

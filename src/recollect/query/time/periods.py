@@ -38,7 +38,7 @@ from recollect.query.time.hints import HINT
 from recollect.query.time.readers import interval_of
 from recollect.query.time.translation import Translation, translated
 from recollect.query.time.values import Interval, Lead, Period, TimeName
-from recollect.times import MICROSECOND
+from recollect.times import MICROSECOND, from_clock, on_clock
 from recollect.types import Span
 
 # Names that come round again, and so lie before the other end of their range.
@@ -55,7 +55,7 @@ def periods(text: str, now: datetime, *, languages: bool = False) -> tuple[Perio
         return tuple(_in_query(each, text, english) for each in periods(english.text, now))
     if not HINT.search(text):
         return ()
-    today = now.astimezone(UTC)
+    today = on_clock(now).replace(tzinfo=UTC)
     found: list[Period | None] = []
     waiting: TimeName | None = None
     for name in _names(text, today):
@@ -68,7 +68,13 @@ def periods(text: str, now: datetime, *, languages: bool = False) -> tuple[Perio
         listed = waiting is not None and _listed(text, waiting, name)
         waiting = name._replace(listed=listed)
     found.append(_alone(text, waiting, today) if waiting else None)
-    return tuple(period for period in found if period)
+    return tuple(_in_time(period) for period in found if period)
+
+
+def _in_time(period: Period) -> Period:
+    """Return the period with moments in the place of what the user's clock shows."""
+    start, end = (moment and from_clock(moment) for moment in (period.start, period.end))
+    return replace(period, start=start, end=end)
 
 
 def _in_query(period: Period, text: str, english: Translation) -> Period:
@@ -264,11 +270,13 @@ def _is_exact(name: TimeName, reading: Interval) -> bool:
 
 
 def _shown(moment: datetime) -> str:
-    """The date, with the time of day where that is not midnight."""
-    whole = moment == midnight_of(moment)
-    return moment.date().isoformat() if whole else moment.isoformat(" ", "minutes")[:16]
+    """The date, with the time of day where that is not midnight on the user's clock."""
+    shown = on_clock(moment)
+    whole = shown == midnight_of(shown)
+    return shown.date().isoformat() if whole else shown.isoformat(" ", "minutes")[:16]
 
 
 def _shown_end(end: datetime) -> str:
     """The last day that belongs to a period, or the time when it ends."""
-    return _shown(end - DAY if end == midnight_of(end) else end)
+    shown = on_clock(end)
+    return _shown(from_clock(shown - DAY) if shown == midnight_of(shown) else end)

@@ -1,0 +1,50 @@
+"""Days are those of the user's clock; what is stored is in UTC."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commandline import Home
+
+# In Auckland, 13 hours ahead, it is 09:00 on Wednesday, 18 November.
+NOW = "2026-11-17T20:00:00Z"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    home = Home(tmp_path / "home", RECOLLECT_NOW=NOW, TZ="Pacific/Auckland")
+    home.bring_in(
+        {"id": "today", "title": "Berth plan", "updated_at": "2026-11-17T12:00:00Z"},
+        {"id": "yesterday", "title": "Berth list", "updated_at": "2026-11-17T10:00:00Z"},
+        {"id": "before", "title": "Berth map", "updated_at": "2026-11-16T10:00:00Z"},
+    )
+    return home
+
+
+def test_words_for_days_mean_the_users_days(home: Home) -> None:
+    assert home.call("list", "--ids", "--since", "today").out.split() == ["today"]
+    assert home.call("list", "--ids", "--since", "2026-11-18").out.split() == ["today"]
+    assert home.call("list", "--ids", "--until", "2026-11-17").out.split() == ["before"]
+    found = home.search("berth yesterday")
+    assert found["understood"] == ["yesterday = 2026-11-17"]
+    assert [one["id"] for one in found["results"]][0] == "yesterday"
+
+
+def test_times_are_shown_on_the_users_clock_and_kept_in_utc(home: Home) -> None:
+    listed = home.call("list", "--dates").out
+    assert "2026-11-18 01:00 NZDT" in listed
+    assert home.json("show", "today")[0]["updated_at"] == "2026-11-17T12:00:00Z"
+    assert "2026-11-18 09:00 NZDT" in home.call("history", "today", "--dates").out
+    assert home.call("show", "today", "--as-of", "2026-11-18T08:00").code == 1
+
+
+def test_a_moment_that_was_shown_can_be_typed_again(home: Home) -> None:
+    noon = {"RECOLLECT_NOW": "2026-11-18T00:00:00Z"}
+    assert home.call("edit", "today", "--title", "Berth plan 2", using=noon).code == 0
+    later = {"RECOLLECT_NOW": "2026-11-19T00:00:00Z"}
+    for typed in ("2026-11-18 10:00", "2026-11-17T21:00:00Z", "2026-11-18T10:00+13:00"):
+        [then] = home.json("show", "today", "--as-of", typed, using=later)
+        assert then["title"] == "Berth plan", typed
+    [now] = home.json("show", "today", "--as-of", "2026-11-18 14:00", using=later)
+    assert now["title"] == "Berth plan 2"
