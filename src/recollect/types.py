@@ -397,11 +397,22 @@ def ranked(hits: Iterable[Hit], dropped: dict[str, int] | None = None) -> Rankin
     return Ranking(tuple(best_first(hits, "why.value")), dropped or {})
 
 
-class Degraded(Struct, frozen=True):
-    """A part of the recipe that could not do its work, and why."""
+class Reach(Struct, frozen=True, omit_defaults=True):
+    """How many `candidates` a reranker `read` before its time was over. `deadline_ms`: the search's
+    own deadline; None where the time limit of the settings ended it."""
+
+    read: int
+    candidates: int
+    deadline_ms: int | None = None
+
+
+class Degraded(Struct, frozen=True, omit_defaults=True):
+    """A part of the recipe that could not do its work, and why; `reach`, if it only ran out of
+    time."""
 
     channel: str
     reason: str
+    reach: Reach | None = None
 
 
 class ViewFields(Struct, frozen=True):
@@ -417,10 +428,10 @@ class Result(Struct, frozen=True, kw_only=True):
 
     `same` are memories that say the same in the same words, shown as this one. `replaces` are older
     ones whose place it seems to take, `superseded_by` the newer one that seems to take its place.
-    `file` is where it stands, if it is part of a file, the neighbouring parts in `joined` included,
-    which are shown as this one. `passage` is what of it matched, where the recipe tells; `marked`
-    is that, or FTS5's snippet, with `<mark>` around each match. `validity` says why it does not
-    hold now: `expired 2026-04-30`; empty where it does.
+    `file` is where it stands, if it is part of a file; the neighbouring parts in `joined` are shown
+    as this one. `passage` is what of it matched, where the recipe tells; `marked` is that, or
+    FTS5's snippet, with `<mark>` around each match. `validity` says why it does not hold now:
+    `expired 2026-04-30`; empty where it does.
     """
 
     id: str

@@ -49,11 +49,11 @@ def test_a_result_says_where_it_stands(server: Server, notes: Path) -> None:
 
 
 def test_neighbours_are_named(server: Server) -> None:
-    answer = server.search("what is known stands here")
+    answer = server.search("what is known of cranes stands here")
     [found] = answer["results"]
     [other] = found["joined"]
     assert server.show(other).json()["context"].startswith("Gateway")
-    assert found["file"]["lines"] == [1, 9]
+    assert found["file"]["lines"] == [7, 9]
     assert answer["counts"]["dropped"]["neighbour"] == 1
 
 

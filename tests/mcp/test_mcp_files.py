@@ -43,10 +43,10 @@ def test_a_result_says_where_it_stands(files: Door, home: Path) -> None:
 
 
 def test_neighbours_are_named(files: Door) -> None:
-    [found] = files.answer("memory_search", query="what is known stands here")["results"]
+    [found] = files.answer("memory_search", query="what is known of cranes stands here")["results"]
     [other] = found["joined"]
     [memory] = files.answer("memory_retrieve", ids=[other])["memories"]
-    assert found["file"] == f"{memory['path']}:1-9"
+    assert found["file"] == f"{memory['path']}:7-9"
 
 
 def test_a_name_of_two_lines_is_shown_in_one(files: Door, home: Path) -> None:

@@ -1,4 +1,4 @@
-"""Neighbouring chunks of one file are one result: the best of them, with the lines of all."""
+"""Neighbouring chunks of one file are one result: the best of them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:  # start-up time
 
 
 class Neighbours(Stage, frozen=True, tag="neighbours"):
-    """Joins chunks that follow each other in a file, and tells in which lines of which file each
-    result stands. Looks at more hits than will be returned (`depth`): what is joined makes room for
-    what comes after. What is no part of a file stays as it is."""
+    """Joins chunks that follow each other in a file to the best of them, and says in which lines of
+    the file that one stands. Looks at more hits than will be returned (`depth`): what is joined
+    makes room for what comes after. What is no part of a file stays as it is."""
 
     depth: Depth = Depth(per_result=5, at_least=50)
     name: str = "neighbours"
@@ -32,17 +32,12 @@ class Neighbours(Stage, frozen=True, tag="neighbours"):
         found: dict[str, tuple[FilePlace, list[str]]] = {}
         hidden: set[str] = set()
         for run in _runs([places[id] for id in ids if id in places]):
-            best = min(run, key=lambda place: order[place.chunk.memory_id])
-            id = best.chunk.memory_id
-            others = [place.chunk.memory_id for place in run if place is not best]
+            best = min((place.chunk for place in run), key=lambda chunk: order[chunk.memory_id])
+            id = best.memory_id
+            others = [place.chunk.memory_id for place in run if place.chunk is not best]
             hidden.update(others)
-            file = FilePlace(
-                context.memory(id).path,
-                best.chunk.heading,
-                min(place.chunk.first_line for place in run),
-                max(place.chunk.last_line for place in run),
-            )
-            found[id] = file, others
+            path = context.memory(id).path
+            found[id] = FilePlace(path, best.heading, best.first_line, best.last_line), others
         kept = (hit for hit in ranking if hit.memory_id not in hidden)
         return ranking.keeping((_placed(hit, found, context) for hit in kept), "neighbour")
 

@@ -1,4 +1,4 @@
-"""Neighbouring parts of one file are one result: the best of them, with the lines of all."""
+"""Neighbouring parts of one file are one result: the best of them, with its own lines."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_neighbours_are_shown_as_the_best_of_them() -> None:
     at = PlannedAt(10)
     found = shown(at, "a2", "x", "a3", "a1")
     assert found.ids == ("a2", "x")
-    assert files(found) == {"a2": FilePlace("/notes/a.md", "H2", 1, 30)}
+    assert files(found) == {"a2": FilePlace("/notes/a.md", "H2", 11, 20)}
     assert joined(found) == {"a2": ["a1", "a3"]}  # in the order of the file
     assert found.dropped == {"neighbour": 2}
 
@@ -95,7 +95,7 @@ def test_parts_with_a_gap_between_them_are_several_results() -> None:
     found = shown(at, "a1", "a3", "a4", "a6")
     assert found.ids == ("a1", "a3", "a6")
     assert joined(found) == {"a1": [], "a3": ["a4"], "a6": []}
-    assert (files(found)["a3"].first_line, files(found)["a3"].last_line) == (21, 40)
+    assert (files(found)["a3"].first_line, files(found)["a3"].last_line) == (21, 30)
 
 
 def test_parts_of_two_files_are_no_neighbours() -> None:
