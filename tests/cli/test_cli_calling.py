@@ -49,7 +49,7 @@ ROOMS = (
     ("args", "unneeded", "most"),
     [
         ("--version", "argparse contextlib msgspec typing __future__ socket", 5),
-        ("search note --json --recipe vault", f"{HEAVY} difflib hashlib urllib.parse gettext", 130),
+        ("search note --json --recipe vault", f"{HEAVY} difflib urllib.parse gettext", 130),
         ("search note --json", f"{HEAVY} difflib urllib.parse gettext", 170),
     ],
 )

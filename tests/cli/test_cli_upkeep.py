@@ -114,7 +114,7 @@ def test_a_damaged_vault_is_searched_salvaged_and_repaired(tmp_path: Path) -> No
     found = home.call("search", "anchor", "--limit", "50")
     assert found.code == 0
     assert f"Incomplete search: The vault {home.vault} is damaged" in found.out + found.err
-    refused(home.call("save", "--title", "x"), "is damaged", "`recollect doctor --fix` first")
+    refused(home.call("save", "--title", "x"), "is damaged", "`recollect doctor --fix` repairs")
     salvaged = home.call("export", "--salvage", str(rescued))
     assert salvaged.code == 0
     [lost, written] = salvaged.err.splitlines()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -20,9 +20,10 @@ from msgspec.structs import replace
 
 from damaged_vaults import FORGOTTEN, OFF, make, memories, overwrite, places
 from recollect.engine import Recollect
-from recollect.errors import Damaged
+from recollect.errors import Damaged, NotAVault
 from recollect.store.base import Stored
 from recollect.store.sqlite.cipher import Sealed, give_key
+from recollect.store.sqlite.errors import REMEDY
 from recollect.store.sqlite.pages import SIZE, Pages
 from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.salvage import Salvage
@@ -35,6 +36,17 @@ PASSPHRASE = "correct horse battery"
 ALL = {one.id: one for one in memories()}
 LIVE = {id: one for id, one in ALL.items() if id != FORGOTTEN}
 QUERY = "anchor"
+READS: dict[str, Callable[[Recollect], Iterable[Memory]]] = {
+    "show": lambda engine: engine.show([*LIVE]),
+    "export": lambda engine: engine.export(),
+    "list": lambda engine: engine.list(limit=99),
+    "context": lambda engine: engine.context(QUERY).memories,
+} | {
+    f"search with {recipe}": lambda engine, recipe=recipe: [
+        result.memory for result in engine.search(QUERY, recipe=recipe, limit=99)
+    ]
+    for recipe in ("blend", "covalence", "router", "vault")
+}
 
 
 class Watched(Pages):
@@ -64,9 +76,10 @@ class Sound(NamedTuple):
 
 def sound_vault(folder: Path, *, locked: bool = False) -> Sound:
     """Make the vault, and look up what stands where."""
-    file, sealed = folder / "sound.db", sealed_with(PASSPHRASE) if locked else None
+    file, sealed = folder / "sound" / "vault.db", sealed_with(PASSPHRASE) if locked else None
     notes = folder / "notes"
-    notes.mkdir()
+    for made in (file.parent, notes):
+        made.mkdir()
     make(file, notes)
     if sealed is not None:
         change_key(file, None, sealed)
@@ -143,9 +156,8 @@ def _but_for_tags(id: str, memory: Memory) -> bool:
 
 
 def repair_problems(sound: Sound, page: int, file: Path) -> list[str]:
-    """What is wrong with searching the damaged vault, and with the vault after `doctor --fix`."""
-    schema = page == 1 or sound.owners.get(page) == "sqlite_schema"
-    wrong = [] if schema else _search_problems(sound, page, file)
+    """What is wrong with reading the damaged vault, and with the vault after `doctor --fix`."""
+    wrong = _answer_problems(sound, file)
     with _opened(sound, file, damaged=True) as engine:
         items, _ = engine.export_salvaged()
         exported = [item for item in items if isinstance(item, Stored) and not item.forgotten]
@@ -163,24 +175,31 @@ def repair_problems(sound: Sound, page: int, file: Path) -> list[str]:
     return wrong
 
 
-def _search_problems(sound: Sound, page: int, file: Path) -> list[str]:
-    """A search answers. It finds what is not on the page, unless the index that it asks is hit, or
-    SQLite finds no way to the memories; then it says so."""
-    hit = sound.ids.get(page, set())
-    blind = page in sound.inner or "stemmed" in sound.owners.get(page, "")
-    with _opened(sound, file) as engine:
-        answer = engine.search(QUERY, limit=99)
-        known = any(one.channel == "vault" for one in answer.degraded)
-        missing = LIVE.keys() - {result.id for result in answer} - hit
-        wrong = [] if blind else [f"the search misses {id}" for id in missing]
-        if missing and not known:
-            wrong.append("the search hides the damage")
-        if known:
-            try:
-                engine.save(title="x")
-                wrong.append("a save was accepted")
-            except Damaged:
-                pass
+def _answer_problems(sound: Sound, file: Path) -> list[str]:
+    """Every way to read gives memories as they were saved, or one sentence. After that sentence
+    nothing is saved."""
+    wrong: list[str] = []
+    try:
+        with _opened(sound, file) as engine:
+            known = False
+            for name, read in READS.items():
+                try:
+                    wrong += [
+                        f"{name}: {one.id} is not what it was"
+                        for one in read(engine)
+                        if ALL.get(one.id) != one and "tides" not in one.id
+                    ]
+                except Damaged as error:
+                    known = True
+                    wrong += [] if REMEDY in str(error) else [f"{name} does not say what to do"]
+            if known:
+                try:
+                    engine.save(title="x")
+                    wrong.append("a save was accepted")
+                except Damaged:
+                    pass
+    except (Damaged, NotAVault):
+        pass
     return wrong
 
 

@@ -26,7 +26,7 @@ def test_a_page_costs_what_stands_on_it_and_nothing_else(sound: Sound, tmp_path:
     assert wrong == []
 
 
-def test_a_damaged_vault_is_searched_and_then_repaired(sound: Sound, tmp_path: Path) -> None:
+def test_a_damaged_vault_says_so_and_is_repaired(sound: Sound, tmp_path: Path) -> None:
     """Pages of different tables and indexes, another choice for each version of the layout."""
     chance, wrong = random.Random(len(sound.owners)), []
     chosen = {owner: page for page, owner in sound.owners.items()}

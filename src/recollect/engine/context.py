@@ -9,9 +9,9 @@ from itertools import islice
 from msgspec.structs import replace
 
 from recollect.checks import bounded, checked_filter, clean_query, one_of
-from recollect.engine.searching import EVERYTHING, completed, federated, readable
+from recollect.engine.searching import EVERYTHING, completed, federated
 from recollect.engine.session import Session
-from recollect.errors import Damaged, ProviderError
+from recollect.errors import ProviderError
 from recollect.present.agent_context import FORMS, Form, fitted
 from recollect.query.cosine_scale import on_english_scale
 from recollect.query.replacement import replaced_by
@@ -105,10 +105,7 @@ def _pinned(session: Session, filter: Filter, limit: int) -> list[Memory]:
 
 def _newest(session: Session, filter: Filter, limit: int) -> list[Memory]:
     valid = replace(filter, valid_at=session.clock())
-    try:
-        return session.held().memories.newest(valid, limit)
-    except Damaged:
-        return readable(session).memories.newest(valid, limit)
+    return session.held().memories.newest(valid, limit)
 
 
 def _replaced(session: Session, recipe: Recipe, memories: Sequence[Memory]) -> Set[str]:
@@ -121,7 +118,7 @@ def _replaced(session: Session, recipe: Recipe, memories: Sequence[Memory]) -> S
     try:
         identity = session.models.embedder().identity
         found = store.vectors.between(identity, [memory.id for memory in statements])
-    except (ProviderError, Damaged):
+    except ProviderError:
         return frozenset()
     cosines = on_english_scale(identity, found)
     return replaced_by(statements, cosines, store.keyword.tokens, session.clock()).keys()

@@ -17,15 +17,14 @@ from recollect.checks import (
 )
 from recollect.deadline import Deadline
 from recollect.engine.session import Session
-from recollect.errors import Damaged, NotFound
+from recollect.errors import NotFound
 from recollect.pipeline import run, topics
 from recollect.recipes.base import Recipe
 from recollect.store.base import Store
-from recollect.types import Chain, Degraded, Filter, Memory, Response, Search
+from recollect.types import Chain, Filter, Memory, Response, Search
 from recollect.vaults.known import HOME, FoundMemory
 
 if TYPE_CHECKING:
-    from recollect.store.sqlite.readable import ReadableStore
     from recollect.vaults.candidates import Candidates
     from recollect.vaults.pool import VaultPool
 
@@ -78,14 +77,9 @@ def candidates(session: Session, search: Search, *, model: str = "") -> Candidat
     recipe, deadline = _recipe(session, asked), Deadline(asked.deadline_ms)
     session.background.settle(deadline)
 
-    def of(store: Store) -> Candidates:
-        own = session.fanned(store) or store
-        return gathered(recipe, asked, model, store=own, models=session.models, deadline=deadline)
-
-    try:
-        return of(session.held(deadline))
-    except Damaged:
-        return of(readable(session))
+    held = session.held(deadline)
+    own = session.fanned(held) or held
+    return gathered(recipe, asked, model, store=own, models=session.models, deadline=deadline)
 
 
 def asked_then(session: Session, search: Search | str, /, **fields: Any) -> tuple[Session, Search]:
@@ -143,17 +137,11 @@ def in_vault(
     """The search in this vault and the collections behind it, and with `pool` in other vaults."""
     deadline = Deadline(search.deadline_ms)
     session.background.settle(deadline)
-    try:
-        with session.store.searching() as degraded:
-            found = session.steadily(
-                lambda: _searched(session, recipe, search, session.held(deadline), pool, deadline)
-            )
-        return replace(found, degraded=(*found.degraded, *degraded)) if degraded else found
-    except Damaged:
-        store = readable(session)
-        found = _searched(session, recipe, search, store, pool, deadline)
-        left_out = [Degraded("vault", problem) for problem in store.problems]
-        return replace(found, degraded=(*found.degraded, *left_out))
+    with session.store.searching() as degraded:
+        found = session.steadily(
+            lambda: _searched(session, recipe, search, session.held(deadline), pool, deadline)
+        )
+    return replace(found, degraded=(*found.degraded, *degraded)) if degraded else found
 
 
 def _searched(
@@ -186,18 +174,6 @@ def _searched(
     if session.models.serves_former:
         found = replace(found, notes=(*found.notes, FORMER_MODEL))
     return found if fanned is None else fanned.labelled(found)
-
-
-def readable(session: Session) -> ReadableStore:
-    """What can be read of a damaged vault, to search in; its history is not."""
-    if session.as_of is not None:
-        raise Damaged(
-            "The vault is damaged, so what it held earlier cannot be read; "
-            "`recollect doctor --fix` repairs it."
-        )
-    from recollect.store.sqlite.readable import ReadableStore  # noqa: PLC0415  start-up time
-
-    return ReadableStore(session.in_file("This", "a backup brings back what cannot be read"))
 
 
 def related(session: Session, id: str, limit: int | None = None) -> Response:

@@ -254,7 +254,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
             return
         keys: Sequence[int] = ()
         if ids:
-            with suppress(RecollectError):  # a damaged vault can still be searched
+            with suppress(RecollectError):  # the answer does not depend on it
                 keys = self.store.usage.count(kind, ids, self.clock())
         if action and not (self.interface == "page" and action == "search"):
             who = (self.interface, self.client, self.user)

@@ -56,6 +56,13 @@ class BadRow(ValueError):
     """What is stored of a memory is not what was written."""
 
 
+def stored_id(id: object) -> str:
+    """Return an id as a row has it; raise BadRow if damage has left none."""
+    if not isinstance(id, str):
+        raise BadRow("an id is not a text")
+    return id
+
+
 def values_of(memory: Memory) -> tuple[str | int | None, ...]:
     """The columns FIELDS of a memory."""
     times = (None if moment is None else to_micros(moment) for moment in _times(memory))
@@ -163,8 +170,7 @@ class ListedMemories:
         return {memory.id: memory for _, memory, forgotten_at in found if forgotten_at is None}
 
     def keyed(self, keys: Collection[int]) -> dict[int, Stored]:
-        sql = self._read.sql(f"{self.READ} WHERE {{m.vault}} AND m.key {{among}}")
-        found = map(self.from_row, self._read.rows(sql, self._read.listed(keys)))
+        found = self._stored(self._read.sql("{m.vault} AND m.key {among}"), self._read.listed(keys))
         return {stored.key: stored for stored in found}
 
     def stamps(self, ids: Sequence[str]) -> dict[str, MemoryStamp]:
@@ -182,7 +188,8 @@ class ListedMemories:
 
     def _ids(self, condition: str, *values: object) -> list[str]:
         sql = self._read.sql(f"SELECT m.id FROM memories m WHERE {{m.vault}} {condition}")
-        return [id for (id,) in self._read.rows(sql, *values)]
+        with self._read.translated():
+            return [stored_id(id) for (id,) in self._read.rows(sql, *values)]
 
     def made(self, filter: Filter, limit: int, *, oldest: bool = False) -> list[Memory]:
         order = "m.created_at" if oldest else "m.created_at DESC"

@@ -54,12 +54,7 @@ class FannedKeyword(FannedPart):
         if not query.expression:
             return KeywordMatches([])
         common = query.common or self.statistics(query.index, query.expression)
-        # Without counts the only vault is damaged.
-        asked = replace(
-            query,
-            limit=self._fan_out.depth(query.limit),
-            common=common if common.holding else None,
-        )
+        asked = replace(query, limit=self._fan_out.depth(query.limit), common=common)
         found = self._fan_out.ask(
             lambda one: one.store.keyword.match(replace(asked, filter=one.narrowed(query.filter)))
         )

@@ -53,6 +53,12 @@ def checksum(fields: Sequence[apsw.SQLiteValue], tags: Sequence[str]) -> bytes:
     return row_half(fields) + tags_half(tags)
 
 
+def named(key: object, id: object) -> str:
+    """The memory's id, or its row where damage has left none that can be shown."""
+    shown = id.decode(errors="replace") if isinstance(id, bytes) else id
+    return shown if isinstance(shown, str) and shown and shown.isprintable() else f"row {key}"
+
+
 def row_half(fields: Sequence[apsw.SQLiteValue]) -> bytes:
     """The half for the columns; texts may be given as their bytes."""
     return _digest([field.encode() if isinstance(field, str) else field for field in fields])
@@ -105,7 +111,7 @@ def differing(
     while rows := [*islice(found, STEP)]:
         read(rows)
         for row in rows:
-            stored = row[CHECKSUM]
+            stored = row[CHECKSUM] or b""
             what: Literal["fields", "tags", "hash"] = "hash"
             if _digest(row) != stored[:HALF]:
                 what = "fields"
@@ -113,7 +119,7 @@ def differing(
                 what = "tags"
             elif _content_of(row) == row[CONTENT_HASH]:
                 continue
-            yield Differing(row[0], row[1].decode(errors="replace"), what)
+            yield Differing(row[0], named(row[0], row[1]), what)
         if len(rows) == STEP:
             advance(STEP)
 

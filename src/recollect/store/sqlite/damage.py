@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from recollect.errors import Damaged
+from recollect.store.sqlite.errors import REMEDY
 
 NOTE = "-damaged"
 
@@ -28,10 +29,7 @@ def _created(real: str) -> int:
 def refuse_damaged(real: str) -> None:
     """Damaged where the vault is known to be so."""
     if os.access(real + NOTE, os.F_OK):
-        raise Damaged(
-            f"The vault {real} is damaged, so nothing is written into it; run `recollect doctor "
-            "--fix` first."
-        )
+        raise Damaged(f"The vault {real} is damaged, so nothing is written into it; {REMEDY}.")
 
 
 def remove_note(real: str) -> None:

@@ -14,6 +14,11 @@ from recollect.store.memory_rows import BadRow
 # How long a connection waits: enough for seven other writers and a large import batch to finish.
 BUSY_SECONDS = 60.0
 
+REMEDY = (
+    "`recollect doctor --fix` repairs it, `recollect restore --from FILE` puts a backup in its "
+    "place, and `recollect export --salvage` writes what can be read"
+)
+
 
 @contextmanager
 def as_store_errors(path: Path) -> Iterator[None]:
@@ -24,10 +29,7 @@ def as_store_errors(path: Path) -> Iterator[None]:
         # SQLite does not check the texts it returns.
         text = isinstance(error, UnicodeDecodeError)
         reason = "a text is not valid UTF-8" if text else _reason(error)
-        raise Damaged(
-            f"The vault {path} is damaged ({reason}); `recollect doctor --fix` repairs it and "
-            "keeps everything that can be read."
-        ) from error
+        raise Damaged(f"The vault {path} is damaged ({reason}); {REMEDY}.") from error
     except apsw.NotADBError as error:
         raise NotAVault(f"{path} is not a Recollect vault: it is not a SQLite database.") from error
     except apsw.Error as error:

@@ -135,6 +135,8 @@ def _finding(connection: apsw.Connection, check: str, look: Check) -> Finding:
         problem = "a text is not valid UTF-8"
     except (apsw.Error, StoreError) as error:
         problem = str(error)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        problem = f"a row cannot be read: {error}"  # damage may leave any value in any place
     return Finding(check, problem)
 
 

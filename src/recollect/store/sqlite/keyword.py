@@ -20,6 +20,7 @@ from recollect.store.base import (
     KeywordStatistics,
     Match,
 )
+from recollect.store.memory_rows import stored_id
 from recollect.store.sqlite import fts5_index
 from recollect.store.sqlite.bm25 import (
     FUNCTION,
@@ -157,22 +158,6 @@ class SqliteKeyword:
             return counted(connection, TABLES[index], asked)
         return self._packed.changed.left(TABLES[index], asked, unchanged_since)
 
-    def scores(self, query: KeywordQuery) -> list[tuple[int, float]]:
-        """The key and the score of every match, without a look at the memories, best first."""
-        with self._database.reading() as connection:
-            found: list[tuple[int, float]] = []
-            common = query.common
-            packed = self._packed.search(query.index, query.expression)
-            if packed is not None:
-                found, common = packed.scores(query)
-            table, score, values = TABLES[query.index], self._score(query), [query.expression]
-            if common is not None:
-                score = f"{FUNCTION}({table}, ?)"
-                values.insert(0, self._pooled_scoring(query, common))
-            sql = f"SELECT rowid, -{score} FROM {table} WHERE {table} MATCH ?"
-            found += connection.execute(sql, values).fetchall()  # type: ignore[arg-type]
-        return sorted(found, key=lambda pair: -pair[1])
-
     def _score(self, query: KeywordQuery) -> str:
         """The expression that scores a row by what its own index counts."""
         weights = ", ".join(map(repr, query.column_weights))
@@ -202,7 +187,8 @@ class SqliteKeyword:
         sql = f"""{best} SELECT m.id, -best.score
             FROM best CROSS JOIN memories m ON m.key = best.key
             ORDER BY best.score, m.id LIMIT {limit}"""
-        return [Match(*row) for row in self._database.connection().execute(sql, values)]
+        found = self._database.connection().execute(sql, values)
+        return [Match(stored_id(id), float(score)) for id, score in found]
 
     def _narrowed(self, table: str, filter: Filter) -> tuple[str, str, list[apsw.SQLiteValue]]:
         """The join and the condition for the filter. The indexes contain only live memories, so

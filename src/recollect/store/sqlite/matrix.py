@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ import numpy as np
 
 from recollect.errors import DimensionMismatch
 from recollect.store.base import VectorMatch
+from recollect.store.memory_rows import stored_id
 from recollect.store.sqlite import scan, vector_codes, vector_rows
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.vector_codes import CodedModel
@@ -38,10 +38,6 @@ SELECT v.seq, v.memory, v.vector FROM vectors v
  WHERE v.model = ? AND v.seq > ? AND length(v.vector) = ? ORDER BY v.seq"""
 REMOVED = "SELECT seq, vector FROM vectors_removed WHERE seq > ? ORDER BY seq"
 COUNT = "SELECT count(*) FROM (SELECT 1 FROM vectors WHERE model = ? LIMIT ?)"
-SEQS = "SELECT seq FROM vectors WHERE model = ? AND seq > ? ORDER BY seq"
-ONE = """
-SELECT v.seq, v.memory, v.vector FROM vectors v JOIN memories m ON m.key = v.memory
- WHERE v.seq = ? AND length(v.vector) = ? AND typeof(m.id) = 'text'"""
 NAMED = """
 SELECT v.seq, m.id, v.passage, v.start, v.stop FROM json_each(?) j
   CROSS JOIN vectors v ON v.seq = j.value CROSS JOIN memories m ON m.key = v.memory"""
@@ -53,15 +49,11 @@ class Matrix:
 
     With `dimensions`, each vector is cut to that many and normalised again (Matryoshka); the vault
     has no codes of such vectors. `brief`: this process searches only once or twice, so no codes are
-    made that the vault does not have. `damaged`: the vault is, so that its codes are not used, and
-    vectors that cannot be read are left out.
+    made that the vault does not have.
     """
 
-    def __init__(
-        self, identity: str, dimensions: int, *, brief: bool = False, damaged: bool = False
-    ) -> None:
+    def __init__(self, identity: str, dimensions: int, *, brief: bool = False) -> None:
         self._brief = brief
-        self._damaged = damaged
         self._identity = identity
         self._dimensions = dimensions
         self._guard = threading.Lock()
@@ -138,14 +130,14 @@ class Matrix:
         self._read = 0
         self._removed = vector_codes.last_removed(connection)  # no row, none to remove
         width = min(self._dimensions or model.width, model.width)
-        if model.points is not None and width == model.width and not self._damaged:
+        if model.points is not None and width == model.width:
             codes = scan.codes(width, model.points)
             if codes is not None:
                 stored, ends = vector_codes.load(connection, model, codes)
                 if ends:
                     self._read, self._removed = ends[-1][0], min(removed for _, removed in ends)
                 return stored
-        limit = -1 if self._brief or self._damaged else vector_rows.EXACT_ROWS + 1
+        limit = -1 if self._brief else vector_rows.EXACT_ROWS + 1
         count = int(str(connection.execute(COUNT, (model.key, limit)).get))
         points = None
         if count == limit:
@@ -159,11 +151,7 @@ class Matrix:
     ) -> VectorRows:
         """The rows with those that came since."""
         asked = (model.key, self._read, 4 * model.width)
-        rows: Iterator[tuple[apsw.SQLiteValue, ...]] = (
-            _readable(connection, *asked)
-            if self._damaged
-            else iter(connection.execute(ADDED, asked))
-        )
+        rows: Iterator[tuple[apsw.SQLiteValue, ...]] = iter(connection.execute(ADDED, asked))
         while batch := list(islice(rows, vector_rows.READ_ROWS)):
             seqs, keys, blobs = zip(*batch, strict=True)
             read = np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), model.width)
@@ -200,17 +188,6 @@ def _named(
     for seq, near in zip(seqs, best, strict=True):
         if seq in named:
             id, passage, start, stop = named[seq]
-            if not isinstance(id, str):  # a damaged row may hold any value
-                raise apsw.CorruptError("an id is not a text")
             span = Span(start, stop)
-            matches.append(VectorMatch(id, near.cosine, passage, span, near.key))
+            matches.append(VectorMatch(stored_id(id), near.cosine, passage, span, near.key))
     return matches
-
-
-def _readable(
-    connection: apsw.Connection, model: int, after: int, size: int
-) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
-    """The rows that can be read, each looked up by itself."""
-    for (seq,) in connection.execute(SEQS, (model, after)).fetchall():
-        with suppress(apsw.CorruptError):
-            yield from connection.execute(ONE, (seq, size)).fetchall()

@@ -9,16 +9,16 @@ import apsw
 import msgspec
 
 from recollect.store.base import Dates, Facets, Stored
-from recollect.store.memory_rows import FIELDS, ListedMemories, as_stored
+from recollect.store.memory_rows import FIELDS, BadRow, ListedMemories, as_stored
 from recollect.store.sqlite.browsing import BROWSING, NEWEST_FIRST, ListRanges, Range, narrowest
-from recollect.store.sqlite.checksums import TAGS
+from recollect.store.sqlite.checksums import TAGS, checksum, named
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import Condition, where
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.types import Filter, Memory, Place
 
 READ = f"""
-SELECT m.key, m.forgotten_at,
+SELECT m.key, m.forgotten_at, m.checksum,
        {TAGS},
        {", ".join("m." + column for column in FIELDS)}
   FROM memories m"""
@@ -27,7 +27,6 @@ SELECT m.key, m.forgotten_at,
 READ_IDS = READ.replace(
     "FROM memories m", "FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value"
 )
-READ_UNTAGGED = READ.replace(TAGS, "'[]'")
 UNSCRUBBED = "unscrubbed"  # in `meta` from a purge until nothing of it is left in the file
 
 
@@ -108,6 +107,9 @@ def find_stored(connection: apsw.Connection, ids: Iterable[str]) -> dict[str, St
 
 
 def from_row(row: Sequence[apsw.SQLiteValue]) -> Stored:
-    key, forgotten_at, tags, *rest = row
+    """Return the memory in a row of READ; raise BadRow if it is not what was saved."""
+    key, forgotten_at, stored, tags, *rest = row
     names = msgspec.json.decode(str(tags)) if tags != "[]" else ()
+    if checksum((key, *rest, forgotten_at), names) != stored:
+        raise BadRow(f"{named(key, rest[0])} is not what was saved")
     return as_stored(key, forgotten_at, names, rest)

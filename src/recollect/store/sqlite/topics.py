@@ -12,6 +12,7 @@ from recollect.errors import Damaged
 from recollect.hashing import topic_hash
 from recollect.query.fts5 import all_of
 from recollect.store.base import KeywordIndexName, Match
+from recollect.store.memory_rows import stored_id
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.packed.indexes import PackedIndexes
@@ -60,11 +61,10 @@ class SqliteTopics:
 
     def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Match]:
         if not self._database.rows("SELECT 1 FROM tags LIMIT 1"):
-            return []  # and nothing is hashed, which takes a process milliseconds to begin with
+            return []
         hashes = as_json_list(self.hashed(word).hex() for word in dict.fromkeys(words))
         condition, values = where(filter, self)
-        rows = self._database.rows(
-            f"""
+        sql = f"""
             SELECT m.id, count(DISTINCT t.topic) AS matches
               FROM json_each(?) wanted
               JOIN tags t ON t.topic = unhex(wanted.value)
@@ -74,7 +74,7 @@ class SqliteTopics:
              GROUP BY m.key
              ORDER BY matches DESC, m.updated_at DESC, m.id
              LIMIT ?
-            """,
-            hashes, *values, limit,
-        )  # fmt: skip
-        return [Match(str(id), float(matches)) for id, matches in rows]  # type: ignore[arg-type]
+            """
+        with self._database.translated():
+            rows = self._database.rows(sql, hashes, *values, limit)
+            return [Match(stored_id(id), float(matches)) for id, matches in rows]  # type: ignore[arg-type]

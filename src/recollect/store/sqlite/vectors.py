@@ -63,24 +63,16 @@ LEASE = "-embedding.lock"
 
 
 class SqliteVectors:
-    """`damaged`: the vault is, so that each vector is read by itself."""
+    """The vectors of a vault. `brief`: this process searches only once or twice."""
 
-    def __init__(
-        self,
-        database: Database,
-        topics: SqliteTopics,
-        *,
-        brief: bool = False,
-        damaged: bool = False,
-    ) -> None:
+    def __init__(self, database: Database, topics: SqliteTopics, *, brief: bool = False) -> None:
         self._database = database
         self._brief = brief
-        self._damaged = damaged
         self._topics = topics
         self._matrices: dict[tuple[str, int], Matrix] = {}
         self._filtered: dict[tuple[object, ...], PassingRows] = {}
         self._guard = threading.Lock()
-        self._caught_up = brief or damaged
+        self._caught_up = brief
 
     def catch_up(self, identity: str | None = None) -> None:
         """Write codes into a vault from before there were any, before a search, which only reads:
@@ -254,7 +246,7 @@ class SqliteVectors:
         with self._guard:
             matrix = self._matrices.get((identity, dimensions))
             if matrix is None:
-                matrix = Matrix(identity, dimensions, brief=self._brief, damaged=self._damaged)
+                matrix = Matrix(identity, dimensions, brief=self._brief)
                 # What was kept of another model is of no use after a switch.
                 self._matrices = {k: m for k, m in self._matrices.items() if k[0] == identity}
                 self._matrices[identity, dimensions] = matrix

@@ -42,9 +42,10 @@ def unreadable(connection: apsw.Connection) -> list[Removable]:
         for _, write, before in versions:
             try:
                 if stored is None:
-                    stored = from_row(connection.execute(f"{READ} WHERE m.key = ?", (memory,)).get)
+                    row = connection.execute(f"{READ} WHERE m.key = ?", (memory,)).fetchall()
+                    stored = from_row(row[0])
                 stored = earlier(stored, before)
-            except (apsw.CorruptError, BadRow, UnicodeDecodeError):
+            except (apsw.CorruptError, BadRow, UnicodeDecodeError, IndexError):
                 lost: Any = connection.execute(OF, (memory, write))
                 found += [Removable(*row) for row in lost]
                 break

@@ -8,6 +8,7 @@ import apsw
 import numpy as np
 
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery, KeywordStatistics, Match
+from recollect.store.memory_rows import stored_id
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.filters import Condition
 from recollect.store.sqlite.packed.evaluation import SegmentMatches, counted, evaluated
@@ -63,11 +64,6 @@ class PackedSearch:
             limit = None
         return best(*scored(self._segments, matches, common, limit), query.limit, passing), common
 
-    def scores(self, query: KeywordQuery) -> tuple[list[tuple[int, float]], KeywordStatistics]:
-        """The key and the score of every match, and what they were scored by."""
-        keys, scores, common = self._ranked(query.column_weights, query.common)
-        return list(zip(keys.tolist(), scores.tolist(), strict=True)), common
-
     def keys(self) -> list[int]:
         """The keys of all that match."""
         keys, *_ = self._ranked((1.0,) * self._columns)
@@ -102,7 +98,7 @@ class MemoriesThat:
         sql = f"""SELECT m.key, m.id FROM json_each(?) j CROSS JOIN memories m ON m.key = j.value
             WHERE {self._condition}"""
         asked = (as_json_list(keys.tolist()), *self._values)
-        return {int(key): str(id) for key, id in self._connection.execute(sql, asked)}
+        return {int(key): stored_id(id) for key, id in self._connection.execute(sql, asked)}
 
     def every(self) -> Keys:
         sql = f"SELECT m.key FROM memories m WHERE {self._condition}"
