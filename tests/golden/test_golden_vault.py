@@ -660,6 +660,21 @@ def test_sessions_are_searched_apart_and_score_a_half(tmp_path: Path) -> None:
         assert ids(memory.search("rotate", recipe="vault", kind="fact")) == ["rule"]
 
 
+def test_sessions_tie_at_a_half_and_the_most_relevant_come_first(tmp_path: Path) -> None:
+    """152 chats hold `token`, three of them in their titles, which count more than texts. In the
+    order of ids these three come last, and would not be shown."""
+    memories: list[Fields] = [
+        {"id": f"s{n:03}", "title": "chat", "text": f"token, {n} more words", "kind": "session"}
+        for n in range(149)
+    ]
+    titles = {"s150": "token of the ship", "s151": "ship with a token", "s152": "token token"}
+    memories += [{"id": id, "title": title, "kind": "session"} for id, title in titles.items()]
+    with vault(tmp_path, memories) as memory:
+        response = memory.search("token", recipe="vault", limit=5)
+        assert ids(response) == ["s152", "s150", "s151", "s000", "s001"], "Equal ones by id."
+        assert {result.score for result in response} == {0.5}
+
+
 def test_sessions_do_not_come_through_vectors(tmp_path: Path) -> None:
     memories = [
         {"id": "chat", "title": "talk", "kind": "session"},

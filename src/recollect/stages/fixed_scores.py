@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import heapq
+
+from msgspec import structs
+
 from recollect.context import SearchContext
 from recollect.recipes.ranges import Weight
 from recollect.stages.base import Stage
-from recollect.types import Hit, Ranking, leaf
+from recollect.types import Hit, Ranking, leaf, order
 
 
 class FixedScore(Stage, frozen=True, tag="fixed_score"):
-    """Everything `channel` found, and no other channel, joins the ranking with `score`."""
+    """Everything `channel` found, and no other channel, joins the ranking with `score`. All of it
+    ties, so it keeps the channel's own order: the most relevant first."""
 
     channel: str
     score: Weight
@@ -24,7 +29,8 @@ class FixedScore(Stage, frozen=True, tag="fixed_score"):
         scored = set(ranking.ids)
         joined = context.channels.get(self.channel, Ranking())
         new = (Hit(id, term) for id in joined.ids if id not in scored)
-        return ranking.resorted((*ranking.hits, *new))
+        merged = heapq.merge(ranking, new, key=lambda hit: order(hit.score, hit.memory_id))
+        return structs.replace(ranking, hits=tuple(merged))
 
 
 class Browsed(Stage, frozen=True, tag="browsed"):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,13 +14,12 @@ from recollect.pipeline import topics
 from recollect.types import (
     Degraded,
     Evidence,
-    Hit,
     Response,
     Result,
     Term,
     combine,
     leaf,
-    ranked,
+    order,
 )
 from recollect.vaults.known import KnownVault
 
@@ -40,17 +41,22 @@ def merged(answers: Sequence[VaultAnswer], limit: int, away: Sequence[Degraded])
     that could not take part.
     """
     first = answers[0].response
-    best: dict[str, Result] = {}
+    seen: set[str] = set()
+    lists: list[list[Result]] = []
     repeated = 0
     for vault, response in answers:
+        results = []
         for result in response:
-            if result.id in best:
+            if result.id in seen:
                 repeated += 1
             else:
-                best[result.id] = _weighed(result, vault, response.recipe)
-    ranking = ranked(Hit(result.id, result.explain) for result in best.values())
-    kept = tuple(best[id] for id in ranking.ids[:limit])
-    cut = len(ranking) - len(kept)
+                seen.add(result.id)
+                results.append(_weighed(result, vault, response.recipe))
+        # Equal scores of one vault stay as it ordered them.
+        lists.append(sorted(results, key=lambda result: -result.score))
+    ranking = heapq.merge(*lists, key=lambda result: order(result.score, result.id))
+    kept = tuple(islice(ranking, limit))
+    cut = len(seen) - len(kept)
     sure = min(answers, key=lambda answer: CERTAINTY.index(answer.response.evidence)).response
     return msgspec.structs.replace(
         first,
@@ -92,7 +98,10 @@ def _degraded(answer: VaultAnswer) -> list[Degraded]:
     vault, response = answer
     if vault.tier == "agent":
         return list(response.degraded)
-    return [Degraded(f"{vault.name}/{part.channel}", part.reason) for part in response.degraded]
+    return [
+        Degraded(f"{vault.name}/{part.channel}", part.reason, part.reach)
+        for part in response.degraded
+    ]
 
 
 def _facets(answers: Sequence[VaultAnswer]) -> dict[str, dict[str, int]]:

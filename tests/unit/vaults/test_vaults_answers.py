@@ -213,3 +213,15 @@ def test_a_search_of_one_other_vault_is_weighed_too(tmp_path: Path) -> None:
         own_only = memory.search("jwt", recipe="vault", vaults=["agent"])
         assert found(own_only) == [("a", "agent")]
         assert recompute(own_only.results[0].explain) == own_only.results[0].score
+
+
+def test_equal_scores_of_one_vault_stay_in_its_order(tmp_path: Path) -> None:
+    """Sessions all score 0.5, and stand by relevance: so they do in an answer of several vaults."""
+    sessions = [
+        {"id": "a", "title": "A chat", "text": "About a token.", "kind": "session"},
+        {"id": "b", "title": "Token token", "kind": "session"},
+    ]
+    other = vault_file(tmp_path / "team.db", sessions)
+    with home(tmp_path / "home", [], team("team", other)) as memory:
+        response = memory.search("token", recipe="vault")
+    assert found(response) == [("b", "team"), ("a", "team")]
