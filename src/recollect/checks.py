@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -98,8 +97,8 @@ def lies_in(path: Path, folder: Path) -> bool:
     """Whether the path is that folder or in it. The file system compares them, so that links, `..`
     and another case change nothing."""
     real = path.resolve()
-    return os.path.exists(folder) and any(
-        os.path.exists(above) and os.path.samefile(above, folder) for above in (real, *real.parents)
+    return folder.exists() and any(
+        above.exists() and above.samefile(folder) for above in (real, *real.parents)
     )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,26 @@ def test_a_short_answer_is_sent_at_once() -> None:
     the delay, an answer on a kept connection comes 40 ms later."""
     with on_port("127.0.0.1", 0) as listening:
         assert listening.proto == socket.IPPROTO_TCP
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="Linux sets limits of a process")
+def test_more_connections_than_descriptors_make_one_line_of_log(tmp_path: Path) -> None:
+    """asyncio tries and logs as often as its backlog is long, and again each second."""
+    with serving(tmp_path / "home") as server, ExitStack() as clients:
+        assert server.get("/healthz").status_code == 200
+        descriptors = len([*Path(f"/proc/{server.process.pid}/fd").iterdir()])
+        limit = descriptors + 10
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (limit, limit))
+        for _ in range(30):
+            clients.enter_context(socket.create_connection((server.host, server.port)))
+        until(lambda: "no file descriptor" in server.log_text())
+        clients.close()
+        with server.new_client() as another:
+            assert another.get("/healthz").status_code == 200
+        told = [line for line in server.log() if "descriptor" in line["event"]]
+        assert [line["failed"] for line in told] == [1]
+        assert "Traceback" not in server.log_text()
+        assert len(server.log_text()) < 10_000
 
 
 # Ending

@@ -86,8 +86,12 @@ def answering_commands(memory: Recollect) -> Iterator[None]:
     pool = ThreadPoolExecutor(THREADS, "recollect-commands")
 
     def accept() -> None:
-        while True:
-            asking, _ = listening.accept()
+        while not stop.is_set():
+            try:
+                asking, _ = listening.accept()
+            except OSError:  # no file descriptor is free
+                stop.wait(STALLED_S)
+                continue
             if stop.is_set():
                 asking.close()
                 return

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import re
 import socket
 import threading
 from collections.abc import Callable
 from http import HTTPStatus
+from typing import Any
 
 import h11
 import msgspec
@@ -18,6 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from recollect.interfaces.http.guard import LONG_ADDRESS, LONGEST_ADDRESS
 from recollect.interfaces.http.problems import MEDIA_TYPE, Problem
+from recollect.interfaces.listening import BACKLOG
 
 LOG = logging.getLogger("recollect.serve")
 # How long requests under way may take to finish before they are cut off.
@@ -31,6 +34,9 @@ SLOWEST = 16 << 10  # bytes a second
 LATE = "The request did not arrive in time: its {part} came too slowly, and the server gave up."
 INVALID = "This is not a valid HTTP request, or its headers are too long."
 LONG_REQUEST_LINE = re.compile(rb"[A-Z]+ [^ \r\n]{%d}" % LONGEST_ADDRESS)
+# An error of `accept` that passes once other connections are closed.
+FULL = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+FULL_LOG_S = 60.0  # between two lines that say so
 # What the log says of a client that left before its answer. Source: nginx, which coined it.
 LEFT = 499
 
@@ -159,10 +165,33 @@ class Server(uvicorn.Server):
                 app, http=TimedProtocol, log_config=None, ws="none", access_log=False,
                 server_header=False, lifespan="on", timeout_graceful_shutdown=GRACE_S,
                 proxy_headers=False,  # a client's address is where its connection comes from
+                backlog=1,  # asyncio accepts so many at once, and logs as many errors
             )
         )  # fmt: skip
         self._ended = ended or threading.Event()
         self._stopping = stopping
+        self._failed_accepts, self._next_log = 0, 0.0
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(self._log_error)
+        await super().startup(sockets)
+        for listening in sockets or ():
+            listening.listen(BACKLOG)  # asyncio has set it to uvicorn's `backlog`
+
+    def _log_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log what the event loop reports. While no file descriptor is free, asyncio tries to
+        accept once a second: the first failure is a line, the later ones a count each minute."""
+        if "socket" not in context or getattr(context["exception"], "errno", None) not in FULL:
+            loop.default_exception_handler(context)
+            return
+        self._failed_accepts += 1
+        if loop.time() >= self._next_log:
+            fields = {
+                "failed": self._failed_accepts,
+                "connections": len(self.server_state.connections),
+            }
+            LOG.error("no file descriptor is free, so clients wait", extra={"fields": fields})
+            self._failed_accepts, self._next_log = 0, loop.time() + FULL_LOG_S
 
     async def on_tick(self, counter: int) -> bool:
         return self._ended.is_set() or await super().on_tick(counter)

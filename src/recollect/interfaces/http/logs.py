@@ -20,6 +20,7 @@ from recollect.interfaces.http.metrics import Metrics
 LOG = logging.getLogger("recollect.serve")
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 OTHER = "(no route)"
+LIBRARIES = ("uvicorn", "mcp", "asyncio")
 
 
 class JsonLines(logging.Formatter):
@@ -45,7 +46,7 @@ def set_up(stream: TextIO) -> None:
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonLines())
     handler.addFilter(_not_a_client_that_left)
-    for name, level in (("recollect", "INFO"), ("uvicorn", "WARNING"), ("mcp", "WARNING")):
+    for name, level in (("recollect", "INFO"), *((other, "WARNING") for other in LIBRARIES)):
         logger = logging.getLogger(name)
         logger.handlers = [handler]
         logger.propagate = False
