@@ -174,11 +174,75 @@ def test_a_damaged_vault_does_not_disturb_and_the_log_does_not_repeat_the_prompt
 ) -> None:
     home.vault.write_bytes(b"no vault at all" * 1000)
     assert hook(home, "UserPromptSubmit", prompt=QUESTION).out == ""
-    assert hook(home, "SessionStart").out == ""
+    assert hook(home, "Stop").out == ""
     lines = log(home)
     assert lines.count("\n") == 2
     assert "mobile" not in lines
     assert (home.folder / "hooks" / "hooks.log").stat().st_mode & 0o077 == 0
+
+
+def test_what_failed_is_told_once_when_a_session_starts_in_one_line(home: Home) -> None:
+    assert home.call("hook", "UserPromptSubmit", stdin=b"{").out == ""
+    assert home.call("hook", "Stop", stdin=b"").out == ""
+    told = seen(home, "SessionStart")
+    [line] = [line for line in told.splitlines() if "failed" in line]
+    assert "hooks failed 2 times since the last session" in line
+    assert "Stop: NotAnEvent: the input is not JSON" in line
+    assert str(home.folder / "hooks" / "hooks.log") in line
+    assert ANSWER in told
+    assert "failed" not in seen(home, "SessionStart", session_id="s2")
+
+
+def test_what_failed_is_told_though_the_vault_still_cannot_be_read(home: Home) -> None:
+    home.vault.write_bytes(b"no vault at all" * 1000)
+    hook(home, "UserPromptSubmit", prompt=QUESTION)
+    told = seen(home, "SessionStart")
+    assert "hooks failed once since the last session" in told
+    assert len(told.splitlines()) == 1
+
+
+def test_a_session_that_is_resumed_is_told_only_what_it_does_not_have(home: Home) -> None:
+    assert ANSWER in seen(home, "SessionStart", source="startup")
+    assert seen(home, "SessionStart", source="resume") == ""
+    home.save("--title", "Deploys wait for the canary", "--project", "harbor-api")
+    told = seen(home, "SessionStart", source="resume")
+    assert "Deploys wait for the canary" in told
+    assert ANSWER not in told
+    assert ANSWER in seen(home, "SessionStart", source="clear"), "Then nothing is left of it."
+
+
+def worktree(repository: Path, at: Path) -> Path:
+    """A worktree as `git worktree add` makes it."""
+    own = repository / ".git" / "worktrees" / at.name
+    own.mkdir(parents=True)
+    (own / "commondir").write_text("../..\n", encoding="utf-8")
+    at.mkdir(parents=True)
+    (at / ".git").write_text(f"gitdir: {own}\n", encoding="utf-8")
+    return at
+
+
+def test_a_worktree_has_the_memories_of_its_repository(home: Home) -> None:
+    repository = Path.cwd()
+    for at in (repository / ".claude/worktrees/agent-7", repository.parent / "harbor-fix"):
+        told = seen(home, "SessionStart", cwd=str(worktree(repository, at)), session_id=at.name)
+        assert ANSWER in told
+        assert "for the project harbor-api" in told
+
+
+def test_a_submodule_is_a_project_of_its_own(home: Home) -> None:
+    (Path.cwd() / ".git/modules/charts").mkdir(parents=True)
+    module = Path.cwd() / "charts"
+    module.mkdir()
+    (module / ".git").write_text("gitdir: ../.git/modules/charts\n", encoding="utf-8")
+    assert "for the project charts" in seen(home, "SessionStart", cwd=str(module))
+
+
+def test_the_project_of_claude_code_counts_wherever_its_agent_is(home: Home) -> None:
+    other = Path.cwd().parent / "scratch"
+    other.mkdir()
+    project = {"CLAUDE_PROJECT_DIR": str(Path.cwd())}
+    ran = home.call("hook", "SessionStart", stdin=event(cwd=str(other)), using=project)
+    assert "for the project harbor-api" in ran.out
 
 
 def test_no_vault_is_made_for_a_hook(home: Home) -> None:

@@ -303,3 +303,14 @@ def test_here_is_the_project_named_after_the_working_directory(tmp_path: Path) -
         held.answer()
     with opened(home) as memory:
         assert memory.show(["lamp"])[0].project == "lighthouse"
+
+
+def test_here_is_the_project_that_claude_code_has_open(tmp_path: Path) -> None:
+    project = tmp_path / "beacon"
+    project.mkdir()
+    with running(tmp_path, "--here", CLAUDE_PROJECT_DIR=str(project)) as server:
+        told = {"name": "memory_save", "arguments": {"id": "lamp", "title": "The lamp is LED"}}
+        server.send("tools/call", told, 1)
+        server.answer()
+    with opened(tmp_path) as memory:
+        assert memory.show(["lamp"])[0].project == "beacon"

@@ -12,10 +12,10 @@ import msgspec
 from msgspec.structs import replace
 
 from recollect.engine import Recollect
-from recollect.errors import UserError
+from recollect.errors import RecollectError, UserError
 from recollect.interfaces.cli.arguments import add_json, parser_of, wrong_call
 from recollect.interfaces.cli.commands import COMMANDS
-from recollect.interfaces.cli.hook_process import folder_of, home_of, note
+from recollect.interfaces.cli.hook_process import FAILURES, folder_of, home_of, note
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, DIM, print_rows, styled
 from recollect.interfaces.hooks.answers import answered, answered_in
@@ -111,7 +111,21 @@ def _shown(row: dict[str, Any]) -> str:
 
 
 def answer(memory: Recollect, args: argparse.Namespace) -> str:
-    """What the hook prints for the event in `--input`."""
+    """Return what the hook prints for the event in `--input`."""
+    asked = _event_of(args)
+
+    def failed(error: Exception) -> None:
+        note(
+            ["hook", asked.event.name, asked.protocol.client],
+            f"Not captured: {type(error).__name__}",
+        )
+
+    known = memory.acting_as(memory.caller, "hook", asked.protocol.client)
+    return _printed(asked, answered(known, asked, failed))
+
+
+def _event_of(args: argparse.Namespace) -> AgentEvent:
+    """Return the event of the arguments; raise UserError where no client has it."""
     values = msgspec.json.decode(args.input)
     client = args.client or client_of(args.event or "")
     event = PROTOCOLS[client].event(args.event or "") if client in PROTOCOLS else None
@@ -119,26 +133,31 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
         raise UserError("There is no such event.")
     folder = folder_of(values)
     project = project_of(Path(folder) if folder else Path.cwd())
+    return AgentEvent(PROTOCOLS[client], event, project, values)
 
-    def failed(error: Exception) -> None:
-        note(["hook", event.name, client], f"Not captured: {type(error).__name__}")
 
-    asked = AgentEvent(PROTOCOLS[client], event, project, values)
-    known = memory.acting_as(memory.caller, "hook", client)
-    printed = hook_output(event, answered(known, asked, failed))
+def _printed(asked: AgentEvent, text: str) -> str:
+    """Return what the client reads: the text, and what failed since its last session started."""
+    told = "\n\n".join(filter(None, (text, asked.values.get(FAILURES))))
+    printed = hook_output(asked.event, told)
     return printed if isinstance(printed, str) else msgspec.json.encode(printed).decode()
 
 
 def answer_here(argv: list[str]) -> str:
-    """The same without a server: by words alone, since a model takes longer to load than an agent
+    """Answer without a server: by words alone, since a model takes longer to load than an agent
     waits. Where there is no vault yet, none is made."""
     home = home_folder(os.environ)
     args = parser_of("hook", COMMANDS["hook"][1], sys.modules[__name__]).parse_args(argv)
-    settings = load_settings(home)
-    if not has_vault(home, settings):
-        return ""
-    settings = replace(
-        settings, embedding=Embedding(provider="none"), rerank=Rerank(provider="none")
-    )
-    with opened(settings=settings, brief=True) as memory:
-        return answer(memory, args)
+    asked = _event_of(args)
+    try:
+        settings = load_settings(home)
+        if not has_vault(home, settings):
+            return _printed(asked, "")
+        settings = replace(
+            settings, embedding=Embedding(provider="none"), rerank=Rerank(provider="none")
+        )
+        with opened(settings=settings, brief=True) as memory:
+            return answer(memory, args)
+    except RecollectError as error:
+        note(argv, type(error).__name__)
+        return _printed(asked, "")

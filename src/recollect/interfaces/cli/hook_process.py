@@ -16,6 +16,8 @@ import time
 from recollect.home import home_path
 from recollect.interfaces.cli.running_server import answer_of
 
+PROJECT_FOLDER = "CLAUDE_PROJECT_DIR"  # Claude Code's project, wherever the agent has gone
+
 TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the time to import typing
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +34,10 @@ LOOK_S = 0.05  # how often a hook looks whether its agent is still there
 LONGEST_INPUT = 4_000_000
 FOLDER, LOG = "hooks", "hooks.log"  # in the home
 LARGEST_LOG = 200_000  # bytes: some two thousand lines
+STARTS = frozenset(("SessionStart", "sessionStart"))
+# What an event says beside its client's own fields: what failed since the last session started.
+FAILURES = "recollect_failures"
+TOLD, GONE = "Told", "AgentGone"  # lines of the log that are no failures
 
 
 class NotAnEvent(Exception):
@@ -55,10 +61,13 @@ def run(argv: list[str], answer_here: Callable[[list[str]], str]) -> int:
 def _answer(argv: list[str], text: str, answer_here: Callable[[list[str]], str]) -> str:
     """What is printed: by a running server, or else by this process."""
     event = _parsed(text)
+    if project := os.environ.get(PROJECT_FOLDER):
+        event["cwd"] = project
     folder = folder_of(event)
     if folder and os.path.isdir(folder):
         os.chdir(folder)
-    args = [*argv, "--input", text]
+    event[FAILURES] = "" if STARTS.isdisjoint(argv) else untold_failures(argv)
+    args = [*argv, "--input", json.dumps(event)]
     answer = answer_of("hook", args)
     return answer_here(args) if answer is None else answer
 
@@ -110,8 +119,30 @@ def watch(argv: list[str], over_at: float, agent: int, end: Callable[[int], obje
     """Wait until the time is over or the agent has gone, then note it and end."""
     while time.monotonic() < over_at and os.getppid() == agent:
         time.sleep(min(LOOK_S, max(0.0, over_at - time.monotonic())))
-    note(argv, "TooLate" if os.getppid() == agent else "AgentGone")
+    note(argv, "TooLate" if os.getppid() == agent else GONE)
     end(0)
+
+
+def untold_failures(argv: list[str]) -> str:
+    """Return a sentence about the hooks that failed since the last call; empty for none."""
+    file = os.path.join(home_path(os.environ), FOLDER, LOG)
+    try:
+        with open(file, encoding="utf-8") as stream:  # noqa: PTH123  start-up time: without pathlib
+            lines = stream.read().splitlines()
+    except OSError:
+        return ""
+    failed: list[str] = []
+    for line in lines:
+        failed = [] if line.endswith(f": {TOLD}") else [*failed, line]
+    failed = [line for line in failed if not line.endswith(f": {GONE}")]
+    if not failed:
+        return ""
+    note(argv, TOLD)
+    times = f"{len(failed)} times" if len(failed) > 1 else "once"
+    return (
+        f"Recollect: hooks failed {times} since the last session, most recently "
+        f"{failed[-1]}. Tell the user; {file} has each."
+    )
 
 
 def note(argv: list[str], what: str, why: str = "") -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
 from contextlib import ExitStack
+from pathlib import Path
 from queue import SimpleQueue
 
 from recollect.engine import Recollect
 from recollect.interfaces import fresh_process
 from recollect.interfaces.cli.arguments import here
 from recollect.interfaces.cli.command_socket import answering_commands
+from recollect.interfaces.cli.hook_process import PROJECT_FOLDER
+from recollect.projects import project_of
 
 EXAMPLE = "  recollect mcp\n  recollect mcp --project harbor-api"
 
@@ -43,4 +47,10 @@ def run(args: argparse.Namespace) -> int:
             closing.enter_context(answering_commands(memory))
             return memory
 
-        return serve(opened, here() if args.here else args.project, handshake or "", ended)
+        return serve(opened, _project(args), handshake or "", ended)
+
+
+def _project(args: argparse.Namespace) -> str | None:
+    if args.here and (folder := os.environ.get(PROJECT_FOLDER)):
+        return project_of(Path(folder))
+    return here() if args.here else args.project

@@ -59,9 +59,8 @@ def answered_in(session: HookSession, memory: Recollect, asked: AgentEvent) -> s
 def _start(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
     """What is pinned and what is newest in the project, within the tokens of the settings."""
     remove_old(memory.home)
-    again = asked.text("source") == "compact"
-    if again:
-        session.shown.clear()  # the summary may have lost them
+    if asked.text("source") in ("compact", "clear"):
+        session.shown.clear()  # the conversation no longer has them
     heading = texts.START.format(project=asked.project)
     found = memory.context(limit=START_MEMORIES, filter=Filter(project=asked.project))
     kept = tuple(each for each in found.memories if not _read_by(asked.protocol, each))
@@ -112,7 +111,8 @@ def _strong(memory: Recollect, asked: AgentEvent, session: HookSession) -> Conte
 def _fitted(
     memory: Recollect, session: HookSession, heading: str, found: Context, tokens: int
 ) -> str:
-    """The heading and what of the memories fits; these count as shown."""
+    """Return the heading and those memories that fit and that the session does not have yet; they
+    count as shown. Empty where there are none."""
 
     def form(context: Context) -> str:
         return f"{heading}\n\n{context_text(context)}"
@@ -121,10 +121,10 @@ def _fitted(
         shown = fitted(found, tokens, (), (form,))
     except UserError:  # so few tokens that nothing fits
         return ""
-    if not shown.memories:
-        return ""
-    session.shown += [memory.mark(each.id) for each in shown.memories]
-    return form(shown)
+    marks = {memory.mark(each.id): each for each in shown.memories}
+    new = {mark: each for mark, each in marks.items() if mark not in session.shown}
+    session.shown += new
+    return form(shown._replace(memories=tuple(new.values()))) if new else ""
 
 
 def _compact(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:

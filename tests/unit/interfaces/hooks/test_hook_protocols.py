@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.interfaces.cli.hook_process import HURRIED
+from recollect.interfaces.cli.hook_process import HURRIED, STARTS
 from recollect.interfaces.hooks.protocols import PROTOCOLS, HookProtocol, client_of, hook_output
 from recollect.interfaces.hooks.recorded import recorded_event
 from recollect.interfaces.setup.clients import CLIENTS
@@ -52,6 +52,12 @@ def test_each_protocol_is_of_a_known_client_and_has_recorded_events(
 def test_the_user_waits_for_the_hook_of_a_prompt_alone(protocol: HookProtocol) -> None:
     prompts = {event.name for event in protocol.events if event.moment == "prompt"}
     assert prompts == HURRIED & {event.name for event in protocol.events}
+
+
+@ALL
+def test_a_session_starts_with_an_event_that_tells_of_failures(protocol: HookProtocol) -> None:
+    starts = {event.name for event in protocol.events if event.moment == "start"}
+    assert starts == STARTS & {event.name for event in protocol.events}
 
 
 @pytest.mark.parametrize(("place", "printed"), PRINTED.items())
