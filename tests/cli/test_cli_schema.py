@@ -40,6 +40,8 @@ CALLS = (
     ("forget", "forget old --undo"),
     ("restore", "restore gone"),
     ("undo", "undo"),
+    ("redo", "redo"),
+    ("undo", "undo"),
     ("review", "review ITEM keep"),
     ("supersede", "supersede old jwt"),
     ("merge", "merge same-1 same-2"),

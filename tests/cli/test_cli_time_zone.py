@@ -28,7 +28,7 @@ def test_words_for_days_mean_the_users_days(home: Home) -> None:
     assert home.call("list", "--ids", "--until", "2026-11-17").out.split() == ["before"]
     found = home.search("berth yesterday")
     assert found["understood"] == ["yesterday = 2026-11-17"]
-    assert [one["id"] for one in found["results"]][0] == "yesterday"
+    assert found["results"][0]["id"] == "yesterday"
 
 
 def test_times_are_shown_on_the_users_clock_and_kept_in_utc(home: Home) -> None:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from recollect import Recollect
 from recollect.auth.capabilities import SEARCH, WRITE, Caller
+from recollect.engine.history import Undone
 from recollect.errors import Changed, Forbidden, NotFound, UserError
 from recollect.ingest.jsonl import raw_lines
 from recollect.present.history import compared, difference_text, history_json
@@ -117,6 +118,56 @@ def test_undo_takes_back_the_last_change_then_the_one_before(memory: Recollect) 
     with pytest.raises(NotFound, match="nothing to undo"):
         memory.undo()
     assert actions(memory, "a") == ["undo", "undo", "undo", "pin", "edit", "save"]
+
+
+def test_redo_does_again_what_undos_took_back_one_by_one(memory: Recollect) -> None:
+    states = [memory.save(id="a", title="Anchor", text="one")]
+    states += [memory.edit("a", text="two"), memory.edit("a", text="three")]
+    with pytest.raises(NotFound, match="nothing to redo"):
+        memory.redo()
+    for _ in range(2):  # as often as one likes
+        assert [memory.undo().action for _ in states] == ["edit", "edit", "save"]
+        assert memory.list() == []
+        done = memory.redo()
+        assert (done.action, done.restored, done.memories) == ("save", ("a",), (states[0],))
+        assert memory.redo().memories == (states[1],)
+        assert memory.redo().memories == (states[2],)
+        with pytest.raises(NotFound, match="nothing to redo"):
+            memory.redo()
+    assert memory.undo("a").memories == (states[1],)
+    assert memory.redo().memories == (states[2],)
+
+
+def test_redo_of_a_part_can_be_taken_back(memory: Recollect) -> None:
+    memory.import_lines(raw_lines([b'{"id": "a", "title": "A"}\n', b'{"id": "b", "title": "B"}\n']))
+    assert memory.undo("a").forgotten == ("a",)
+    assert memory.redo().restored == ("a",)
+    assert memory.undo().action == "redo"
+    assert [one.id for one in memory.list()] == ["b"]
+    assert memory.redo().restored == ("a",)
+
+
+def test_redo_of_what_was_changed_since_changes_nothing(memory: Recollect) -> None:
+    memory.save(id="a", title="A")
+    memory.edit("a", text="two")
+    memory.undo()
+    after = memory.edit("a", text="other")
+    with pytest.raises(Changed, match="'a' was changed since, by edit"):
+        memory.redo()
+    assert memory.show(["a"]) == [after]
+
+
+def test_undo_does_nothing_where_the_caller_does_not_agree(memory: Recollect) -> None:
+    memory.save(id="a", title="A")
+    seen = []
+
+    def refuse(undone: Undone) -> None:
+        seen.append(undone.forgotten)
+        raise UserError("No.")
+
+    with pytest.raises(UserError, match="No"):
+        memory.undo(agree=refuse)
+    assert (seen, [one.id for one in memory.list()]) == ([("a",)], ["a"])
 
 
 def test_undo_takes_back_a_whole_command(memory: Recollect) -> None:

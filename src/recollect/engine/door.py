@@ -187,6 +187,7 @@ class Recollect:
     restore = repeatable(rooms.lifecycle.restore, DELETE)
     empty_trash = method(rooms.lifecycle.empty_trash, DELETE)
     undo = repeatable(rooms.history.undo, WRITE)
+    redo = repeatable(rooms.history.redo, WRITE)
     feedback = repeatable(rooms.feedback.feedback, WRITE)
     unlearn = repeatable(rooms.feedback.unlearn, WRITE)
     publish = method(rooms.sharing.publish, WRITE, SEARCH)

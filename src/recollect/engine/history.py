@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -12,19 +12,30 @@ from recollect.engine.session import Session
 from recollect.errors import Changed, NotFound, UserError
 from recollect.store.base import Writing
 from recollect.store.history import Done, Version
+from recollect.times import iso, minute
 from recollect.types import Memory
 
 MOST_OPERATIONS = 100  # that are looked at for one that can be taken back
 
 
 class Undone(NamedTuple):
-    """What was taken back: an action, when it was done, and its memories as they are now; those of
-    `forgotten` had been made or brought back by it."""
+    """What was taken back or done again: an action, when it was first done, and its memories as
+    they are now. Those of `forgotten` went to the trash, those of `restored` came out of it."""
 
     action: str
     at: datetime
     memories: tuple[Memory, ...]
     forgotten: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
+
+
+def undone_json(done: Undone, verb: str) -> dict[str, object]:
+    """Return it for programs; `verb` is `undone` or `redone`, the name of the action's field."""
+    ids = [memory.id for memory in done.memories]
+    return {verb: done.action, "at": iso(done.at), "ids": ids, "forgotten": list(done.forgotten)}
+
+
+Agree = Callable[[Undone], None]  # called before anything is written; raises to prevent it
 
 
 class _Step(NamedTuple):
@@ -35,14 +46,22 @@ class _Step(NamedTuple):
     back_to: Version | None
 
     @property
+    def memory(self) -> Memory:
+        return self.newest.memory if self.back_to is None else self.back_to.memory
+
+    @property
     def forgotten(self) -> bool:
         return self.back_to is None or self.back_to.forgotten_at is not None
+
+    @property
+    def was_forgotten(self) -> bool:
+        return self.newest.forgotten_at is not None
 
     @property
     def done(self) -> bool:
         """Whether the memory is so already."""
         if self.back_to is None:
-            return self.newest.forgotten_at is not None
+            return self.was_forgotten
         return self.back_to.state == self.newest.state
 
 
@@ -69,25 +88,43 @@ def undo(
     to: int | None = None,
     if_version: int | None = None,
     operation: int | None = None,
+    agree: Agree | None = None,
 ) -> Undone:
     """Take back the last change that this caller asked for, or the one of that `operation`; with
     `id` the last change of that memory, or all since the version `to`. With `if_version` only if
     that is still the newest. Raise Changed where a memory was changed since."""
     if id is not None:
-        return _undo_memory(session, id, to, if_version)
+        return _undo_memory(session, id, to, if_version, agree)
     if to is not None:
         raise UserError("Name the memory whose version it is: recollect undo ID --to VERSION")
     for done in session.store.history.operations(session.user, MOST_OPERATIONS):
-        if operation not in (None, done.number):
-            continue
-        steps = [_step(session, done, id) for id in done.ids]
-        left = [step for step in steps if not step.done]
-        if left:
-            return _taken_back(session, left, done.action, done.at, done.number)
+        if operation in (None, done.number) and (steps := _steps(session, done)):
+            return _taken_back(session, steps, done.action, done.at, done.number, agree)
     raise NotFound("There is nothing to undo: no change of yours is left in this vault.")
 
 
-def _undo_memory(session: Session, id: str, to: int | None, if_version: int | None) -> Undone:
+def redo(session: Session, *, agree: Agree | None = None) -> Undone:
+    """Do again what this caller's last undo took back. Raise Changed where a memory was changed
+    since."""
+    for undone in session.store.history.operations(session.user, MOST_OPERATIONS, undone=True):
+        if steps := _steps(session, undone):
+            versions = session.store.history.of(steps[0].id)
+            again = (one for one in versions if one.operation == undone.undoes)
+            first = next(again, undone)
+            undoes = None if undone.undoes is None else undone.number
+            return _taken_back(session, steps, first.action, first.at, undoes, agree, "redo")
+    raise NotFound("There is nothing to redo: no undo of yours is left to take back.")
+
+
+def _steps(session: Session, operation: Done) -> list[_Step]:
+    """What is left to do to take an operation back, a step for each memory."""
+    steps = [_step(session, operation, id) for id in operation.ids]
+    return [step for step in steps if not step.done]
+
+
+def _undo_memory(
+    session: Session, id: str, to: int | None, if_version: int | None, agree: Agree | None
+) -> Undone:
     try:
         versions = history(session, id)
     except NotFound as error:
@@ -101,7 +138,7 @@ def _undo_memory(session: Session, id: str, to: int | None, if_version: int | No
     if to is not None:
         back_to = _numbered(versions, to)
         what = f"all after version {to}"
-        return _taken_back(session, [_Step(id, newest, back_to)], what, back_to.at)
+        return _taken_back(session, [_Step(id, newest, back_to)], what, back_to.at, None, agree)
     place = _last_standing(versions)
     undone = versions[place]
     if undone.write == 0:
@@ -110,15 +147,15 @@ def _undo_memory(session: Session, id: str, to: int | None, if_version: int | No
     alone = session.store.history.alone(undone.operation)
     return _taken_back(
         session, [_Step(id, newest, before)], undone.action, undone.at,
-        undone.operation if alone else None,
+        undone.operation if alone else None, agree,
     )  # fmt: skip
 
 
 def _last_standing(versions: Sequence[Version]) -> int:
-    """The place of the last change that was not taken back: an undo stands for the version whose
-    state it brought back."""
+    """The place of the last change that was not taken back: an undo or redo stands for the version
+    whose state it brought back."""
     place = 0
-    while versions[place].action == "undo":
+    while versions[place].action in ("undo", "redo"):
         same = (
             older
             for older in range(place + 1, len(versions))
@@ -153,8 +190,8 @@ def _step(session: Session, operation: Done, id: str) -> _Step:
     if not step.done and versions[0].state != versions[places[0]].state:
         since = versions[places[0] - 1]
         raise Changed(
-            f"The {operation.action} of {operation.at:%Y-%m-%d %H:%M} UTC cannot be undone: "
-            f"{id!r} was changed since, by {since.action} on {since.at:%Y-%m-%d %H:%M} UTC. "
+            f"The {operation.action} of {minute(operation.at)} cannot be undone: {id!r} was "
+            f"changed since, by {since.action} on {minute(since.at)}. "
             f"`recollect history {id}` shows its versions, and `recollect undo {id} --to VERSION` "
             "goes back to one."
         )
@@ -162,29 +199,43 @@ def _step(session: Session, operation: Done, id: str) -> _Step:
 
 
 def _taken_back(
-    session: Session, steps: Sequence[_Step], action: str, at: datetime, undoes: int | None = None
+    session: Session,
+    steps: Sequence[_Step],
+    action: str,
+    at: datetime,
+    undoes: int | None,
+    agree: Agree | None,
+    what: str = "undo",
 ) -> Undone:
-    """Bring the memories back to what they were, all or none."""
-    if any(step.forgotten != (step.newest.forgotten_at is not None) for step in steps):
-        session.require(DELETE, action="undo")
-    with session.writing("undo", undoes=undoes) as write:
-        memories = [_put_back(session, write, step) for step in steps]
-    session.wrote("undo", [step.id for step in steps if not step.done])
-    live = [one for one, step in zip(memories, steps, strict=True) if not step.forgotten]
-    session.embed_soon(live)
-    gone = tuple([step.id for step in steps if step.forgotten])
-    return Undone(action, at, tuple([session.shown(memory) for memory in memories]), gone)
+    """Bring the memories back to what they were, all or none. `action` and `at`: the change that is
+    taken back or done again; `what`: how the write is called in history."""
+    moving = [step for step in steps if step.forgotten != step.was_forgotten]
+    if moving:
+        session.require(DELETE, action=what)
+    done = Undone(
+        action,
+        at,
+        tuple([session.shown(step.memory) for step in steps]),
+        tuple([step.id for step in moving if step.forgotten]),
+        tuple([step.id for step in moving if not step.forgotten]),
+    )
+    if agree is not None:
+        agree(done)
+    with session.writing(what, undoes=undoes) as write:
+        for step in steps:
+            _put_back(session, write, step)
+    session.wrote(what, [step.id for step in steps if not step.done])
+    session.embed_soon([step.memory for step in steps if not step.forgotten])
+    return done
 
 
-def _put_back(session: Session, write: Writing, step: _Step) -> Memory:
+def _put_back(session: Session, write: Writing, step: _Step) -> None:
     stored = write.find([step.id]).get(step.id)
     if stored is None or (stored.memory, stored.forgotten) != step.newest.state:
         raise Changed(f"The memory {step.id!r} has changed meanwhile; look at it again first.")
-    memory = stored.memory if step.back_to is None else step.back_to.memory
-    if memory != stored.memory:
-        stored = write.replace(stored, memory)
+    if step.memory != stored.memory:
+        stored = write.replace(stored, step.memory)
     if step.forgotten and not stored.forgotten:
         write.forget(stored, session.clock())
     elif stored.forgotten and not step.forgotten:
         write.restore(stored)
-    return memory

@@ -165,9 +165,9 @@ def version_line(version: Version, when: str = "") -> str:
 
 def undone_text(action: str, at: datetime, changed: Sequence[str], forgotten: Sequence[str]) -> str:
     """What was taken back, in a sentence or two."""
-    what = f"Undone: {action} of {at:%Y-%m-%d %H:%M} UTC, {counted(len(changed), 'memory')}."
+    what = f"Undone: {action} of {minute(at)}, {counted(len(changed), 'memory')}."
     if forgotten:
-        what += f" Forgotten again: {', '.join(forgotten[:MOST_NAMED])}"
+        what += f" Moved to the trash: {', '.join(forgotten[:MOST_NAMED])}"
         what += "…" if len(forgotten) > MOST_NAMED else "."
     return what
 

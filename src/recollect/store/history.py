@@ -75,14 +75,15 @@ class Version(NamedTuple):
 
 
 class Done(NamedTuple):
-    """An operation: its number, when it began, what it was, and the ids of the memories that it
-    changed."""
+    """An operation: its number, when it began, what it was, the ids of the memories that it
+    changed, and for an undo the number of the operation that it took back."""
 
     number: int
     at: datetime
     action: str
     author: Author
     ids: tuple[str, ...]
+    undoes: int | None = None
 
 
 class LoggedWrite(NamedTuple):
@@ -121,9 +122,9 @@ class History(Protocol):
     def begins(self) -> datetime | None:
         """From when on it is known what memories were; None in a vault that was never written."""
 
-    def operations(self, user: str, limit: int) -> Sequence[Done]:
+    def operations(self, user: str, limit: int, *, undone: bool = False) -> Sequence[Done]:
         """The last operations that this user asked for and that were not taken back, newest first,
-        without those that take others back."""
+        without those that take others back; with `undone` the last undos that were not."""
 
     def alone(self, operation: int) -> bool:
         """Whether an operation changed one memory alone."""

@@ -31,9 +31,15 @@ LAST_WRITE = """
 SELECT coalesce((SELECT min(seq) - 1 FROM writes {by time} WHERE {vault} AND at > ?),
                 (SELECT max(seq) FROM writes WHERE {vault}), 0)"""
 OPERATIONS = """
-SELECT w.seq, w.at, w.action, w.interface, w.client, w.{author}, w.automatic FROM writes w
- WHERE {w.vault} AND w.seq = w.operation AND w.{author} = ? AND NOT w.automatic
-   AND w.undoes IS NULL AND w.action <> 'migrate'
+SELECT w.seq, w.at, w.undoes, w.action, w.interface, w.client, w.{author}, w.automatic
+  FROM writes w
+ WHERE {w.vault} AND w.seq = w.operation AND w.{author} = ? AND NOT w.automatic AND """
+# An operation stands again when its undo was taken back.
+DONE = """w.undoes IS NULL AND w.action <> 'migrate'
+   AND NOT EXISTS (SELECT 1 FROM writes u WHERE {u.vault} AND u.undoes = w.seq
+   AND NOT EXISTS (SELECT 1 FROM writes r WHERE {r.vault} AND r.undoes = u.seq))
+ ORDER BY w.seq DESC LIMIT ?"""
+UNDONE = """w.action = 'undo'
    AND NOT EXISTS (SELECT 1 FROM writes u WHERE {u.vault} AND u.undoes = w.seq)
  ORDER BY w.seq DESC LIMIT ?"""
 IDS = """
@@ -99,11 +105,12 @@ class StoredHistory:
         [(moment,)] = self._rows(self.BEGINS)
         return None if moment is None else from_micros(int(moment))
 
-    def operations(self, user: str, limit: int) -> Sequence[Done]:
+    def operations(self, user: str, limit: int, *, undone: bool = False) -> Sequence[Done]:
+        sql = self._sql(OPERATIONS + (UNDONE if undone else DONE))
         with self._database.reading():
             return [
-                Done(seq, from_micros(at), action, author_of(author), self._ids(seq))
-                for seq, at, action, *author in self._rows(self._sql(OPERATIONS), user, limit)
+                Done(seq, from_micros(at), action, author_of(author), self._ids(seq), undoes)
+                for seq, at, undoes, action, *author in self._rows(sql, user, limit)
             ]
 
     def _ids(self, operation: int) -> tuple[str, ...]:

@@ -91,6 +91,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "retrieve": lambda memory: memory.retrieve(["kept"]),
     "timeline": lambda memory: memory.timeline("kept"),
     "undo": lambda memory: memory.undo("kept", to=1),
+    "redo": lambda memory: _tried(lambda _: memory.redo(), ""),
     "feedback": lambda memory: memory.feedback("tides", "kept", accept=True),
     "unlearn": lambda memory: memory.unlearn(),
     "judgements": lambda memory: memory.judgements(),

@@ -26,6 +26,7 @@ COMMANDS = {
     "history": ("history", "show what a memory was before, change by change"),
     "timeline": ("timeline", "show what was saved and changed around a memory or a time"),
     "undo": ("undo", "take back your last change, or that of one memory"),
+    "redo": ("undo", "do again what your last undo took back"),
     "forget": ("forget", "remove memories; --undo brings them back"),
     "supersede": ("supersede", "put a memory in the place of another that no longer holds"),
     "merge": ("merge", "make one memory of several that say the same"),
@@ -71,7 +72,7 @@ GROUPS = {
     "Most used": "search save show list context",
     "Find": "find related projects tags history timeline trash duplicates clip feedback demo tour",
     "Keep": "import add folders mirror export backup restore",
-    "Organise": "edit tag move pin unpin forget undo supersede merge review policies tidy",
+    "Organise": "edit tag move pin unpin forget undo redo supersede merge review policies tidy",
     "Share": "setup hook mcp serve open vaults collections publish token sessions audit",
     "Look after": "doctor config stats reindex migrate copy vault recipes models eval suite "
     "completion schema version",

@@ -14,7 +14,7 @@ from recollect.auth.tokens import Token
 from recollect.engine.policies import PolicyOutcome
 from recollect.engine.timeline import TimelineEntry
 from recollect.evals.suite.rules import Score, SuiteQuery
-from recollect.interfaces.http.history import UndoneJson
+from recollect.interfaces.http.history import RedoneJson, UndoneJson
 from recollect.interfaces.http.review import Decided, DuplicateBody, ReviewBody
 from recollect.interfaces.http.schemas import (
     LearnedJson,
@@ -111,6 +111,7 @@ SCHEMAS: dict[str, Any] = {
         _ids("restored"), _object("Restored", VaultSummary, vault=str, replaced=str | None),
     ),
     "undo": UndoneJson,
+    "redo": RedoneJson,
     "supersede": _object("Superseded", superseded=str, superseded_by=str),
     "merge": _object("Merged", merged=Ids, into=str),
     "duplicates": List[DuplicateBody],

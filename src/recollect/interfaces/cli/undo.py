@@ -1,35 +1,73 @@
-"""`recollect undo`."""
+"""`recollect undo` and `recollect redo`."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Iterator
 
+from recollect.engine.history import Undone, undone_json
 from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.ids import only
+from recollect.interfaces.cli.lines import shortened, width
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
-from recollect.present.history import undone_text
-from recollect.times import iso
+from recollect.interfaces.cli.selection import add_yes, confirm
+from recollect.present.visible import visible
+from recollect.present.words import counted, heading_line
+from recollect.times import minute
+from recollect.vaults.keys import on_terminal
 
-EXAMPLE = "  recollect undo\n  recollect undo auth-jwt-001\n  recollect undo auth-jwt-001 --to 2"
+EXAMPLE = (
+    "  recollect undo\n  recollect undo auth-jwt-001\n  recollect undo auth-jwt-001 --to 2\n"
+    "  recollect redo"
+)
+MOST_NAMED = 10  # memories, a line each
+MOST_UNASKED = 5  # that a terminal is not asked about
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "id", metavar="ID", nargs="?", help="undo the last change of this memory, not of yours"
-    )
-    parser.add_argument(
-        "--to", metavar="VERSION", type=int, help="go back to this version of it (see history)"
-    )
+    parser.set_defaults(redo=parser.prog.endswith("redo"), id=None, to=None)
+    if not parser.get_default("redo"):
+        parser.add_argument(
+            "id", metavar="ID", nargs="?", help="undo this memory's last change, whoever made it"
+        )
+        parser.add_argument(
+            "--to", metavar="VERSION", type=int, help="go back to this version of it (see history)"
+        )
+    add_yes(parser)
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
+    def agree(undone: Undone) -> None:
+        """Ask a person before much is changed."""
+        if len(undone.memories) > MOST_UNASKED and on_terminal() and not args.yes:
+            print("\n".join(_lines(undone)), file=sys.stderr)
+            this = f"This {'re' if args.redo else 'un'}does the {_what(undone)}."
+            confirm(args, this)
+
     with opened(brief=True) as memory:
-        done = memory.undo(args.id and only(memory, args.id), to=args.to)
-    ids = [each.id for each in done.memories]
-    say(
-        args.json, undone_text(done.action, done.at, ids, done.forgotten),
-        undone=done.action, at=iso(done.at), ids=ids, forgotten=list(done.forgotten),
-    )  # fmt: skip
+        if args.redo:
+            done = memory.redo(agree=agree)
+        else:
+            done = memory.undo(args.id and only(memory, args.id), to=args.to, agree=agree)
+    verb, back = ("redone", "undo") if args.redo else ("undone", "redo")
+    told = [f"{verb.capitalize()}: {_what(done)}.", *_lines(done), f"To go back: recollect {back}"]
+    say(args.json, "\n".join(told), **undone_json(done, verb))
     return 0
+
+
+def _what(done: Undone) -> str:
+    return f"{done.action} of {minute(done.at)}, {counted(len(done.memories), 'memory')}"
+
+
+def _lines(done: Undone) -> Iterator[str]:
+    """A line for each of the first memories: what becomes of it, its title and id."""
+    for each in done.memories[:MOST_NAMED]:
+        gone, back = each.id in done.forgotten, each.id in done.restored
+        what = "to the trash" if gone else "from the trash" if back else "changed"
+        id = visible(each.id)
+        yield f"  {what:<14}  {shortened(heading_line(each), width() - len(id) - 20)} ({id})"
+    if len(done.memories) > MOST_NAMED:
+        yield f"  and {len(done.memories) - MOST_NAMED:,} more"

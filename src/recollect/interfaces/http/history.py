@@ -8,11 +8,11 @@ from msgspec import Meta, Struct
 from starlette.responses import Response
 
 from recollect.auth.capabilities import SEARCH, WRITE
+from recollect.engine.history import undone_json
 from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
 from recollect.interfaces.http.schemas import Id
 from recollect.interfaces.lanes import WRITES
 from recollect.present.history import VersionJson, history_json
-from recollect.times import iso
 
 Number = Annotated[int, Meta(ge=1)]
 
@@ -33,9 +33,18 @@ class UndoBody(Struct, forbid_unknown_fields=True):
 
 
 class UndoneJson(Struct):
-    """What was taken back; those of `forgotten` were not there before it."""
+    """What was taken back; those of `forgotten` went to the trash."""
 
     undone: str
+    at: str
+    ids: list[str]
+    forgotten: list[str]
+
+
+class RedoneJson(Struct):
+    """What was done again; those of `forgotten` went to the trash."""
+
+    redone: str
     at: str
     ids: list[str]
     forgotten: list[str]
@@ -49,9 +58,11 @@ async def history(call: Call) -> Response:
 async def undo(call: Call) -> Response:
     body: UndoBody = call.body
     done = await call.service.ask(call.engine.undo, body.id, to=body.to, if_version=body.if_version)
-    ids, forgotten = [memory.id for memory in done.memories], list(done.forgotten)
-    facts = {"undone": done.action, "at": iso(done.at), "ids": ids, "forgotten": forgotten}
-    return json_response(facts)
+    return json_response(undone_json(done, "undone"))
+
+
+async def redo(call: Call) -> Response:
+    return json_response(undone_json(await call.service.ask(call.engine.redo), "redone"))
 
 
 OPERATIONS = (
@@ -66,5 +77,11 @@ OPERATIONS = (
         example={"id": "auth-jwt-001"}, problems=(404, 412), needs=(WRITE, SEARCH), lane=WRITES,
         details="Taking back is a change as well: it is in the history, and can be taken back. "
         "Where a memory was changed since, nothing is changed.",
+    ),
+    Operation(
+        "POST", f"{PREFIX}/redo", redo, "Do again what the last undo took back",
+        {200: ReplySpec("What was done again.", RedoneJson)},
+        problems=(404, 412), needs=(WRITE, SEARCH), lane=WRITES,
+        details="Where a memory was changed since, nothing is changed.",
     ),
 )  # fmt: skip
