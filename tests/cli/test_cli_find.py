@@ -21,9 +21,10 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from recollect.engine import Recollect
-from recollect.interfaces.cli.first_frame import key_lines, terminal_of
+from recollect.interfaces.cli.find import terminal_of
 from recollect.interfaces.cli.picker import Picker
 from recollect.interfaces.cli.picker_answers import Answer, Item, LiveAnswers
+from recollect.interfaces.cli.picker_text import key_lines
 from recollect.types import Search
 
 LONGEST_S = 60
@@ -119,6 +120,24 @@ def test_the_keys_change_the_chosen_memory_and_undo_it(home: Home) -> None:
     assert undone.out == "Taken back. Feedback so far: 0 accepted, 0 dismissed.\n"
 
 
+@pytest.mark.parametrize("down", [0, 1, 2])
+def test_the_cursor_stays_on_what_was_forgotten_and_brought_back(home: Home, down: int) -> None:
+    first, second, third = titles = ["Deploys", "灰", "Tides"]
+    here = titles[down]
+    after = {first: second, second: third, third: second}[here]
+    Pilot(home).through(
+        *((f"› {title}", "\x1b[B") for title in titles[:down]),
+        (f"› {here}", FORGET),
+        ("Forgotten.", ""),
+        (f"› {after}", UNDO),
+        ("It is back.", ""),
+        (f"› {here}", PIN),  # it goes to the top
+        (f"› * {here}", UNDO),
+        ("Unpinned.", ""),
+        (f"› {here}", "\x03"),
+    )
+
+
 def test_a_narrow_screen_has_the_preview_below_and_every_key(home: Home) -> None:
     pilot = Pilot(home, columns=60, query="tides")
     pilot.through(("› Tides", "\x1b[6~"), ("noon", "\x03"))
@@ -189,7 +208,6 @@ def test_the_installed_command_is_used_in_a_script(home: Home) -> None:
         assert process.stdout is not None
         assert process.stdout.read() == b"c\n"
     assert process.returncode == 0
-    assert seen.startswith(b"\x1b[?1049h"), "The frame comes first."
     assert termios.tcgetattr(there) == before
     os.close(there)
     os.close(here)

@@ -7,10 +7,11 @@ import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TextIO
 
 from msgspec.structs import replace
 
+from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import (
     CommandParser,
@@ -19,15 +20,12 @@ from recollect.interfaces.cli.arguments import (
     add_words,
     filter_of,
 )
-from recollect.interfaces.cli.first_frame import first_frame, terminal_of
 from recollect.interfaces.cli.main import main
+from recollect.interfaces.cli.opening import opened
 from recollect.present.visible import visible
 from recollect.settings import UsageSettings
 from recollect.settings_reading import home_folder, load_settings
 from recollect.types import Search
-
-if TYPE_CHECKING:
-    from recollect.engine import Recollect
 
 EXAMPLE = (
     "  recollect find\n  recollect find tokens --project harbor-api\n"
@@ -67,22 +65,31 @@ def run(args: argparse.Namespace) -> int:
     )
 
     def open_vault() -> Recollect:
-        from recollect.interfaces.cli.opening import opened  # noqa: PLC0415  first paint
-
         # What somebody types past is of no use to anybody, so it is not counted.
         return opened(settings=replace(settings, usage=UsageSettings(keep=False)))
 
     memory = open_vault() if _is_locked(home / "vault.db") else None  # asks for the passphrase
-    with first_frame(terminal, args.query):
-        from recollect.interfaces.cli.picker import picked  # noqa: PLC0415  first paint
+    from recollect.interfaces.cli.picker import picked  # noqa: PLC0415  prompt_toolkit is large
 
-        chosen = picked(lambda: memory or open_vault(), search, main, terminal)
+    chosen = picked(lambda: memory or open_vault(), search, main, terminal)
     if chosen is None:
         return LEFT
     if sys.stdout.isatty() and chosen.tier == "file" and Path(chosen.path).is_file():
         return main(["open", "--", chosen.id])
     print(visible(chosen.id) if sys.stdout.isatty() else chosen.id)
     return 0
+
+
+def terminal_of() -> TextIO | None:
+    """Return the stream that leads to a terminal on which a picker can be drawn and typed into:
+    standard output, or standard error where the id goes into a pipe."""
+    if os.environ.get("TERM", "").lower() in ("dumb", "unknown") or not _is_terminal(sys.stdin):
+        return None
+    return next(filter(_is_terminal, (sys.stdout, sys.stderr)), None)
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
 
 
 def _is_locked(vault: Path) -> bool:

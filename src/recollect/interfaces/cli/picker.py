@@ -36,11 +36,17 @@ from prompt_toolkit.output.defaults import create_output
 from recollect.engine import Recollect
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.clip import copied, text_of
-from recollect.interfaces.cli.first_frame import PROMPT, WIDE, key_lines
 from recollect.interfaces.cli.picker_answers import Answer, Item, LiveAnswers
-from recollect.interfaces.cli.picker_text import list_lines, preview_lines, status_line
+from recollect.interfaces.cli.picker_text import (
+    PROMPT,
+    key_lines,
+    list_lines,
+    preview_lines,
+    status_line,
+)
 from recollect.types import Memory, Search
 
+WIDE = 100  # columns from which the preview stands beside the list, and not below it
 ESCAPE_S = 0.05  # after it Esc is a key of its own, and not the beginning of another one
 ECHO_S = 0.02  # nobody sees that what is typed is shown so much later
 Work = Callable[[Recollect], object]
@@ -89,7 +95,8 @@ class Picker:
         self._why = False
         self._scrolled = 0  # lines of the preview
         self._message = ""  # instead of what the search did, until something else is typed
-        self._undo: list[tuple[Work, str]] = []
+        self._changed_id = ""  # of the memory that a key changed, until something is typed
+        self._undo: list[tuple[str, Work, str]] = []
         self._threads = ThreadPoolExecutor(1, "recollect-picker")
         self._words = Buffer(
             document=Document(search.query), multiline=False, on_text_changed=self._typed
@@ -141,19 +148,19 @@ class Picker:
             self._answers.ask(self._words.text)
 
     def _typed(self, words: Buffer) -> None:
-        self._place, self._scrolled, self._message = 0, 0, ""
+        self._place, self._scrolled, self._message, self._changed_id = 0, 0, "", ""
         self._ask()
         if self._answers is not None:
             self.app.hold()
 
     def _show(self, answer: Answer) -> None:
-        """Show the answer. Whoever has gone down the list stays with the memory."""
-        before = self.item
+        """Show the answer. The cursor stays on the memory that a key changed, also one that comes
+        back, or on the one that the user has gone down to."""
+        before = self.item.memory.id if self._place and self.item else ""
         self.answer = answer
         ids = [item.memory.id for item in answer.items]
-        if self._place and before is not None and before.memory.id in ids:
-            self._place = ids.index(before.memory.id)
-        self._place = max(0, min(self._place, len(ids) - 1))
+        same = (ids.index(id) for id in (self._changed_id, before) if id in ids)
+        self._place = next(same, max(0, min(self._place, len(ids) - 1)))
         self.app.paint()
 
     @property
@@ -257,7 +264,7 @@ class Picker:
 
     def _move(self, step: int) -> None:
         self._place = max(0, min(self._place + step, len(self.answer.items) - 1))
-        self._scrolled, self._message = 0, ""
+        self._scrolled, self._message, self._changed_id = 0, "", ""
 
     def _scroll(self, pages: int) -> None:
         self._scrolled += pages * max(1, self._rooms()[3] - 1)
@@ -281,8 +288,8 @@ class Picker:
 
         self._begin(away())
 
-    def _do(self, work: Work, message: str, undo: tuple[Work, str] | None = None) -> None:
-        """Change something in a thread, say so, and keep what takes it back."""
+    def _do(self, id: str, work: Work, message: str, undo: tuple[Work, str] | None = None) -> None:
+        """Change this memory in a thread, say so, and keep what takes it back."""
 
         async def doing() -> None:
             assert self._answers is not None
@@ -292,8 +299,8 @@ class Picker:
             except RecollectError as error:
                 self._message = str(error)
             else:
-                self._message = message
-                self._undo += [undo] if undo else []
+                self._message, self._changed_id = message, id
+                self._undo += [(id, *undo)] if undo else []
             self._ask()
             self.app.invalidate()
 
@@ -307,18 +314,19 @@ class Picker:
 
     def _copy(self, item: Item) -> None:
         text, terminal = text_of(item.memory), self._output
-        self._do(lambda _: copied(text, terminal.write_raw), "Copied.")
+        self._do(item.memory.id, lambda _: copied(text, terminal.write_raw), "Copied.")
 
     def _pin(self, item: Item) -> None:
         ids = [item.memory.id]
         pin: tuple[Work, str] = (lambda memory: memory.pin(ids), "Pinned.")
         unpin: tuple[Work, str] = (lambda memory: memory.unpin(ids), "Unpinned.")
         done, undo = (unpin, pin) if item.memory.tier == "core" else (pin, unpin)
-        self._do(*done, undo)
+        self._do(item.memory.id, *done, undo)
 
     def _forget(self, item: Item) -> None:
         ids = [item.memory.id]
         self._do(
+            item.memory.id,
             lambda memory: memory.forget(ids),
             "Forgotten. ^Z brings it back.",
             (lambda memory: memory.forget(ids, undo=True), "It is back."),
@@ -330,6 +338,7 @@ class Picker:
             self._message = "Accepting says that a result was right: type what you look for first."
             return
         self._do(
+            id,
             lambda memory: memory.feedback(query, id, accept=True),
             "Accepted: it ranks higher for these words from now on.",
             (lambda memory: memory.feedback(query, id, undo=True), "Taken back."),

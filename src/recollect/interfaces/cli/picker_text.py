@@ -21,6 +21,20 @@ from recollect.present.visible import visible
 from recollect.present.words import age, counted, heading_line, place_in_file
 from recollect.query.terms import WORD
 
+PROMPT = "> "
+# What the keys do; the letters are pressed with Ctrl.
+KEYS = {
+    "Enter": "choose",
+    "^O": "open",
+    "^E": "edit",
+    "^Y": "copy",
+    "^T": "pin",
+    "^X": "forget",
+    "^G": "accept",
+    "Tab": "why",
+    "^Z": "undo",
+    "Esc": "leave",
+}
 POINTER, REST = "› ", "  "
 AGES_FROM = 50  # columns of a list that has room for ages
 TAB = 4
@@ -28,6 +42,17 @@ NEAR = 400  # characters of a text that are seen without a key
 SAME = 60  # characters of a passage that tell where it stands
 PASSAGE = 4  # lines
 FIELDS = ("context", "why", "impact", "details")
+
+
+def key_lines(columns: int) -> list[str]:
+    """The keys, in as many lines as they need."""
+    lines = [""]
+    for key, effect in KEYS.items():
+        hint = f"{key} {effect}"
+        if lines[-1] and len(lines[-1]) + 2 + len(hint) > columns:
+            lines.append("")
+        lines[-1] += f"{'  ' if lines[-1] else ''}{hint}"
+    return lines
 
 
 def list_lines(answer: Answer, place: int, columns: int, lines: int) -> StyleAndTextTuples:
