@@ -43,7 +43,7 @@ REFERENCE = re.compile(
 )
 # The name of an algorithm is no password.
 ALGORITHM = re.compile(
-    r"(?:sha|md|argon|bcrypt|scrypt|pbkdf|hmac|base|utf|aes|rsa|ed|x)[-_]?\d*[a-z]{0,3}$",
+    r"(?:sha|md|argon|bcrypt|scrypt|pbkdf|hmac|base|utf|aes|rsa|ed|x)[-_]?\d*[a-z]{0,3}\d?$",
     re.IGNORECASE,
 )
 # A hash is made so that it may be seen.
@@ -128,6 +128,9 @@ _LINE_START = re.compile(r"(?:^|\n)[ \t]*(?:(?:export|set|ENV|ARG)[ \t]+)?[A-Za-
 # A call, an index, or an argument on a line of its own: code, where a line ends otherwise.
 _CODE = re.compile(r"[A-Za-z_][\w.]{0,80}(?:[(\[]|[,;)]+[ \t]*(?:#|//|\n|\Z))")
 _FLAG = re.compile(r"(?:^|\s)(?:--[A-Za-z0-9-]*|login[ ]+\S+[ ]+)$")
+_RANDOM = re.compile(
+    r"(?=[\w-]{0,60}\d)(?=[\w-]{0,60}[a-z])(?=[\w-]{0,60}[A-Z])[A-Za-z0-9_-]{20,}+(?![\w.])"
+)
 LONGEST_NAME = 80  # characters of the name before the word that says secret
 
 
@@ -135,8 +138,9 @@ def _read(found: re.Match[str]) -> AssignedValue | None:
     """The value behind a match of a name and the signs between them."""
     text, at, joint = found.string, found.end(), found["joint"].strip(" \t\"'\\])")
     before = text[max(0, found.start() - LONGEST_NAME) : found.start()]
-    if not joint and not _FLAG.search(before):
-        return None  # a space alone counts only behind `--`, and in a .netrc
+    random = _RANDOM.match(text, at)
+    if not (joint or _FLAG.search(before) or (random and not is_like_a_name(random[0]))):
+        return None  # a space alone counts behind `--`, in a .netrc, and before random letters
     if quote := _QUOTE.match(text, at):
         return _quoted(text, quote)
     tight = joint == "=" and found["joint"].endswith("=")
@@ -190,6 +194,14 @@ def _whole(text: str, value: AssignedValue) -> Span:
 
 _BEHIND = r"(?:[_-]?(?:prod(?:uction)?|dev|staging|live|base|value|raw|old|new|\d{1,3}))?+"
 _TYPE = r":[ \t]?[\w.]{2,30}(?:\[[\w., |]{1,40}\])?(?:[ \t]?\|[ \t]?\w{1,20})?[ \t]{0,4}=[ \t]{0,4}"
+# What a password is for, and the verbs of a sentence that tells it, in English and German.
+_ABOUT = "for|of|on|at|in|to|für|vom|von|des|der|zum|zur|auf|im|am"
+_VERBS = (
+    "(?:was |has been |is )?(?:changed|set|reset) to", "is", "was", "to", "ist", "war", "lautet",
+    "heißt", "heisst", "wurde (?:geändert )?(?:auf|in|zu)",
+)  # fmt: skip
+_ADVERBS = "now|still|currently|just|jetzt|nun|noch|immer noch|aktuell"
+_SAID = rf"(?:[ ]{{1,4}}(?:{'|'.join(_VERBS)})|['’]s)(?:[ ](?:{_ADVERBS}))?"
 # The signs between a name and its value, with the quote behind the name.
 _JOINTS = (
     _TYPE,
@@ -199,11 +211,13 @@ _JOINTS = (
     r"[ \t]{1,40}\|[ \t]{1,40}",  # a table
     r"\r?\n[ \t]{0,40}value:[ \t]{0,4}",  # an environment in YAML: the value one line below
     r"[ ]?\([^()\n]{1,30}\)[ ]?[:=][ ]{0,4}",  # `Password (staging): …`
-    r"[ ]{1,4}(?:is|was|to|changed to|set to):?[ ]{1,4}",
+    # `password for the router is …`, `Das Passwort vom WLAN lautet jetzt …`
+    rf"(?:[ ](?:{_ABOUT})[ ][^\n.:;,=\"]{{1,40}}?)?(?:{_SAID}):?[ ]{{1,4}}",
+    rf"[ ](?:{_ABOUT})[ ][^\n.:;,=\"]{{1,40}}:[ ]{{1,4}}",
     r"[ ]{1,4}",
 )
 _JOINT = rf"(?P<joint>\\?[\"'`]?\]?(?:{'|'.join(_JOINTS)}))"
-_PASSWORDS = r"pass(?:word|wd|wort|phrase|code)|(?<![a-z])(?:pass|pwd)"
+_PASSWORDS = r"pass(?:word|wd|wort|phrase|code)|kennwort|(?<![a-z])(?:pass|pwd|pw)"
 _OF_KEYS = (
     "access", "account", "api", "app", "auth", "deploy", "encryption", "master", "private",
     "service", "shared", "signing", "storage",
@@ -224,33 +238,48 @@ def of_url(found: re.Match[str]) -> Span | None:
     return None if is_stand_in(value) else Span(*found.span(SECRET))
 
 
+def of_option(found: re.Match[str]) -> Span | None:
+    """The value of an option that only a password follows, however short."""
+    value = found[SECRET].strip("\"',;:.)")
+    stand_in = PLACEHOLDER.search(value) or STAND_INS.issuperset(re.split(r"[_-]", value.lower()))
+    return None if stand_in else Span(*found.span(SECRET))
+
+
 def of_user(found: re.Match[str]) -> Span | None:
     return None if is_stand_in(found[SECRET]) else Span(*found.span(SECRET))
 
 
-_MAIL = re.compile(
-    r"(?<![a-z])(?:app|application|gmail|google|e?mail|smtp|imap)[a-z_. -]{0,20}$", re.IGNORECASE
-)
+_MAIL = re.compile(r"(?<![a-z])(?:app|application|gmail|google|e?mail|smtp|imap)", re.IGNORECASE)
 _CONSONANTS = re.compile(r"[b-df-hj-np-tv-xz]{3}")
 
 
 def of_app(found: re.Match[str]) -> Span | None:
     """The app password behind a name that says mail. Random letters have three consonants in a row
     somewhere; words of four letters have not."""
-    before = found.string[max(0, found.start() - 40) : found.start()]
     drawn = _CONSONANTS.search(found[SECRET]) and "abcd" not in found[SECRET]
-    return unless_made_up(found) if drawn and _MAIL.search(before) else None
+    named = _MAIL.search(found.string, max(0, found.start() - 40), found.start(SECRET))
+    return unless_made_up(found) if drawn and named else None
 
 
 ASSIGNMENTS = (
     Detector(
         "app password",
         (),
-        r"(?i:pass(?:word|wd)?)\\?[\"'`]?(?:[ ]{1,4}is[ ]|[ \t]{0,4}[:=])[ \t]{0,4}\\?[\"'`]?"
-        r"(?P<secret>[a-z]{4}(?: [a-z]{4}){3}|[a-z]{16})(?![\w-]|[ ][a-z])",
+        r"(?i:pass(?:word|wd|wort)?|(?<![a-z])pw|gmail)"
+        r"(?:[^\n]{0,40}?(?<![\w-])(?=[a-z]{4}[ -][a-z]{4}[ -])"
+        r"|\\?[\"'`]?(?:[ ]{1,4}(?:is|ist|lautet)[ ]|[ \t]{0,4}[:=])[ \t]{0,4}\\?[\"'`]?)"
+        r"(?P<secret>[a-z]{4}(?:[ -][a-z]{4}){3}|[a-z]{16})(?![\w-]|[ ][a-z])",
         "support.google.com/accounts/answer/185833: 16 letters, shown in groups of four",
         of_app,
-        ("pass",),
+        ("pass", "pw", "gmail"),
+    ),
+    Detector(
+        "password",
+        ("mysql", "mariadb"),
+        r"(?<!\w)(?:mysql|mariadb)[\w-]{0,12} (?:[^\n|;&]{0,200}? )?-p"
+        r"(?P<secret>\"[^\"\n]{3,}+\"|'[^'\n]{3,}+'|[^\s\"'`$<{*]\S{2,}+)",
+        "dev.mysql.com/doc/refman/en/password-security-user.html: -p without a blank",
+        of_option,
     ),
     Detector(
         "password",
@@ -274,7 +303,7 @@ ASSIGNMENTS = (
         rf"(?i:(?:{_PASSWORDS}){_BEHIND}{_JOINT})",
         "how configurations and code name them",
         _named(is_password),
-        ("pass", "pwd"),
+        ("pass", "pwd", "pw", "kennwort"),
     ),
     Detector(
         "secret",

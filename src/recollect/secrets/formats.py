@@ -76,6 +76,19 @@ def of_devops(found: re.Match[str]) -> Span | None:
     return Span(start - 76, found.end()) if before and not made_up(before[0]) else None
 
 
+_OLDER_DEVOPS = re.compile(r"(?<![A-Za-z0-9])(?=[a-z]{0,40}[2-7])[a-z2-7]{52}(?![A-Za-z0-9])")
+AROUND_NAME = 120  # characters on either side of a name that gives a token away
+
+
+def of_older_devops(found: re.Match[str]) -> Span | None:
+    """The older form has no signature: only a name before or behind it in its line tells."""
+    text, at = found.string, found.start()
+    start = max(text.rfind("\n", 0, at) + 1, at - AROUND_NAME)
+    end = text.find("\n", at, at + AROUND_NAME)
+    token = _OLDER_DEVOPS.search(text, start, end if end >= 0 else at + AROUND_NAME)
+    return Span(*token.span()) if token and not made_up(token[0]) else None
+
+
 TOKENS = (
     Detector(
         "aws access key id",
@@ -200,12 +213,26 @@ TOKENS = (
     Detector(
         "azure devops token",
         (),
-        # The older form has no signature: only the name of Microsoft's variable gives it away.
-        r"(?i:devops_ext_pat)\\?[\"']?[ \t]{0,4}[=:][ \t]{0,4}\\?[\"']?(?P<secret>[a-z2-7]{52})"
-        r"(?![A-Za-z0-9])",
+        r"",
         "learn.microsoft.com/azure/devops/cli/log-in-via-pat",
-        unless_made_up,
-        ("devops_ext_pat",),
+        of_older_devops,
+        ("devops", "dev.azure.com", "visualstudio.com", "vsts", "pat=", "pat:", "pat is"),
+    ),
+    Detector(
+        "private key",
+        (),
+        r"(?i:client-key-data)\\?[\"']?[ \t]{0,4}:[ \t]{0,4}\\?[\"']?"
+        r"(?P<secret>[A-Za-z0-9+/]{40,}+={0,2}+)",
+        "kubernetes.io/docs/reference/config-api/kubeconfig.v1: client-key-data",
+        words=("client-key-data",),
+    ),
+    Detector(
+        "kubernetes token",
+        (),
+        r"(?i:token)\\?[\"']?[ \t]{0,4}[:= ][ \t]{0,4}\\?[\"']?"
+        r"(?P<secret>(?=[a-z.]{0,22}\d)[a-z0-9]{6}\.[a-z0-9]{16})(?![\w.-])",
+        "kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens",
+        words=("token",),
     ),
     Detector(
         "discord webhook",

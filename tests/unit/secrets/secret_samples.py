@@ -272,7 +272,6 @@ def hard(seed: int = 20260301) -> list[Positive]:
         ("only letters", "password: {}", "lighthouse"),
         ("no name", "Log in as ada with {} on the bastion.", password(chance)),
         ("other name", "the magic word for the vault door: {}", password(chance)),
-        ("short flag", "mysql -u ada -p{} harbor", password(chance)),
         ("cookie", "Cookie: session={}", drawn(chance, WEB, 40)),
         ("number", "The PIN of the alarm is {}.", str(chance.randrange(10**5, 10**6))),
         ("words in a row", "token = {}", "harbor-anchor-maple"),

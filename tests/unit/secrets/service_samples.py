@@ -11,7 +11,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from secret_samples import AROUND, HEX, LETTERS, UPPER, WEB, Positive, block, drawn, web64
+from secret_samples import AROUND, HEX, LETTERS, UPPER, WEB, Positive, block, drawn, password, web64
 
 BASE64 = LETTERS + "+/"
 SMALL = string.ascii_lowercase
@@ -53,7 +53,29 @@ def _discord(c: random.Random) -> str:
     return f"{web64(number)}.{drawn(c, WEB, 6)}.{drawn(c, LETTERS, 38)}"
 
 
+def _pat(c: random.Random) -> str:
+    return "".join(c.choices(SMALL + "234567", k=52))
+
+
 _ANY = random.Random(20260401)
+# A sentence about a password, which stays, and one that tells it.
+PROSE = {
+    "the password is stored in the vault": "the password is {}",
+    "the password for ada is reset every 90 days": "the password for the router is {}.",
+    "the admin password on db01 is hashed with bcrypt": "The admin password on db01 is {}, I think",
+    "the password was changed in 2024": "the password was changed to {}",
+    "The password is now required.": "the password is now {}",
+    "Password for staging: see the wiki": "Password for staging: {}",
+    "the password's strength is measured": "the password's {}",
+    "Das Passwort ist abgelaufen": "Das Passwort ist {}",
+    "das Passwort lautet anders als vorher": "Das Passwort lautet {}",
+    "Das Passwort ist mindestens 12 Zeichen lang": "Das Passwort vom WLAN lautet jetzt: {}",
+    "Das Kennwort ist im Tresor hinterlegt": "Das Kennwort für den Router ist {}.",
+    "Kennwort: erforderlich": "Kennwort: {}",
+    "Das Passwort wurde auf Wunsch geändert": "Das Passwort wurde auf {} geändert",
+    "the password is utf8mb4, SHA-256 or AES256-encrypted": "das neue Passwort heißt {}",
+    "Das Passwort ist bis 31.12.2026 gültig": "PW: {}",
+}
 
 FORMS: dict[str, Form] = {
     "recollect": _form("recollect token", "rc" + "l_", WEB, 43, "rcl_token and rcl_" + "a1B2" * 4),
@@ -154,10 +176,35 @@ FORMS: dict[str, Form] = {
     ),
     "azure devops old": Form(
         "azure devops token",
-        lambda c: "".join(c.choices(SMALL + "234567", k=52)),
+        _pat,
         "a2b3" * 13,
         "export AZURE_DEVOPS_EXT_PAT={}",
     ),
+    "azure devops in prose": Form(
+        "azure devops token", _pat, "The PAT is " + "a" * 52, "The Azure DevOps PAT is {}."
+    ),
+    "azure devops in a url": Form(
+        "azure devops token", _pat, "https://org@dev.azure.com/org/" + "harbor/" * 9,
+        "git clone https://{}@dev.azure.com/org/_git/repo",
+    ),
+    "azure devops login": Form(
+        "azure devops token", _pat, "echo $TOKEN | az devops login", "echo {} | az devops login"
+    ),
+    "discord user": _form("discord token", "mf" + "a.", WEB, 84, "mfa.required_for_administrators"),
+    "atlassian access": _form("atlassian token", "ATC" + "TT3xFfGN0", WEB, 170, "ATCTT3 and more"),
+    "bitbucket": _form("atlassian token", "AT" + "BB", LETTERS, 32, "ATBBATBB"),
+    "kubeconfig other": Form(
+        "private key", lambda c: b64encode(c.randbytes(120)).decode(), "client-key-data: REDACTED",
+        "    client-key-data: {}",
+    ),
+    "kubernetes": Form(
+        "kubernetes token",
+        lambda c: f"{drawn(c, SMALL + '2', 6)}.{drawn(c, SMALL + '0123456789', 16)}",
+        "token: server.authentication", "    token: {}",
+    ),
+    "mysql": Form("password", password, "mysql -u root -p shop", "mysql -u root -p{} shop"),
+    "mysqldump": Form("password", password, "mysqldump -p$PASS shop", "mysqldump -uroot -p{} shop"),
+    "short mysql": Form("password", lambda c: "X" + "YZ", "mysql -pPASSWORD", "mysql -p{}"),
     "discord": Form("discord token", _discord, "MTAwLjEuMi4z.a1b2c3." + "a1B2c3D4" * 4),
     "discord webhook": Form(
         "discord webhook",
@@ -178,6 +225,15 @@ FORMS: dict[str, Form] = {
         "wxyz bcdf ghjk lmnp",
         "The Google app password is {}.",
     ),
+    "gmail in german": Form(
+        "app password", _groups, "App-Passwort: das wird noch alle Tage", "App-Passwort: {}"
+    ),
+    "gmail alone": Form("app password", _groups, "Gmail: some mail went lost", "Gmail: {}"),
+    "apple": Form(
+        "app password", lambda c: _groups(c).replace(" ", "-"), "app-specific password: see there",
+        "app-specific password: {}",
+    ),
+    **{f"prose {at}": Form("password", password, *pair) for at, pair in enumerate(PROSE.items())},
 }  # fmt: skip
 
 
@@ -205,4 +261,10 @@ ORDINARY = (
     "GMAIL_APP_PASSWORD=abcd efgh ijkl mnop",
     "app password: xxxx xxxx xxxx xxxx",
     "Each line: wxyz bcdf ghjk lmnp",
-)
+    "mysql -u root -p", "mysql -uroot -p${PASS} shop", "mysql -u root -p<password>",
+    "mkdir -pv /var/lib && mysql -e 'SELECT 1'", "the pat is on the back: " + "pattern " * 9,
+    "The password is read from /etc/db.conf", "the password is $DB_PASSWORD",
+    "the password is kept in secrets/db.yaml", "Password is not set", "the password is None",
+    "the token SomeVeryLongNameOfAClass2 is passed", "a secret of 2026 for Somebody-In-Particular",
+    "client-certificate-data: " + _kubeconfig(_ANY, "CERTIFICATE"), "token: my.token.of.names",
+)  # fmt: skip
