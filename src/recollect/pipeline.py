@@ -323,6 +323,8 @@ def _result(hit: Hit, context: SearchContext, view: View, vault: str, place: int
         same=hit.findings.same,
         replaces=hit.findings.replaces,
         superseded_by=hit.findings.superseded_by,
+        seems_to_replace=hit.findings.seems_to_replace,
+        seems_replaced_by=hit.findings.seems_replaced_by,
         file=hit.findings.file,
         joined=hit.findings.joined,
         validity=validity(memory, context.now),

@@ -285,8 +285,9 @@ class FilePlace(Struct, frozen=True):
 class Findings(Struct, frozen=True, gc=False):
     """What stages found out about a hit, beside its score.
 
-    `same`: memories that say the same in the same words, shown as this one. `replaces`: older ones
-    whose place it seems to take; `superseded_by`: the newer one that seems to take its place.
+    `same`: memories that say the same in the same words, shown as this one. `replaces` and
+    `superseded_by`: older ones that it replaced, and the one that replaced it, by a link.
+    `seems_to_replace` and `seems_replaced_by`: the same, as the ranking believes.
     `file`: where it stands, if it is a chunk of a file; `joined`: the neighbouring chunks shown as
     this one. `passage`: what of its details a channel found; `span`: where in title, text and
     context. `verified`: the reranker has read it; `unreached`: it would have, but the deadline
@@ -296,6 +297,8 @@ class Findings(Struct, frozen=True, gc=False):
     same: tuple[Memory, ...] = ()
     replaces: tuple[Memory, ...] = ()
     superseded_by: Memory | None = None
+    seems_to_replace: tuple[Memory, ...] = ()
+    seems_replaced_by: Memory | None = None
     file: FilePlace | None = None
     joined: tuple[Memory, ...] = ()
     passage: str = ""
@@ -427,7 +430,8 @@ class Result(Struct, frozen=True, kw_only=True):
     """One returned memory, with its place in the evidence.
 
     `same` are memories that say the same in the same words, shown as this one. `replaces` are older
-    ones whose place it seems to take, `superseded_by` the newer one that seems to take its place.
+    ones that it replaced, `superseded_by` the one that replaced it: somebody made a link.
+    `seems_to_replace` and `seems_replaced_by` are the same as the ranking believes.
     `file` is where it stands, if it is part of a file; the neighbouring parts in `joined` are shown
     as this one. `passage` is what of it matched, where the recipe tells; `marked` is that, or
     FTS5's snippet, with `<mark>` around each match. `validity` says why it does not hold now:
@@ -445,9 +449,16 @@ class Result(Struct, frozen=True, kw_only=True):
     same: tuple[Memory, ...] = ()
     replaces: tuple[Memory, ...] = ()
     superseded_by: Memory | None = None
+    seems_to_replace: tuple[Memory, ...] = ()
+    seems_replaced_by: Memory | None = None
     file: FilePlace | None = None
     joined: tuple[Memory, ...] = ()
     validity: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is valid now, and nothing replaced it or seems to."""
+        return not (self.validity or self.superseded_by or self.seems_replaced_by)
 
     @property
     def fields(self) -> dict[str, object]:

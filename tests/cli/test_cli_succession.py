@@ -37,8 +37,8 @@ def test_a_search_says_which_is_certain(home: Home) -> None:
     assert "    replaced by new (2026-02-01)" in text
     first, second = home.search("Jenkins")["results"]
     at = "2025-01-01T00:00:00Z"
-    assert first["replaces"] == [{"id": "old", "updated_at": at, "linked": True}]
-    assert second["superseded_by"]["linked"] is True
+    assert first["replaces"] == [{"id": "old", "updated_at": at}]
+    assert second["superseded_by"]["id"] == "new"
 
 
 def test_a_save_takes_the_place_of_others(home: Home) -> None:

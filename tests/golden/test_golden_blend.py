@@ -566,9 +566,9 @@ def test_twins_are_not_said_to_be_replaced(ask: Ask) -> None:
     response = ask(TWINS, "when is the build server restarted?", limit=50)
     [newest] = [one for one in response if one.id == "newest"]
     same = {one.id for one in newest.same}
-    assert not same & {one.id for one in newest.replaces}
+    assert not same & {one.id for one in newest.seems_to_replace}
     for result in response:
-        hidden = {one.id for one in result.replaces} - set(ids(response))
+        hidden = {one.id for one in result.seems_to_replace} - set(ids(response))
         assert hidden == set(), f"{result.id} replaces memories that are not shown: {hidden}"
 
 
@@ -598,8 +598,8 @@ def test_what_was_said_later_stands_above_what_was_said_before(ask: Ask, query: 
     assert order.index("new") < order.index("old"), told(response)
     shown = {one["id"]: one for one in as_json(response)["results"]}
     assert shown["new"]["updated_at"] == "2026-02-03T10:00:00Z"
-    assert shown["new"]["replaces"] == [{"id": "old", "updated_at": "2025-11-03T10:00:00Z"}]
-    assert [one.id for one in response if one.replaces] == ["new"]
+    assert shown["new"]["seems_to_replace"] == [{"id": "old", "updated_at": "2025-11-03T10:00:00Z"}]
+    assert [one.id for one in response if one.seems_to_replace] == ["new"]
 
 
 def test_what_is_newer_and_unrelated_is_not_lifted(ask: Ask) -> None:

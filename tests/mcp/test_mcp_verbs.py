@@ -50,6 +50,35 @@ def test_a_save_that_names_what_it_supersedes_takes_its_place(
     assert f"Replaced by {saved['id']}" in whole
 
 
+def test_a_link_to_the_successor_leaves_the_age_and_is_shown_wherever_memories_are_listed(
+    door: Door, engine: Recollect
+) -> None:
+    then = "2025-05-01T00:00:00Z"
+    for id, more in {"jenkins": {}, "fax": {"valid_until": "2025-06-01"}}.items():
+        engine.save(id=id, title=f"We use the {id}", project="ci", updated_at=then, **more)
+    engine.save(id="buildkite", title="We use Buildkite", project="ci")
+    changed = door.answer("memory_update", id="jenkins", superseded_by="buildkite")
+    assert changed["updated_at"] == then
+    assert set(changed["changed"]) == {"superseded_by", "valid_until"}
+    listed = door.call("memory_list", project="ci")
+    assert listed.structured_content is not None
+    rows = {row["id"]: row for row in listed.structured_content["memories"]}
+    assert rows["jenkins"] | {"expired": True, "superseded_by": "buildkite"} == rows["jenkins"]
+    assert rows["fax"]["expired"] is True
+    assert not {"expired", "superseded_by"} & {*rows["buildkite"]}
+    assert " · replaced by buildkite · jenkins" in text_of(listed)
+    assert " · expired 2025-06-01 · fax" in text_of(listed)
+    around = door.call("memory_timeline", around="buildkite", project="ci")
+    assert around.structured_content is not None
+    before = {row["id"]: row for row in around.structured_content["before"]}
+    assert before["jenkins"]["superseded_by"] == "buildkite"
+    assert before["fax"]["expired"] is True
+    assert "jenkins (replaced by buildkite) > We use the jenkins" in text_of(around)
+    assert "fax (expired 2025-06-01) > We use the fax" in text_of(around)
+    cleared = door.answer("memory_update", id="jenkins", clear=["superseded_by", "valid_until"])
+    assert cleared["updated_at"] == then
+
+
 def test_a_long_note_changes_in_parts_and_a_change_is_undone(door: Door, engine: Recollect) -> None:
     engine.save(id="gate", text=NOTE)
     assert door.answer("memory_update", id="gate", append="Sold.")["changed"] == ["text"]

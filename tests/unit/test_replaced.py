@@ -43,8 +43,17 @@ def test_the_newer_comes_first_and_each_names_the_other(memory: Recollect) -> No
     ids = [result.id for result in response]
     assert ids.index("zed") < ids.index("neovim")
     shown = {one["id"]: one for one in as_json(response)["results"]}
-    assert shown["zed"]["replaces"] == [{"id": "neovim", "updated_at": "2026-01-09T00:00:00Z"}]
-    assert shown["neovim"]["superseded_by"] == {"id": "zed", "updated_at": "2026-08-14T00:00:00Z"}
+    zed = {"id": "zed", "updated_at": "2026-08-14T00:00:00Z"}
+    assert shown["zed"]["seems_to_replace"] == [
+        {"id": "neovim", "updated_at": "2026-01-09T00:00:00Z"}
+    ]
+    assert shown["neovim"]["seems_replaced_by"] == zed
+    assert not {"replaces", "superseded_by"} & {*shown["zed"], *shown["neovim"]}, "Nobody said so."
+    memory.supersede("neovim", "zed")
+    linked = {one["id"]: one for one in as_json(memory.search("which editor do I use"))["results"]}
+    memory.edit("neovim", superseded_by=None, valid_until=None)
+    assert linked["neovim"]["superseded_by"] == zed
+    assert not {"seems_to_replace", "seems_replaced_by"} & {*linked["zed"], *linked["neovim"]}
     assert all(recompute(result.explain) == result.score for result in response)
 
 
@@ -58,7 +67,7 @@ def test_a_question_about_the_past_gets_the_older(memory: Recollect, query: str)
 
 def test_as_of_a_past_day_nothing_is_replaced(memory: Recollect) -> None:
     found = memory.search("which editor do I use", now=datetime(2026, 3, 1, tzinfo=UTC))
-    assert not any(result.superseded_by or result.replaces for result in found)
+    assert not any(result.seems_replaced_by or result.seems_to_replace for result in found)
 
 
 def test_an_agent_reads_both_names(memory: Recollect) -> None:

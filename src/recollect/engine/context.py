@@ -54,7 +54,7 @@ def context(
         recipe = _asking(session, recipe, mode)
         asked = completed(session, query, limit=limit, filter=filter, as_of=session.as_of)
         response = federated(session, recipe, asked)
-    results = [r for r in response or () if not r.validity and not r.superseded_by]
+    results = [result for result in response or () if result.holds]
     found: dict[str, tuple[Memory, Origin]] = {}
     pinned = _pinned(session, filter, limit)
     others = [result for result in results if result.memory not in pinned]
@@ -83,13 +83,13 @@ def context(
 def _matched(session: Session, response: Response | None, filter: Filter) -> Iterator[Memory]:
     """What the question finds and is valid; in the place of what was replaced, its successor."""
     now = session.clock()
-    newer = [r.superseded_by for r in response or () if r.memory.superseded_by and r.superseded_by]
+    newer = [result.superseded_by for result in response or () if result.superseded_by]
     among = replace(filter, among=tuple(memory.id for memory in newer))
     store = session.readable_store()
     passing = {each.id for each in store.memories.browse(among, len(newer))} if newer else set()
     for result in response or ():
         successor = result.superseded_by
-        if not result.validity and not successor:
+        if result.holds:
             yield result.memory
         elif successor and successor.id in passing and not validity(successor, now):
             yield successor

@@ -9,6 +9,7 @@ from recollect.checks import bounded, checked_filter
 from recollect.engine.searching import EVERYTHING, looked_up
 from recollect.engine.session import Session
 from recollect.errors import NotFound, UserError
+from recollect.present.words import state_json
 from recollect.times import in_utc, iso, parse_moment
 from recollect.types import Filter, Memory
 
@@ -26,12 +27,13 @@ class TimelineEntry(NamedTuple):
 
 class Timeline(NamedTuple):
     """What was saved and changed before a moment and after it, oldest first. `around`: the memory
-    that was saved then, where one was asked for."""
+    that was saved then, where one was asked for. `now`: when it was looked up."""
 
     at: datetime
     around: Memory | None
     before: tuple[TimelineEntry, ...]
     after: tuple[TimelineEntry, ...]
+    now: datetime
 
 
 def timeline(
@@ -46,7 +48,7 @@ def timeline(
     at, memory = _moment(session, around)
     before = _next_to(session, at, memory, limit, filter, later=False)
     after = _next_to(session, at, memory, limit, filter, later=True)
-    return Timeline(at, memory, tuple(reversed(before)), tuple(after))
+    return Timeline(at, memory, tuple(reversed(before)), tuple(after), session.clock())
 
 
 def _moment(session: Session, around: str | datetime) -> tuple[datetime, Memory | None]:
@@ -84,11 +86,12 @@ def timeline_json(found: Timeline) -> dict[str, Any]:
     return {
         "at": iso(found.at),
         "around": found.around and found.around.id,
-        **{name: [entry_json(entry) for entry in side] for name, side in sides.items()},
+        **{name: [entry_json(entry, found.now) for entry in side] for name, side in sides.items()},
     }
 
 
-def entry_json(entry: TimelineEntry) -> dict[str, Any]:
+def entry_json(entry: TimelineEntry, now: datetime) -> dict[str, Any]:
+    """Return one entry for programs; `expired` and `superseded_by` where they hold."""
     memory = entry.memory
     facts = {"id": memory.id, "title": memory.title, "kind": memory.kind, "project": memory.project}
-    return {"at": iso(entry.at), "what": entry.what, **facts}
+    return {"at": iso(entry.at), "what": entry.what, **facts, **state_json(memory, now)}

@@ -168,8 +168,13 @@ def move(
 def supersede(session: Session, old: str, new: str) -> Memory:
     """Put the memory `new` in the place of the old one: a link from the old one, which is valid
     until now. Both stay, and keep their age. Returns the old one."""
-    [after] = _put(session, "supersede", [old], lambda memory: {"superseded_by": new}, target=new)
+    [after] = supersede_all(session, [old], new)
     return after
+
+
+def supersede_all(session: Session, olds: Sequence[str], new: str) -> list[Memory]:
+    """Put the memory `new` in the place of several, in one change; returns those."""
+    return _put(session, "supersede", olds, lambda memory: {"superseded_by": new}, target=new)
 
 
 def _put(
@@ -199,10 +204,12 @@ def _edited(
         found = write.find(named_ids(ids))
         for before in [live(found, id) for id in dict.fromkeys(ids)]:
             _check_revision(before.memory, if_revision)
-            fields = draft(changes(before.memory), change=True)
-            change, secrets = session.redaction.of_draft(fields, redact=redact)
+            fields = changes(before.memory)
+            named = draft(fields, change=True)
+            change, secrets = session.redaction.of_draft(named, redact=redact)
             after = complete(change, before.memory.id, before.memory, now)
-            if keep_age:
+            # A link, or its removal, is no news of what the memory says.
+            if keep_age or {"superseded_by"} <= fields.keys() <= {"superseded_by", "valid_until"}:
                 after = replace(after, updated_at=before.memory.updated_at)
             if not (after.title or after.text):
                 raise UserError("A memory needs a title or a text.")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import to_builtins
+
 from recollect.memory_json import memory_json
 from recollect.present.views import FullView
 from recollect.times import iso
@@ -31,20 +33,22 @@ def as_json(response: Response, explain: bool = False, *, whole: bool = False) -
     }
 
 
-def degraded_json(response: Response) -> list[dict[str, str]]:
-    return [{"channel": part.channel, "reason": part.reason} for part in response.degraded]
+def degraded_json(response: Response) -> list[dict[str, Any]]:
+    """What could not do its work, with `reach` where a reranker ran out of time."""
+    parts: list[dict[str, Any]] = to_builtins(response.degraded)
+    return parts
 
 
 def result_json(result: Result, explain: bool, whole: bool) -> dict[str, Any]:
     shown = {"id": result.id, "score": result.score, "vault": result.vault, **_fields(result)}
     if whole:
         shown["memory"] = memory_json(result.memory)
-    if result.same:
-        shown["same"] = [_dated(memory) for memory in result.same]
-    if result.replaces:
-        shown["replaces"] = [_linked(each, each.superseded_by) for each in result.replaces]
-    if result.superseded_by:
-        shown["superseded_by"] = _linked(result.superseded_by, result.memory.superseded_by)
+    for name in ("same", "replaces", "seems_to_replace"):
+        if others := getattr(result, name):
+            shown[name] = [_dated(memory) for memory in others]
+    for name in ("superseded_by", "seems_replaced_by"):
+        if newer := getattr(result, name):
+            shown[name] = _dated(newer)
     if result.validity.startswith("expired"):
         shown["expired"] = True
     if result.file is not None:
@@ -74,11 +78,6 @@ def _fields(result: Result) -> dict[str, Any]:
 
 def _dated(memory: Memory) -> dict[str, str]:
     return {"id": memory.id, "updated_at": iso(memory.updated_at)}
-
-
-def _linked(memory: Memory, link: str) -> dict[str, object]:
-    """`linked`: somebody said so. Without it, the ranking believes it."""
-    return _dated(memory) | ({"linked": True} if link else {})
 
 
 def file_json(place: FilePlace) -> dict[str, Any]:

@@ -11,12 +11,10 @@ from recollect.types import Degraded, Evidence, Intent, Memory, Severity, Term, 
 
 
 class MemoryDate(Struct):
-    """Another memory, by id, and when it last changed. `linked`: somebody said that one replaces
-    the other; without it, the ranking believes so."""
+    """Another memory, by id, and when it last changed."""
 
     id: str
     updated_at: Time
-    linked: bool | UnsetType = UNSET
 
 
 class FileLines(Struct):
@@ -41,6 +39,8 @@ def _result_fields() -> dict[str, Any]:
         "same": list[MemoryDate],
         "replaces": list[MemoryDate],
         "superseded_by": MemoryDate,
+        "seems_to_replace": list[MemoryDate],
+        "seems_replaced_by": MemoryDate,
         "expired": bool,
         "file": FileLines,
         "joined": list[str],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -31,7 +30,6 @@ SIMILAR = {
     "about the same thing": "About the same thing as",
 }
 LONGEST_SAID = 100  # characters of another memory's heading
-CUT_SHORT = r"reranked (\d+) of (\d+) within the deadline(?: of (\d+) ms)?"
 
 
 def as_of(moment: datetime | None) -> str:
@@ -72,12 +70,14 @@ def others(result: Result) -> Iterator[str]:
     the ranking believes and nobody said: `seems to replace`, `seems to be replaced by`."""
     if result.same:
         yield f"says the same as {', '.join(memory.id for memory in result.same)}"
-    for older in result.replaces:
-        verb = "replaces" if older.superseded_by else "seems to replace"
-        yield f"{verb} {older.id} ({older.updated_at:%Y-%m-%d})"
-    if newer := result.superseded_by:
-        verb = "replaced by" if result.memory.superseded_by else "seems to be replaced by"
-        yield f"{verb} {newer.id} ({newer.updated_at:%Y-%m-%d})"
+    newer, perhaps = result.superseded_by, result.seems_replaced_by
+    for verb, memories in (
+        ("replaces", result.replaces),
+        ("seems to replace", result.seems_to_replace),
+        ("replaced by", (newer,) if newer else ()),
+        ("seems to be replaced by", (perhaps,) if perhaps else ()),
+    ):
+        yield from (f"{verb} {each.id} ({each.updated_at:%Y-%m-%d})" for each in memories)
 
 
 def chain(chain: Chain) -> Iterator[str]:
@@ -101,23 +101,17 @@ def took_part(part: Degraded, response: Response) -> bool:
     """Whether a part that could not do all of its work did some."""
     if part.channel == "rerank":
         return bool(response.counts["reranked"])
-    if part.channel == "vault":  # it is damaged, and what can be read is searched
-        return True
     return part.channel in response.counts
-
-
-def by_deadline(part: Degraded) -> bool:
-    """Whether it only ran out of its time: that is usual, and nothing to warn of."""
-    return re.fullmatch(CUT_SHORT, part.reason) is not None
 
 
 def degraded(part: Degraded, response: Response) -> str:
     """`No search by meaning: …`, `Reranked 8 of 20 in 300 ms …`: what is missing, and why."""
-    if cut := re.fullmatch(CUT_SHORT, part.reason):
+    if reach := part.reach:
         spent = response.timings_ms.get(part.channel)
         time = "time" if spent is None else f"{spent:.0f} ms"
-        why = f"deadline {cut[3]} ms" if cut[3] else "setting `rerank.budget_ms`"
-        return f"Reranked {cut[1]} of {cut[2]} in {time} ({why})"
+        limit = reach.deadline_ms
+        why = f"deadline {limit} ms" if limit else "setting `rerank.budget_ms`"
+        return f"Reranked {reach.read} of {reach.candidates} in {time} ({why})"
     name = PARTS.get(part.channel)
     if name is None:
         return f"Without {part.channel}: {part.reason}"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from recollect.present.visible import one_line, visible
-from recollect.times import day
+from recollect.times import day, validity
 from recollect.types import FilePlace, Memory, Use
 
 # As long as a scan's first words: enough to distinguish memories without a title.
@@ -79,9 +79,26 @@ def label(name: str) -> str:
     return one_line(name[:HEADING]).translate({ord(sign): "-" for sign in "·>"})
 
 
-def two_lines(memory: Memory, when: Callable[[datetime], str] = day) -> str:
-    """The title, quoted, and the line about it, as a model reads them."""
-    return f"> {heading_line(memory)}\n{about_line(memory, when=when)}"
+def two_lines(
+    memory: Memory, when: Callable[[datetime], str] = day, now: datetime | None = None
+) -> str:
+    """Return the title, quoted, and the line about it, as a model reads them. With `now`, the line
+    says whether it no longer holds."""
+    state = state_of(memory, now) if now else ""
+    return f"> {heading_line(memory)}\n{about_line(memory, state, when=when)}"
+
+
+def state_of(memory: Memory, now: datetime) -> str:
+    """`replaced by deploy-3`, `expired 2026-04-30`; empty for a memory that holds."""
+    link = memory.superseded_by
+    return f"replaced by {one_line(link)}" if link else validity(memory, now)
+
+
+def state_json(memory: Memory, now: datetime) -> dict[str, object]:
+    """The same as data: `expired`, and `superseded_by` where a link leads to another memory."""
+    expired = validity(memory, now).startswith("expired")
+    link = memory.superseded_by
+    return ({"expired": True} if expired else {}) | ({"superseded_by": link} if link else {})
 
 
 def place_in_file(place: FilePlace, *, short: bool = False) -> str:

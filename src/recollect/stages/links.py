@@ -60,8 +60,9 @@ def named(ranking: Ranking, context: SearchContext) -> Ranking:
 
 
 def _naming(hit: Hit, newer: dict[str, Memory], older: Sequence[Memory]) -> Hit:
+    """Return the hit with its links; what is known is no longer believed."""
     if older:
         known = {memory.id for memory in older}
-        others = (memory for memory in hit.findings.replaces if memory.id not in known)
-        hit = hit.finding(replaces=(*older, *others))
+        believed = tuple(each for each in hit.findings.seems_to_replace if each.id not in known)
+        hit = hit.finding(replaces=tuple(older), seems_to_replace=believed)
     return hit.finding(superseded_by=newer[hit.memory_id]) if hit.memory_id in newer else hit

@@ -50,10 +50,10 @@ def _shown(hits: Sequence[Hit], hidden: set[str], context: SearchContext) -> Hit
 
 
 def _naming_only_shown(hit: Hit, hidden: set[str]) -> Hit:
-    """What is shown as another is named neither as replaced nor as what replaces something."""
-    replaces, newer = hit.findings.replaces, hit.findings.superseded_by
+    """Return the hit without beliefs about what is shown as another."""
+    older, newer = hit.findings.seems_to_replace, hit.findings.seems_replaced_by
     if newer and newer.id in hidden:
-        hit = hit.finding(superseded_by=None)
-    if not any(memory.id in hidden for memory in replaces):
+        hit = hit.finding(seems_replaced_by=None)
+    if not any(memory.id in hidden for memory in older):
         return hit
-    return hit.finding(replaces=tuple(memory for memory in replaces if memory.id not in hidden))
+    return hit.finding(seems_to_replace=tuple(each for each in older if each.id not in hidden))

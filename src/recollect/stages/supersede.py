@@ -71,9 +71,9 @@ class Supersede(Stage, frozen=True, tag="supersede"):
         for place, newer in enumerate(order):
             older = [memory for memory in order[:place] if replaced.get(memory.id) == newer.id]
             for memory in older:
-                hits[memory.id] = hits[memory.id].finding(superseded_by=newer)
+                hits[memory.id] = hits[memory.id].finding(seems_replaced_by=newer)
             if older:
-                hits[newer.id] = hits[newer.id].finding(replaces=tuple(older))
+                hits[newer.id] = hits[newer.id].finding(seems_to_replace=tuple(older))
             repeated = [memory for memory in order[:place] if _repeats(newer, memory, context)]
             if not context.search.include_expired:
                 both = older + repeated

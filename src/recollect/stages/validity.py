@@ -30,7 +30,7 @@ class Validity(Stage, frozen=True, tag="validity"):
         replaced = {
             hit.memory_id: f"seems to be replaced by {newer.id}"
             for hit in ranking
-            if (newer := hit.findings.superseded_by)
+            if (newer := hit.findings.seems_replaced_by)
             and not context.understanding.wants_before(newer, context.memory(hit.memory_id))
         }
         if context.understanding.past or not (replaced or any(expired.values())):

@@ -89,6 +89,8 @@ class _RemoteResult(Struct):
     same: tuple[MemoryDate, ...] = ()
     replaces: tuple[MemoryDate, ...] = ()
     superseded_by: MemoryDate | None = None
+    seems_to_replace: tuple[MemoryDate, ...] = ()
+    seems_replaced_by: MemoryDate | None = None
 
 
 class _RemoteAnswer(Struct):
@@ -187,7 +189,8 @@ class RemoteVault:
         shown = self._converted(answer, VIEWS[view])
         if result.memory.id != result.id or not _follows(result.explain, result.score):
             raise self._wrong("answered with a score that does not follow from its explanation")
-        memory, at, newer = self._timed(result.memory), result.file, result.superseded_by
+        memory, at = self._timed(result.memory), result.file
+        newer, perhaps = result.superseded_by, result.seems_replaced_by
         if isinstance(shown, FullView):
             shown = msgspec.structs.replace(shown, memory=memory)
         return Result(
@@ -200,19 +203,17 @@ class RemoteVault:
             passage=Passage("text", result.snippet) if recipe.reads and result.snippet else None,
             file=FilePlace(_line(at.path), _line(at.heading), *at.lines) if at else None,
             same=tuple(map(self._named, result.same[:MOST_NOTES])),
-            replaces=tuple(
-                self._named(older, result.id if older.linked is True else "")
-                for older in result.replaces[:MOST_NOTES]
-            ),
+            replaces=tuple(map(self._named, result.replaces[:MOST_NOTES])),
             superseded_by=self._named(newer) if newer else None,
+            seems_to_replace=tuple(map(self._named, result.seems_to_replace[:MOST_NOTES])),
+            seems_replaced_by=self._named(perhaps) if perhaps else None,
             validity=validity(memory, now) if now else "",
         )
 
-    def _named(self, other: MemoryDate, superseded_by: str = "") -> Memory:
-        """As much as a result says of another memory."""
+    def _named(self, other: MemoryDate) -> Memory:
+        """Return as much as a result says of another memory."""
         fields = dict.fromkeys(("created_at", "updated_at"), other.updated_at)
-        fields |= {"id": _line(other.id), "superseded_by": superseded_by}
-        return self._timed(self._converted(fields, Memory))
+        return self._timed(self._converted(fields | {"id": _line(other.id)}, Memory))
 
     def show(self, id: str, as_of: datetime | None = None) -> Memory:
         path = f"/api/v1/memories/{id_path(id)}?federate=false"
@@ -331,7 +332,9 @@ def _line(text: str) -> str:
 
 
 def _degraded(parts: list[Degraded]) -> list[Degraded]:
-    return [Degraded(_line(part.channel), _line(part.reason)) for part in parts[:MOST_NOTES]]
+    return [
+        Degraded(_line(part.channel), _line(part.reason), part.reach) for part in parts[:MOST_NOTES]
+    ]
 
 
 def _counts(counts: dict[str, int | dict[str, int]], returned: int) -> dict[str, object]:

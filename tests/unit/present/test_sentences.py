@@ -9,7 +9,7 @@ import pytest
 
 from recollect.present import sentences
 from recollect.present.views import SnippetView
-from recollect.types import Degraded, Memory, Response, Result, leaf
+from recollect.types import Degraded, Memory, Reach, Response, Result, leaf
 
 THEN, NOW = datetime(2026, 1, 14, tzinfo=UTC), datetime(2026, 8, 21, tzinfo=UTC)
 
@@ -64,8 +64,8 @@ def test_what_is_not_shown_is_one_number() -> None:
 def test_a_result_names_those_it_stands_for() -> None:
     found = result(
         same=(memory("deploy-3"), memory("deploy-4")),
-        replaces=(memory("deploy-1", THEN),),
-        superseded_by=memory("deploy-9"),
+        seems_to_replace=(memory("deploy-1", THEN),),
+        seems_replaced_by=memory("deploy-9"),
     )
     assert list(sentences.others(found)) == [
         "says the same as deploy-3, deploy-4",
@@ -75,8 +75,8 @@ def test_a_result_names_those_it_stands_for() -> None:
     assert not list(sentences.others(result()))
 
 
-def degraded(channel: str, reason: str, **counts: int) -> str:
-    return sentences.degraded(Degraded(channel, reason), response(counts=counts))
+def degraded(channel: str, reason: str, reach: Reach | None = None, **counts: int) -> str:
+    return sentences.degraded(Degraded(channel, reason, reach), response(counts=counts))
 
 
 def test_a_part_that_took_no_part_is_missing() -> None:
@@ -90,11 +90,13 @@ def test_a_part_that_did_some_of_its_work_is_incomplete() -> None:
 
 
 def test_a_reranker_that_the_deadline_stopped_says_how_far_it_came() -> None:
-    told = degraded("rerank", "reranked 8 of 20 within the deadline", reranked=8)
+    told = degraded("rerank", "any reason", Reach(8, 20), reranked=8)
     assert told == "Reranked 8 of 20 in 300 ms (setting `rerank.budget_ms`)"
+    told = degraded("rerank", "any reason", Reach(8, 20, 50), reranked=8)
+    assert told == "Reranked 8 of 20 in 300 ms (deadline 50 ms)"
 
 
 def test_a_vault_that_is_away_is_named() -> None:
     assert degraded("laptop", "It is asleep.") == "Without laptop: It is asleep."
-    told = degraded("laptop/rerank", "reranked 0 of 2 within the deadline")
+    told = degraded("laptop/rerank", "any reason", Reach(0, 2))
     assert told == "Reranked 0 of 2 in time (setting `rerank.budget_ms`)"

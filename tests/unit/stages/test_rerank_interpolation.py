@@ -54,7 +54,7 @@ def test_a_quarter_of_the_logit_is_added(search_at: Search) -> None:
     assert (part.name, part.weight, part.how) == (
         "rerank",
         0.25,
-        "read by the reranker (logit of a cross-encoder)",
+        "found fitting by the reranker (logit of a cross-encoder)",
     )
     assert part.raw == pytest.approx(4)
     assert all(recompute(hit.why) == hit.score for hit in ranking)

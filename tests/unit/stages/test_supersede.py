@@ -33,11 +33,11 @@ def fused(**scores: float) -> Ranking:
 
 def replaced(ranking: Ranking, id: str) -> list[str]:
     [hit] = [hit for hit in ranking if hit.memory_id == id]
-    return [memory.id for memory in hit.findings.replaces]
+    return [memory.id for memory in hit.findings.seems_to_replace]
 
 
 def replacing(ranking: Ranking) -> dict[str, str]:
-    found = ((hit.memory_id, hit.findings.superseded_by) for hit in ranking)
+    found = ((hit.memory_id, hit.findings.seems_replaced_by) for hit in ranking)
     return {id: newer.id for id, newer in found if newer}
 
 

@@ -36,7 +36,7 @@ def test_what_is_replaced_goes_below_what_answers_nearly_as_well(search_at: Sear
     at = search_at("VAT", MEMORIES)
     before = fused(now=10, far=8, ahead=1)
     hits = [
-        hit.finding(superseded_by=at.memory("far")) if hit.memory_id == "now" else hit
+        hit.finding(seems_replaced_by=at.memory("far")) if hit.memory_id == "now" else hit
         for hit in before
     ]
     ranking = STAGE.apply(before.resorted(hits), at)

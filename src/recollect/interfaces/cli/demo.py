@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import tempfile
 from pathlib import Path
 
@@ -118,7 +117,8 @@ def _print_why(answers: list[Response], id: str, default: str) -> None:
 def print_replaced(memory: Recollect) -> None:
     """Print what the answer says where one memory replaced another; nothing without vectors, which
     tell it."""
-    found = [one for one in memory.search(CHANGED, limit=2) if one.replaces or one.superseded_by]
+    answer = memory.search(CHANGED, limit=2)
+    found = [one for one in answer if one.seems_to_replace or one.seems_replaced_by]
     if found:
         print(f"One memory replaced another: {styled(CHANGED, BOLD)}\n")
         for result in found:
@@ -130,15 +130,15 @@ def print_degraded(answers: list[Response], budget_ms: int) -> None:
     """What is missing in the answers. That a reranker runs out of its time is usual: no warning."""
     parts = [(part, answer) for answer in answers for part in answer.degraded]
     for part, answer in parts:
-        if cut := re.fullmatch(sentences.CUT_SHORT, part.reason):
-            read = int(cut[1])
-            rest = f"The other {int(cut[2]) - read} keep" if read else "They have"
+        if part.reach:
+            read, candidates = part.reach.read, part.reach.candidates
+            rest = f"The other {candidates - read} keep" if read else "They have"
             print(
-                f"{answer.recipe} reranked {read or 'none'} of {cut[2]} results: it may spend "
+                f"{answer.recipe} reranked {read or 'none'} of {candidates} results: it may spend "
                 f"{budget_ms} ms on that\n(setting `rerank.budget_ms`). {rest} the order without "
                 "a reranker."
             )
-    failed = (sentences.degraded(*one) for one in parts if not sentences.by_deadline(one[0]))
+    failed = (sentences.degraded(*one) for one in parts if not one[0].reach)
     for sentence in dict.fromkeys(failed):
         print(styled(sentence, YELLOW))
 

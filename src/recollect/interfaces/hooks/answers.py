@@ -99,8 +99,7 @@ def _strong(memory: Recollect, asked: AgentEvent, session: HookSession) -> Conte
             )
             best = response.results[0].score if response.results else 0.0
             for result in response.results if response.evidence == "strong" else ():
-                stands = not (result.validity or result.superseded_by)
-                if stands and result.score >= CLOSE * best:
+                if result.holds and result.score >= CLOSE * best:
                     kept.setdefault(result.id, result.memory)
     seen = set(session.shown)
     new = [each for each in kept.values() if memory.mark(each.id) not in seen]

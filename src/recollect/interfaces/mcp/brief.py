@@ -11,6 +11,7 @@ What stands behind a `>` is a memory's own text.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ from msgspec.structs import replace
 from recollect.present.response import degraded_json, result_json
 from recollect.present.tokens import estimated_tokens
 from recollect.present.visible import one_line
-from recollect.present.words import heading_line, place_in_file, title_of
+from recollect.present.words import heading_line, place_in_file, state_json, title_of
 from recollect.query.passages import CUT, window
 from recollect.query.terms import keywords
 from recollect.times import iso
@@ -36,11 +37,12 @@ LEAST = 5  # tokens of a passage that are worth showing
 SCORE_DIGITS = 3
 
 
-def row_json(memory: Memory) -> dict[str, Any]:
-    """The two lines of a memory as data."""
+def row_json(memory: Memory, now: datetime | None = None) -> dict[str, Any]:
+    """Return the two lines of a memory as data; with `now`, whether it no longer holds."""
     named = {"title": heading_line(memory), "kind": memory.kind, "project": memory.project}
     date = {"date": f"{memory.updated_at:%Y-%m-%d}"}
-    return {"id": memory.id, **{name: value for name, value in named.items() if value}, **date}
+    state = state_json(memory, now) if now else {}
+    return {"id": memory.id, **{k: value for k, value in named.items() if value}, **date, **state}
 
 
 def full_title(result: Result) -> str:
@@ -119,11 +121,12 @@ def _result(result: Result, brief: bool) -> dict[str, Any]:
         shown["expired"] = True
     elif result.validity:
         shown["validity"] = result.validity
-    for name in ("same", "replaces", "joined"):
+    for name in ("same", "replaces", "seems_to_replace", "joined"):
         if others := getattr(result, name):
             shown[name] = [other.id for other in others]
-    if result.superseded_by:
-        shown["superseded_by"] = result.superseded_by.id
+    for name in ("superseded_by", "seems_replaced_by"):
+        if newer := getattr(result, name):
+            shown[name] = newer.id
     if place := place_of(result):
         shown["file"] = place
     return shown

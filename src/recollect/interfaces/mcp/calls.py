@@ -268,8 +268,8 @@ def listing(served: Served, args: arguments.ListArguments) -> ToolAnswer:
     page = found[: args.limit]
     following = encode_place(place_of(page[-1])) if len(found) > args.limit else None
     return ToolAnswer(
-        {"memories": [row_json(memory) for memory in page], "next": following},
-        list_text(page, following, then),
+        {"memories": [row_json(memory, then or now) for memory in page], "next": following},
+        list_text(page, following, then or now, then),
     )
 
 

@@ -26,10 +26,14 @@ def record(required: dict[str, Schema], **optional: Schema) -> Schema:
     return {"type": "object", "properties": {**required, **optional}, "required": [*required]}
 
 
-ROW = record({"id": TEXT}, title=TEXT, kind=TEXT, project=TEXT, date=TEXT)
+ROW = record(
+    {"id": TEXT},
+    title=TEXT, kind=TEXT, project=TEXT, date=TEXT, expired=FLAG, superseded_by=TEXT,
+)  # fmt: skip
 RESULT = record(
     {"id": TEXT, "score": NUMBER, "kind": TEXT},
-    title=TEXT, project=TEXT, date=TEXT, passage=TEXT, expired=FLAG,
+    title=TEXT, project=TEXT, date=TEXT, passage=TEXT, expired=FLAG, superseded_by=TEXT,
+    seems_replaced_by=TEXT,
 )  # fmt: skip
 RESULTS = record({"results": listed(RESULT)}, evidence={"type": ["string", "null"]})
 LIST = record({"memories": listed(ROW), "next": {"type": ["string", "null"]}})

@@ -26,7 +26,7 @@ from recollect.present.snippet import flowed
 from recollect.present.tokens import estimated_tokens
 from recollect.present.views import PointerView, PreviewView, ScanView, SnippetView
 from recollect.present.visible import one_line, quoted, visible
-from recollect.present.words import HEADING, about_line, heading_line, two_lines
+from recollect.present.words import HEADING, about_line, heading_line, state_of, two_lines
 from recollect.times import minute
 from recollect.types import Memory, Response, Result
 from recollect.vaults.known import HOME, FoundMemory
@@ -144,8 +144,12 @@ def review_text(found: Review) -> str:
     return "\n".join([*lines, *([f"{more} more not shown"] if more else [])])
 
 
-def list_text(memories: Sequence[Memory], following: str | None, then: datetime | None) -> str:
-    lines = [OWN, *map(two_lines, memories)] if memories else ["No memory here."]
+def list_text(
+    memories: Sequence[Memory], following: str | None, now: datetime, then: datetime | None
+) -> str:
+    """Return two lines a memory, which say whether it holds at `now`, and how to go on."""
+    rows = [two_lines(memory, now=now) for memory in memories]
+    lines = [OWN, *rows] if rows else ["No memory here."]
     lines[0] = f"{sentences.as_of(then)}. {lines[0]}" if then else lines[0]
     return "\n".join([*lines, *([f"More: after={following}"] if following else [])])
 
@@ -182,18 +186,19 @@ def _similar(found: SimilarMemory) -> str:
 def timeline_text(found: Timeline) -> str:
     """A line for each, oldest first; `=` marks the memory, or the time, that was asked for."""
     middle = found.around and TimelineEntry(found.at, "saved", found.around)
+
+    def happened(entry: TimelineEntry) -> str:
+        memory, when = entry.memory, f"{entry.at:%Y-%m-%d %H:%M} {entry.what}"
+        state = state_of(memory, found.now)
+        known = f"{one_line(memory.id)} ({state})" if state else one_line(memory.id)
+        return f"{when} {known} > {heading_line(memory)}"
+
     lines = [
-        *map(_happened, found.before),
-        f"= {_happened(middle) if middle else minute(found.at)}",
-        *map(_happened, found.after),
+        *map(happened, found.before),
+        f"= {happened(middle) if middle else minute(found.at)}",
+        *map(happened, found.after),
     ]
     return "\n".join([OWN, *lines])
-
-
-def _happened(entry: TimelineEntry) -> str:
-    memory = entry.memory
-    when = f"{entry.at:%Y-%m-%d %H:%M} {entry.what}"
-    return f"{when} {one_line(memory.id)} > {heading_line(memory)}"
 
 
 def redacted_text(saved: Saved) -> str:
