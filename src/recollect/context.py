@@ -16,7 +16,7 @@ from msgspec import structs
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.errors import ProviderError
 from recollect.query.understanding import Understanding
-from recollect.types import Degraded, Filter, Memory, Passage, Ranking, Search, any_of
+from recollect.types import Degraded, Filter, Memory, Passage, Ranking, Reach, Search, any_of
 
 if TYPE_CHECKING:
     from recollect.models.base import Embedder, Reranker
@@ -319,9 +319,9 @@ class SearchContext:
 
     # What the response tells
 
-    def degrade(self, channel: str, reason: str) -> None:
+    def degrade(self, channel: str, reason: str, reach: Reach | None = None) -> None:
         """Say that a part could not do its work: in the response, and once in the log."""
-        entry = Degraded(channel, reason)
+        entry = Degraded(channel, reason, reach)
         if entry not in self.degraded:
             self.degraded.append(entry)
             _warn_once(channel, reason)

@@ -13,7 +13,7 @@ from recollect import Recollect
 from recollect.demo.load import sample
 from recollect.interfaces.cli.demo import print_degraded, print_replaced
 from recollect.recipes.registry import BUILT_IN
-from recollect.types import Degraded
+from recollect.types import Degraded, Reach
 
 AT = datetime.fromisoformat(NOW)
 
@@ -103,8 +103,7 @@ def test_the_demo_explains_a_reranker_that_ran_out_of_its_time(
 ) -> None:
     with Recollect(tmp_path / "vault.db", home=tmp_path, clock=lambda: AT) as memory:
         found = memory.search("pool", recipe="vault")
-    reasons = [f"reranked {read} of 64 within the deadline" for read in (8, 0)]
-    parts = [Degraded("rerank", reason) for reason in reasons]
+    parts = [Degraded("rerank", "any reason", Reach(read, 64)) for read in (8, 0)]
     failed = Degraded("vector", "there is no model")
     answers = [structs.replace(found, degraded=(part, failed)) for part in parts]
     print_degraded(answers, 300)

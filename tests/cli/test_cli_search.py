@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,34 @@ def test_people_get_text_with_reasons(demo: Home) -> None:
     assert "recipe vault" in done.out
     assert "No search by meaning: " in done.out
     assert "No memory matches." in demo.call("search", "zzyzx").out
+
+
+def test_shares_are_of_what_counts_for_a_result_and_the_rest_counts_against_it(
+    home: Home, tmp_path: Path
+) -> None:
+    """Not 167 % for the priority of a vault, and −67 % for everything that was found in it."""
+    team = Home(tmp_path / "team", RECOLLECT_NOW=NOW)
+    team.save("--title", "Token rotation", "--severity", "critical")
+    home.save("--title", "Token expiry")
+    assert home.call("vaults", "add", "platform", str(team.vault)).code == 0
+    printed = home.call("search", "token rotation", "--recipe", "vault", "--explain").out
+    shares = [int(share) for share in re.findall(r"(-?\d+)%", printed)]
+    assert len(shares) >= 4
+    assert all(0 < share <= 100 for share in shares)
+    assert printed.count("counts against it: ") == 1
+    assert "counts against it: vault platform, tier team" in printed
+    first = printed.split("\n 2  ")[0]
+    assert sum(map(int, re.findall(r"(\d+)%", first))) in (99, 100, 101)
+
+
+def test_what_is_like_nearly_all_others_is_not_called_far_above_them(home: Home) -> None:
+    subjects = "alpine bridge copper desert engine forest garden harbor island".split()
+    home.bring_in(*({"id": one, "title": f"Token note: {one}"} for one in subjects))
+    home.bring_in(*({"title": f"Nothing to do with it, {number}"} for number in range(40)))
+    home.save("--title", "Token of another kind")
+    printed = home.call("search", "token note", "--explain").out
+    assert printed.count("matching words, above average") == 9
+    assert "far above" not in printed
 
 
 def test_the_same_search_answers_the_same_twice(demo: Home) -> None:

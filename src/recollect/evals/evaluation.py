@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import tempfile
 import time
 from collections import Counter
@@ -25,7 +24,6 @@ from recollect.ingest.jsonl import Line
 from recollect.models.active import ActiveModels
 from recollect.models.base import Embedder
 from recollect.models.embedding_queue import TextsRefused, embed_waiting
-from recollect.present.sentences import CUT_SHORT
 from recollect.recipes.base import Recipe
 from recollect.settings import Settings
 from recollect.types import Filter, Response
@@ -279,8 +277,8 @@ def _sample(questions: Sequence[Question], count: int | None, seed: int) -> list
 def _reached(response: Response) -> tuple[int, int]:
     """How many candidates the reranker read, and how many there were."""
     for part in response.degraded:
-        if cut := re.search(CUT_SHORT, part.reason):
-            return int(cut[1]), int(cut[2])
+        if part.reach:
+            return part.reach.read, part.reach.candidates
     read = response.counts["reranked"]
     assert isinstance(read, int)
     return read, read

@@ -13,15 +13,15 @@ from recollect.named_tuples import NamedTuple
 from recollect.recipes.ranges import Depth, Weight
 from recollect.types import Hit, Ranking, Term, combine, ranked, weighted
 
-# So many standard deviations are far.
-FAR = 2.0
+FAR = 2.0  # standard deviations above the mean
 
 
 class Spread(Struct, frozen=True):
-    """The weakest candidate of a channel, and the standard deviation of all."""
+    """The lowest score of a channel's candidates, the standard deviation and the mean of all."""
 
     least: float
     deviation: float
+    mean: float
 
     def share(self, score: float) -> float:
         """`(score − least) / deviation`. Subtracting the mean instead would give the z-score, and
@@ -32,13 +32,13 @@ class Spread(Struct, frozen=True):
         return 1.0 if score > 0 else 0.0
 
     def standing(self, score: float) -> str:
-        """The same in words."""
+        """Compare a score with the mean, in words to append; empty where all are equal."""
         if self.deviation <= 0:
-            return "like the others"
-        if score <= self.least:
-            return "below the others"
-        far = "far " if self.share(score) >= FAR else ""
-        return f"{far}above the others"
+            return ""
+        if score <= self.mean:
+            return ", average" if score == self.mean else ", below average"
+        far = "far " if score - self.mean >= FAR * self.deviation else ""
+        return f", {far}above average"
 
 
 def spread(scores: Iterable[float], least_deviation: float = 0.0) -> Spread:
@@ -49,9 +49,9 @@ def spread(scores: Iterable[float], least_deviation: float = 0.0) -> Spread:
     mean = sum(listed) / len(listed)
     # Equal scores may differ from their mean by a rounding error, which is no deviation.
     if max(listed) == min(listed):
-        return Spread(listed[0], 0.0)
+        return Spread(listed[0], 0.0, listed[0])
     deviation = sqrt(sum((score - mean) ** 2 for score in listed) / len(listed))
-    return Spread(min(listed), max(deviation, least_deviation))
+    return Spread(min(listed), max(deviation, least_deviation), mean)
 
 
 class Measured(NamedTuple):
@@ -160,10 +160,10 @@ class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True
             if id in unknown:
                 how = f"no vector here: counts as the average, {score:.2f}"
             elif context.is_vector_channel(name):
-                how = f"similar meaning {score:.2f}, {spread.standing(score)} {note}".rstrip()
+                how = f"similar meaning {score:.2f}{spread.standing(score)} {note}".rstrip()
             elif score:
                 by, hold = ("BM25 and details", f", {note}") if note else ("BM25", "")
-                how = f"matching words, {spread.standing(score)}{hold} ({by} {score:.4g})"
+                how = f"matching words{spread.standing(score)}{hold} ({by} {score:.4g})"
             else:
                 how = "no matching word"
             parts.append(weighted(name, self.weights[name], spread.share(score), how))

@@ -9,7 +9,7 @@ from recollect.present.words import number
 from recollect.types import OPERATIONS, Term
 
 BAR = 24
-LEAST_SHARE = 0.005  # of the largest step: less would be shown as 0 %
+LEAST_SHARE = 0.005  # of all that counts for a result: less would be shown as 0 %
 # What a part does to the value before it, where the value is not a sum.
 DOES = {"product": "×", "max": "at least", "min": "at most"}
 # Parts with general names, which are shown together with the name of their term.
@@ -60,14 +60,17 @@ def bar(value: float, largest: float, length: int = BAR) -> str:
 def steps(term: Term) -> list[ScoreStep]:
     """The score as steps that add up to it, in order.
 
-    A sum is the steps of its parts. Of a product, a largest or a smallest value the first part is
-    what it begins with, and every other part the step it makes of that.
+    A sum is the steps of its parts. A largest or a smallest value begins with its first part, a
+    product with the first part that has parts of its own; every other part is one more step.
     """
     if not term.parts:
         return [ScoreStep(term.name, term.value, term.formula, term.how)]
     if term.formula == "sum":
         return [step for part in term.parts for step in steps(part)]
-    first, *others = term.parts
+    parts = term.parts
+    if term.formula == "product":  # a factor such as a vault's priority may come first
+        parts = tuple(sorted(parts, key=lambda part: not part.parts))
+    first, *others = parts
     found, before = steps(first), first.value
     for part in others:
         after = float(OPERATIONS[term.formula]([before, part.value]))
@@ -88,13 +91,23 @@ def _reason(part: Term) -> str:
 
 
 def in_words(term: Term, about: Callable[[str], str]) -> list[tuple[float, str]]:
-    """What made the score, the largest step first: its value, and the reason without figures of
-    the recipe; what added nothing, or next to nothing, is left out. `about`: what a part of that
-    name is about, for reasons that say nothing themselves, or one word such as `critical`."""
-    every = sorted(steps(term), key=lambda step: -abs(step.value))
-    found = [step for step in every if abs(step.value) > LEAST_SHARE * abs(every[0].value)]
-    reasons = ["" if step.how.startswith("(") else step.how.partition(" (")[0] for step in found]
-    return [
-        (step.value, words if " " in words else ": ".join(filter(None, (about(step.name), words))))
-        for step, words in zip(found, reasons, strict=True)
-    ]
+    """Reasons for a score, without figures of the recipe, each with its share of all that counts
+    for the result: first what counts for it, then, with share 0, what counts against it.
+
+    The largest step comes first in both; steps of next to nothing are left out. `about`: what a
+    part of that name is about, for reasons that are empty or one word such as `critical`.
+    """
+    every = sorted(steps(term), key=lambda step: (step.value < 0, -abs(step.value)))
+    total = sum(step.value for step in every if step.value > 0)
+    reasons = []
+    for step in every:
+        if abs(step.value) <= LEAST_SHARE * total:
+            continue
+        words = "" if step.how.startswith("(") else step.how.partition(" (")[0]
+        if " " not in words:
+            words = ": ".join(filter(None, (about(step.name), words)))
+        if step.value > 0:
+            reasons.append((step.value / total, words))
+        else:
+            reasons.append((0.0, f"counts against it: {words}"))
+    return reasons

@@ -9,6 +9,7 @@ from recollect.context import SearchContext
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.errors import ProviderError
 from recollect.models.base import Reranker
+from recollect.types import Reach
 
 
 class RerankRun:
@@ -78,7 +79,8 @@ def rerank_scores(
     if run.failure is not None:
         context.degrade(stage, run.failure)
     elif len(scores) < len(candidates):
-        which = f" of {context.deadline.milliseconds} ms" if context.deadline.over else ""
+        limit = context.deadline.milliseconds if context.deadline.over else None
+        which = f" of {limit} ms" if limit else ""
         reason = f"reranked {len(scores)} of {len(candidates)} within the deadline{which}"
-        context.degrade(stage, reason)
+        context.degrade(stage, reason, Reach(len(scores), len(candidates), limit))
     return scores

@@ -94,11 +94,12 @@ class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
 
     def _hit(self, hit: Hit, logits: dict[str, float], worst: float) -> Hit:
         read = hit.memory_id in logits
-        how = (
-            "read by the reranker (logit of a cross-encoder)"
-            if read
-            else "not read by the reranker: as the lowest it gave (logit of a cross-encoder)"
-        )
-        term = weighted(self.name, self.weight, logits.get(hit.memory_id, worst), how)
+        logit = logits.get(hit.memory_id, worst)
+        if not read:
+            how = "not read by the reranker: as the lowest it gave (logit of a cross-encoder)"
+        else:
+            said = "doubted" if logit < 0 else "found fitting"
+            how = f"{said} by the reranker (logit of a cross-encoder)"
+        term = weighted(self.name, self.weight, logit, how)
         moved = hit.rescored(added(hit.why, term))
         return moved.finding(verified=True) if read else moved

@@ -25,7 +25,7 @@ def scores(ranking: Ranking) -> dict[str, float]:
 def test_a_spread_is_the_least_and_the_deviation_of_the_whole_list() -> None:
     """2, 4, 4, 4, 5, 5, 7, 9: mean 5, variance 32/8 = 4."""
     held = spread([2, 4, 4, 4, 5, 5, 7, 9])
-    assert held == Spread(least=2, deviation=2)
+    assert held == Spread(least=2, deviation=2, mean=5)
     assert [held.share(score) for score in (2, 5, 9)] == [0, 1.5, 3.5]
 
 
@@ -33,7 +33,7 @@ def test_a_spread_is_the_least_and_the_deviation_of_the_whole_list() -> None:
 def test_where_all_are_equal_each_counts_one(score: float) -> None:
     """Three times 0.1 has a mean that is not quite 0.1; that is no deviation."""
     held = spread([score] * 3)
-    assert held == Spread(score, 0.0)
+    assert held == Spread(score, 0.0, score)
     assert held.share(score) == 1.0
 
 
@@ -43,9 +43,9 @@ def test_where_none_was_found_none_counts() -> None:
 
 def test_what_hardly_differs_is_not_made_much_of(search_at: Search) -> None:
     """A word in most memories scores a millionth; the deviation counts as 0.2 all the same."""
-    assert spread([1e-6, 3e-6], 0.2) == Spread(1e-6, 0.2)
-    assert spread([1.0, 3.0], 0.2) == Spread(1.0, 1.0)
-    assert spread([2.0, 2.0], 0.2) == Spread(2.0, 0.0), "Equal is equal."
+    assert spread([1e-6, 3e-6], 0.2) == Spread(1e-6, 0.2, 2e-6)
+    assert spread([1.0, 3.0], 0.2) == Spread(1.0, 1.0, 2.0)
+    assert spread([2.0, 2.0], 0.2) == Spread(2.0, 0.0, 2.0), "Equal is equal."
     at = search_at("anything", THREE, channels={"keyword": {"a": 3e-6, "b": 1e-6}})
     fuse = ZScoreFusion(weights={"keyword": 1.0}, least_deviation={"keyword": 0.2})
     assert scores(fuse.fuse(at)) == pytest.approx({"a": 1e-5, "b": 0.0})
@@ -72,7 +72,7 @@ def test_two_channels_by_hand(search_at: Search) -> None:
     assert (first.name, first.weight) == ("keyword", 1.0)
     assert first.raw == pytest.approx(4 / words)
     assert (second.name, second.weight) == ("vector", 2.0)
-    assert first.how == "matching words, far above the others (BM25 4)"
+    assert first.how == "matching words, above average (BM25 4)"
     assert [recompute(hit.why) for hit in fused] == [hit.score for hit in fused]
 
 
@@ -157,6 +157,6 @@ def test_a_passage_is_named_where_the_vector_channel_named_it(search_at: Search)
     at.channels["vector"] = Ranking((passage, second))
     hows = [hit.why.parts[0].how for hit in BOTH.fuse(at)]
     assert hows == [
-        "similar meaning 1.00, far above the others (passage 2: characters 9–20)",
-        "similar meaning 0.00, below the others",
+        "similar meaning 1.00, above average (passage 2: characters 9–20)",
+        "similar meaning 0.00, below average",
     ]

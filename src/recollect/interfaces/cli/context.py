@@ -23,9 +23,8 @@ from recollect.interfaces.cli.lines import flowing, width
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, styled
 from recollect.interfaces.cli.results import when_of
 from recollect.interfaces.cli.screen import screen
-from recollect.present import sentences
 from recollect.present.agent_context import FORMS, context_line, context_text
-from recollect.present.words import day
+from recollect.times import day
 
 EXAMPLE = (
     "  recollect context --here --max-tokens 2000\n  recollect context auth --project harbor-api"
@@ -75,7 +74,7 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
     parts = context_text(found, day if exact else when_of(False, now)).split("\n\n")
     degraded = found.response.degraded if found.response else ()
     styles = [DIM] * (len(parts) - len(degraded))
-    styles += [DIM if sentences.by_deadline(part) else YELLOW for part in degraded]
+    styles += [DIM if part.reach else YELLOW for part in degraded]
     return "\n\n".join(map(_coloured, parts, styles))
 
 

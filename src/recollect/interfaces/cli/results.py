@@ -200,25 +200,26 @@ def memory_lines(memory: Memory, when: When, use: Use | None = None) -> Iterator
 
 
 def reasons(term: Term) -> Iterator[str]:
-    """The score in words: what each part of it gave, the most first, and why."""
+    """The score in words: each reason for it with its share, then the reasons against it."""
     from recollect.recipes.parts import about_part  # noqa: PLC0415  start-up time: all stages
 
-    for value, reason in in_words(term, about_part):
-        share = f"{value / term.value:>4.0%}" if term.value > 0 else ""
-        drawn = f"{bar(value, term.value, SHARE):<{SHARE}}"
-        reason = f"{reason}: counts against it" if value < 0 else reason
+    for share, reason in in_words(term, about_part):
+        figure = f"{share:.0%}" if share else ""
+        drawn = f"{bar(share, 1.0, SHARE):<{SHARE}}"
         first, *more = wrapped(visible(reason), room() - SHARE - 9)
-        yield f"{INDENT}{share}  {styled(drawn, GREEN)}  {first}"
+        yield f"{INDENT}{figure:>4}  {styled(drawn, GREEN)}  {first}"
         yield from (f"{INDENT}{'':<{SHARE + 8}}{line}" for line in more)
 
 
 def tree(term: Term) -> Iterator[str]:
-    """The score as a tree with every number: each part's value, a bar for its share, the reason."""
+    """The score as a tree with every number: each part's value, a bar as long as its share
+    of the largest, the reason."""
     lines = list(as_lines(term))
     longest = max(len(name) for name, _, _ in lines)
+    largest = max(value for _, value, _ in lines)
     left = width() - longest - BESIDE if screen().terminal else ENDLESS
     for name, value, reason in lines:
-        share = bar(value, term.value)
+        share = bar(value, largest)
         first, *more = wrapped(visible(reason), max(left, NARROWEST))
         yield (
             f"    {name:<{longest}}  {value:>10.6f}  {styled(f'{share:<24}', GREEN)}"
@@ -247,5 +248,5 @@ def _footer(response: Response) -> Iterator[str]:
         lines.append(more)
     yield from (flowing(visible(sentence), DIM) for sentence in (*lines, *response.notes))
     for part in response.degraded:
-        style = DIM if sentences.by_deadline(part) else YELLOW
+        style = DIM if part.reach else YELLOW
         yield flowing(visible(sentences.degraded(part, response)), style)
