@@ -41,6 +41,15 @@ def test_the_same_as_json(home: Home, tmp_path: Path) -> None:
     assert done == {"vault": str(home.vault), **holds, "replaced": done["replaced"]}
 
 
+def test_backups_of_one_second_stay_side_by_side(home: Home) -> None:
+    now = {"RECOLLECT_NOW": "2026-03-01T12:00:00Z"}
+    files = [home.json("backup", using=now)["file"] for _ in range(3)]
+    assert len(set(files)) == 3
+    assert all(home.json("backup", "--check", file)["memories"] == 1 for file in files)
+    last = home.json("backup", "--keep", "2", using=now)
+    assert last["removed"] == files[:2]
+
+
 def test_a_refusal_is_one_sentence(home: Home, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     notes, missing = str(tmp_path / "notes.txt"), str(tmp_path / "missing" / "x.db")

@@ -47,6 +47,7 @@ def test_removing_a_collection_keeps_its_file_and_every_other_setting(
 
 def test_a_name_that_is_taken_is_refused_and_nothing_is_written(home: Home, tmp_path: Path) -> None:
     home.run("collections", "add", "guild", str(tmp_path / "guild.db"))
+    (tmp_path / "team.db").touch()
     home.run("vaults", "add", "team", str(tmp_path / "team.db"))
     config = home.folder / "config.toml"
     before = config.read_text()

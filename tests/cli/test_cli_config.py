@@ -53,6 +53,8 @@ def test_a_value_is_set_and_nothing_else_is_touched(home: Home) -> None:
         (("get", "nosuch"), ("'nosuch' is not a setting", "embedding.provider")),
         (("set", "rerank.provider", "magic"), ("rerank.provider", "builtin, onnx, http, none")),
         (("set", "rerank.budget_ms", "soon"), ("a whole number from 0 to 3600000",)),
+        (("set", "search.recipe", "nosuch"), ("There is no recipe 'nosuch'", "blend, vault")),
+        (("set", "context.recipe", "nosuch"), ("There is no recipe 'nosuch'", "blend, vault")),
     ],
 )
 def test_what_is_wrong_is_refused_and_nothing_written(
@@ -79,9 +81,10 @@ def test_a_recipe_that_cannot_be_read_is_named_and_hides_no_other(home: Home) ->
 
 
 def test_the_default_recipe_and_the_models_are_loaded(home: Home) -> None:
-    home.call("config", "set", "search.recipe", "nosuch")
+    (home.folder / "config.toml").write_text('[search]\nrecipe = "nosuch"\n', encoding="utf-8")
     using = {"RECOLLECT_EMBEDDING__PROVIDER": "onnx", "RECOLLECT_EMBEDDING__MODEL": "/nosuch"}
     checked = home.call("config", "check", "--json", using=using)
     assert checked.code == 1
     for part in ("search.recipe", "'nosuch'", "embedding", "/nosuch"):
         assert part in checked.out
+    assert home.call("config", "set", "search.recipe", "vault").code == 0, "It can be mended."

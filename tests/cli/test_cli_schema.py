@@ -118,7 +118,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     config = '[policies.old]\nwhat = "expire"\nafter = "9 years"\n'
     files = {
         "home/config.toml": config, "docs/a.md": "# A\n\nWords.", "mine.toml": MINE,
-        "mirror/.keep": "", "project/.recollect/vault.db": "",
+        "mirror/.keep": "", "project/.recollect/vault.db": "", "other.db": "",
         "lines.jsonl": '{"title": "One"}\n{"title": 2}\n',
     }  # fmt: skip
     for name, content in files.items():

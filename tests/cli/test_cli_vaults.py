@@ -124,6 +124,8 @@ def test_a_server_is_added_by_its_address(home: Home) -> None:
 
 
 def test_a_path_is_kept_whole_wherever_one_stands_later(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "there.db").touch()
     with chdir(tmp_path):
         added = home.json("vaults", "add", "there", "sub/there.db")["added"]
     assert added["path"] == str(tmp_path / "sub" / "there.db")
@@ -214,6 +216,8 @@ def test_a_vault_that_is_wrong_can_be_removed(home: Home) -> None:
         (("x", "/srv/x.db", "--priority", "0"), "above 0 and at most 1000"),
         (("x", "/srv/x.db", "--priority", "nan"), "above 0 and at most 1000"),
         (("x", "/srv/x.db", "--priority", "inf"), "above 0 and at most 1000"),
+        (("x", "/srv/nosuch.db"), "There is no file /srv/nosuch.db."),
+        (("x", "/srv"), "There is no file /srv."),
     ],
 )
 def test_what_cannot_be_added_is_told_and_leaves_nothing_behind(
@@ -335,7 +339,9 @@ def spanning(home: Home, other: Home, tmp_path: Path) -> Home:
     """A home that knows two vaults, one of which is not there."""
     home.save("--id", "mine", "--title", "Harbor token")
     home.json("vaults", "add", "platform", str(other.vault))
+    (tmp_path / "gone.db").touch()
     home.json("vaults", "add", "gone", str(tmp_path / "gone.db"))
+    (tmp_path / "gone.db").unlink()
     return home
 
 

@@ -27,7 +27,7 @@ from recollect.store.sqlite.snapshot import (
     VaultFile,
     VaultSummary,
     backup_folder,
-    dated_name,
+    dated_file,
     is_backup,
     kept_aside,
     problem,
@@ -81,13 +81,14 @@ def backup(
     if keep is not None and not dated:
         raise UserError(f"{target} is not a folder. Backups are kept and removed in a folder only.")
     if dated:
-        target /= dated_name(session.path, mark, session.clock())
+        target = dated_file(target, session.path, mark, session.clock())
     _check_target(target, session.path)
     with database.translated():
         source = VaultFile(database.connection(), database.sealed)
         holds = write_copy(source, target, name=session.path.name, progress=progress)
     session.wrote("backup")
-    removed = _rotated(target, keep) if keep is not None else []
+    same = f"{session.path.stem}-{mark}"
+    removed = _rotated(target, same, keep) if keep is not None else []
     return Backup(file=target, holds=holds, removed=removed)
 
 
@@ -150,12 +151,12 @@ def _check_target(file: Path, vault: Path) -> None:
         raise UserError(f"{file} is there and is not a backup, so it stays. Name another file.")
 
 
-def _rotated(newest: Path, keep: int) -> list[Path]:
-    """Remove the older backups of the same vault beside this one; returns those removed."""
-    before, _, _ = newest.stem.rpartition("-")
-    same = re.compile(rf"{re.escape(before)}-\d{{8}}T\d{{6}}Z\.db")
-    found = sorted(file for file in newest.parent.iterdir() if same.fullmatch(file.name))
-    older = [file for file in found[:-keep] if file != newest and not file.is_symlink()]
+def _rotated(newest: Path, name: str, keep: int) -> list[Path]:
+    """Remove the older backups whose names begin so beside this one; returns those removed."""
+    same = re.compile(rf"{re.escape(name)}-(\d{{8}}T\d{{6}}Z)(?:-(\d+))?\.db")
+    matches = [(same.fullmatch(file.name), file) for file in newest.parent.iterdir()]
+    found = sorted((match[1], int(match[2] or 1), file) for match, file in matches if match)
+    older = [file for *_, file in found[:-keep] if file != newest and not file.is_symlink()]
     for file in older:
         file.unlink()
     return older

@@ -16,6 +16,7 @@ from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import DIM, print_json, say, styled
 from recollect.interfaces.cli.tables import set_value
 from recollect.present.visible import visible
+from recollect.recipes.registry import Recipes
 from recollect.settings_reading import (
     check_key,
     checked_value,
@@ -79,6 +80,8 @@ def _get(home: Path, args: argparse.Namespace) -> int:
 def _set(home: Path, args: argparse.Namespace) -> int:
     key, text = args.names
     value = checked_value(key, text)
+    if key.endswith(".recipe"):
+        Recipes(home / "recipes").get(str(value))  # or an error that names those there are
     file = set_value(home, key, value, lambda: load_settings(home))
     say(args.json, f"{key} is {_shown(value)} now, in {visible(str(file))}.", **{key: value})
     if sources(home)[key] == "environment":

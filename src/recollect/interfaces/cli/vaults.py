@@ -91,7 +91,13 @@ def _add(home: Path, args: argparse.Namespace) -> int:
         if not isfinite(args.priority):
             raise UserError("The priority must be a number above 0 and at most 1000.")
         fields["priority"] = args.priority
-    config = add_table(home, "vaults", fields, partial(_known, home))
+
+    def check() -> None:
+        for vault in _known(home):
+            if vault.name == name and vault.path is not None and not vault.path.is_file():
+                raise NotFound(f"There is no file {visible(str(vault.path))}. Name a vault's file.")
+
+    config = add_table(home, "vaults", fields, check)
     [added] = [vault for vault in _known(home) if vault.name == name]
     say(args.json, f"Added: {name}, {styled(f'written to {config}', DIM)}", added=_facts(added))
     return 0

@@ -190,15 +190,17 @@ def backup_folder(vault: Path) -> Path:
     return folder
 
 
-def dated_name(vault: Path, what: str, now: datetime) -> str:
-    return f"{vault.stem}-{what}-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}.db"
+def dated_file(folder: Path, vault: Path, what: str, now: datetime) -> Path:
+    """Return a new name in the folder, with the time; `-2` and so on where there is one of this
+    second."""
+    first = folder / f"{vault.stem}-{what}-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}.db"
+    names = (first.with_stem(f"{first.stem}-{number}") for number in count(2))
+    return next(file for file in chain([first], names) if not file.exists())
 
 
 def kept_aside(vault: Path, what: str) -> Path:
     """A new name among the backups, for what no backup may replace or remove."""
-    first = backup_folder(vault) / dated_name(vault, what, datetime.now(UTC))
-    names = (first.with_stem(f"{first.stem}-{number}") for number in count(2))
-    return next(file for file in chain([first], names) if not file.exists())
+    return dated_file(backup_folder(vault), vault, what, datetime.now(UTC))
 
 
 def is_backup(file: Path) -> bool:
