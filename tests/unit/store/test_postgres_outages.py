@@ -14,6 +14,7 @@ from recollect import Recollect
 from recollect.errors import Interrupted, StoreError
 from recollect.ingest.jsonl import RawLine
 from recollect.settings import Embedding, Rerank, Settings, StoreSettings
+from recollect.store.postgres.merging import Merging
 from recollect.store.postgres.pool import Connection, Pool
 from recollect.store.postgres.store import PostgresStore
 from recollect.store.postgres.transactions import commit
@@ -21,6 +22,9 @@ from recollect.testing.stores.helpers import save
 from recollect.testing.stores.samples import CHANGE, memory
 
 CUT = "SELECT pg_terminate_backend(pg_backend_pid())"
+INDEXED = """
+SELECT segment FROM postings WHERE vault = vault() AND token = %s
+ UNION SELECT number FROM segments WHERE vault = vault() AND position(%s IN content) > 0"""
 LOST = "server closed the connection unexpectedly"
 
 
@@ -118,6 +122,45 @@ def test_a_write_is_acknowledged_whatever_becomes_of_what_follows_it(
     with monkeypatch.context() as patch:
         patch.setattr(engine.store.database, "aside", lost)
         assert engine.import_lines(lines).added == 2000
+
+
+def cut_merges(engine: Recollect, patch: pytest.MonkeyPatch, times: int) -> None:
+    """Let the connection be cut in so many merges: while what is merged is chosen."""
+    choose, calls = Merging._due, iter(range(times))
+
+    def due(merging: Merging, *, scrub: bool) -> list[int]:
+        if next(calls, None) is not None:
+            with engine.store.database.reading() as connection:
+                cut(connection)
+        return choose(merging, scrub=scrub)
+
+    patch.setattr(Merging, "_due", due)
+
+
+def test_a_purge_is_told_as_done_whatever_becomes_of_its_connection(
+    engine: Recollect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pelican, heron = engine.save(title="The pelican"), engine.save(title="The heron")
+
+    def indexed(word: str) -> bool:
+        return bool(engine.store.database.rows(INDEXED, word, word.encode()))
+
+    assert indexed("pelican")
+    with monkeypatch.context() as patch:
+        cut_merges(engine, patch, 1)
+        engine.forget([pelican.id], purge=True)
+    assert not indexed("pelican")
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.store.database, "_retry_s", 0.01)
+        cut_merges(engine, patch, 1000)
+        with pytest.raises(
+            StoreError, match=r"The memories are purged, but .* `recollect reindex`"
+        ):
+            engine.forget([heron.id], purge=True)
+    assert not engine.list()
+    assert indexed("heron")
+    engine.store.rebuild()
+    assert not indexed("heron")
 
 
 def test_a_write_is_refused_once_the_deadline_is_over(

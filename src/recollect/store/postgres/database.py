@@ -157,22 +157,26 @@ class PostgresDatabase:
 
         return self._pool.reached(use, retry)
 
-    def retrying(self, action: Callable[[], Read]) -> Read:
-        """What `action` returns. Where the connection is lost in its middle, and nothing of it was
-        written, it is called again, until the time for that is over."""
-        if getattr(self._local, "give_up", None) is not None:
+    def retrying(self, action: Callable[[], Read], *, repeatable: bool = False) -> Read:
+        """Return what `action` returns; call it again where the connection is lost in its middle
+        and nothing of it was written, until the time for that is over. `repeatable`: call it again
+        whatever it has written."""
+        outer = getattr(self._local, "give_up", None)
+        if outer is None:
+            self._local.wrote = False
+        elif not repeatable:
             return action()
-        self._local.give_up = give_up = time.monotonic() + self._retry_s
-        self._local.wrote = False
+        self._local.give_up = give_up = outer or time.monotonic() + self._retry_s
         try:
             while True:
                 try:
                     return action()
                 except Interrupted:
-                    if self._frozen or self._local.wrote or time.monotonic() > give_up:
+                    done = self._local.wrote and not repeatable
+                    if self._frozen or done or time.monotonic() > give_up:
                         raise
         finally:
-            self._local.give_up = None
+            self._local.give_up = outer
 
     def reading(self) -> AbstractContextManager[Connection]:
         """A connection; what is read in the block is of one moment."""

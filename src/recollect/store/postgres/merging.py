@@ -3,22 +3,25 @@
 A segment is begun under the vault's lock, made while nobody reads it, and published in one small
 write. Whatever is changed from the beginning on is logged as changed for the new segment, so it
 does not speak for that. Killed at any point, it leaves a segment that is not ready: the next merge
-removes it.
+removes it. A merge that loses its lock may meet another one. So each of its writes locks the row of
+its own segment, and the last one verifies that what it replaces is still there.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from recollect.errors import StoreError
+from recollect.errors import Interrupted, StoreError
 from recollect.store.base import KeywordIndexName
 from recollect.store.postgres.hnsw import index_many
 from recollect.store.postgres.indexing import MOST_SMALL, NUMBER, write_documents, write_rows
+from recollect.store.postgres.pool import Connection
 from recollect.store.postgres.segments import CONTENTS, WordSegments, read_contents
+from recollect.store.postgres.transactions import NO_LIMITS, WRITES
 from recollect.store.prepared import Row
 from recollect.store.sqlite.segments.background import ENDING_S
 from recollect.store.sqlite.segments.joining import (
@@ -35,11 +38,13 @@ if TYPE_CHECKING:
 
 MANY_SMALL = 128  # small segments: a search asks each of them in memory
 LOOK_AFTER = 32  # writes of this process, before it looks how many there are
-LOCK = "SELECT pg_try_advisory_xact_lock(1380142166, vault()::integer)"  # "RCLV" as a number
+LOCK = "SELECT {function}(1380142166, vault()::integer)"  # "RCLV" as a number
 SMALL = """
 SELECT number, memories FROM segments WHERE vault = vault() AND ready AND content IS NOT NULL"""
 BEGIN = "INSERT INTO segments VALUES (vault(), %s, false, 0, NULL)"
-READY = "UPDATE segments SET ready = true, memories = %s WHERE vault = vault() AND number = %s"
+OWN = "SELECT 1 FROM segments WHERE vault = vault() AND number = %s AND NOT ready FOR SHARE"
+READY = """
+UPDATE segments SET ready = %s, memories = %s WHERE vault = vault() AND number = %s AND NOT ready"""
 REPLACED = """
 UPDATE segments SET ready = false WHERE vault = vault() AND ready AND number = ANY(%s)"""
 # What no segment is old enough for; and a later change of a memory says all that an earlier does.
@@ -52,8 +57,9 @@ DELETE FROM segment_changes c WHERE c.vault = vault()
                     WHERE l.vault = vault() AND l.memory = c.memory AND l.seq > c.seq))"""
 # Nobody asks longer than `store.retry_s` whether a write was committed, which is an hour at most.
 TOLD = "DELETE FROM outcomes WHERE vault = vault() AND at < now() - interval '2 hours'"
-UNREADY = "SELECT number FROM segments WHERE vault = vault() AND NOT ready"
-OF_SEGMENT = {"postings": "segment", "segment_documents": "segment", "segments": "number"}
+# The row of the segment goes first, which waits for a write to it: whatever that has added is seen.
+UNREADY = "DELETE FROM segments WHERE vault = vault() AND NOT ready RETURNING number"
+OF_SEGMENT = ("postings", "segment_documents")
 WITHIN = """
 SELECT segment, token, documents, bits, postings, places FROM postings
  WHERE vault = vault() AND segment = ANY(%s) AND words = %s AND token > %s AND token <= %s
@@ -105,17 +111,24 @@ class Merging:
             self._thread.join(ENDING_S)
 
     def run(self, *, scrub: bool = False) -> None:
-        """Merge until nothing is due. Where another one does so, this does nothing. `scrub`: make
-        every segment anew that holds words of memories which are gone."""
-        with self._database.aside() as connection:
-            if not connection.execute(LOCK).fetchall()[0][0]:
+        """Merge until nothing is due; do nothing while another process merges.
+
+        scrub: wait for the other process, and make every segment anew that holds words of memories
+        which are gone. Raise Interrupted where another process joined the same segments meanwhile.
+        """
+        function = "pg_advisory_xact_lock" if scrub else "pg_try_advisory_xact_lock"
+        with self._database.aside(f"{NO_LIMITS}; {WRITES}") as connection:
+            if connection.execute(LOCK.format(function=function)).fetchall()[0][0] is False:
                 return
             connection.execute(TOLD)
             self._remove_unready()
-            with suppress(Abandoned):
+            try:
                 while group := self._due(scrub=scrub):
                     self._join(group)
                     self._remove_unready()
+            except Abandoned as error:
+                if scrub:
+                    raise Interrupted("Another process merged the word index.") from error
             index_many(self._database)
 
     def _due(self, *, scrub: bool) -> list[int]:
@@ -146,11 +159,19 @@ class Merging:
             documents = self._write(number, index, words, group)
             memories = memories or documents  # of the first index, which holds every memory
         with self._database.writing() as connection:
-            if self._closing or connection.execute(REPLACED, ([*group],)).rowcount != len(group):
+            replaced = connection.execute(REPLACED, ([*group],)).rowcount
+            own = connection.execute(READY, (memories > 0, memories, number)).rowcount
+            if self._closing or replaced != len(group) or not own:
                 raise Abandoned
-            if memories:
-                connection.execute(READY, (memories, number))
             connection.execute(OUTDATED)
+
+    @contextmanager
+    def _building(self, number: int) -> Iterator[Connection]:
+        """A write to the segment that is being made; raise Abandoned where it is gone."""
+        with self._database.aside() as connection:
+            if self._closing or not connection.execute(OWN, (number,)).fetchall():
+                raise Abandoned
+            yield connection
 
     def _write(self, number: int, index: KeywordIndexName, words: int, group: Sequence[int]) -> int:
         """Write one index of the new segment; returns its number of documents."""
@@ -162,12 +183,10 @@ class Merging:
         documents, numbers = joined_documents(sources) if sources else (NOTHING, [])
         small = {one: read_contents(content)[words].rows for one, content in contents if content}
         read = _all(sources, small) if small else partial(self._behind, sources)
-        with self._database.aside() as connection:
+        with self._building(number) as connection:
             write_documents(connection, number, words, documents)
         for some in joined_rows(read, numbers) if sources else ():
-            if self._closing:
-                raise Abandoned
-            with self._database.aside() as connection:
+            with self._building(number) as connection:
                 write_rows(connection, number, words, some)
         return len(documents.keys)
 
@@ -188,12 +207,11 @@ class Merging:
 
     def _remove_unready(self) -> None:
         """Remove what an interrupted merge left, and what this one has replaced."""
-        numbers = [number for (number,) in self._database.rows(UNREADY)]
-        if numbers:
-            with self._database.aside() as connection:
-                for table, column in OF_SEGMENT.items():
-                    sql = f"DELETE FROM {table} WHERE vault = vault() AND {column} = ANY(%s)"
-                    connection.execute(sql, (numbers,))
+        with self._database.aside() as connection:
+            numbers = [number for (number,) in connection.execute(UNREADY).fetchall()]
+            for table in OF_SEGMENT if numbers else ():
+                sql = f"DELETE FROM {table} WHERE vault = vault() AND segment = ANY(%s)"
+                connection.execute(sql, (numbers,))
 
 
 def _all(sources: Sequence[Segment], rows: Mapping[int, list[Row]]) -> ReadBehind:

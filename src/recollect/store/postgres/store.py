@@ -45,6 +45,10 @@ SELECT documents, forgotten,
 GROUPED = """
 SELECT {field}, count(*) FROM memories WHERE vault = vault() AND forgotten_at IS NULL
  GROUP BY 1 ORDER BY 2 DESC, 1"""
+WORDS_LEFT = (
+    "The memories are purged, but {place} did not let their words be removed from the word index; "
+    "run `recollect reindex` to remove them."
+)
 # Of files by their paths: the memory that each begins with.
 FIRST_PARTS = """
 SELECT DISTINCT ON (j.path) j.path, m.id FROM unnest(%s::text[]) AS j (path)
@@ -149,7 +153,10 @@ class PostgresStore:
 
     def scrub(self) -> None:
         """Remove the words of purged memories; of rows PostgreSQL's own vacuum removes the rest."""
-        self.database.merging.run(scrub=True)
+        try:
+            self.database.retrying(lambda: self.database.merging.run(scrub=True), repeatable=True)
+        except StoreError as error:  # whose own sentence would say that nothing was written
+            raise StoreError(WORDS_LEFT.format(place=self.database.place)) from error
 
     def resume_merging(self) -> None:
         """For a process that stays: merge, beside everything else, what others have left."""
