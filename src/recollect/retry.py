@@ -1,12 +1,34 @@
-"""Retrying while something is busy, for a limited time."""
+"""Waiting while something is busy, for a limited time, and saying so."""
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 FIRST_PAUSE_S = 0.001
 LONGEST_PAUSE_S = 0.1
+SILENT_S = 1.0  # a longer wait without a word looks like a failure
+
+
+@contextmanager
+def telling(sentence: str) -> Iterator[None]:
+    """Log the sentence as a warning, which a command prints on stderr, if the block takes longer
+    than SILENT_S."""
+
+    def tell() -> None:
+        import logging  # noqa: PLC0415  start-up time: rarely needed
+
+        logging.getLogger("recollect.waiting").warning(sentence)
+
+    timer = threading.Timer(SILENT_S, tell)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def patiently(

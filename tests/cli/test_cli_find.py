@@ -11,15 +11,18 @@ import subprocess
 import termios
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from unittest import mock
 
+import apsw
 import pytest
 from commandline import NOW, RECOLLECT, Home, refused
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from patience import until
 from recollect.engine import Recollect
 from recollect.interfaces.cli.find import terminal_of
 from recollect.interfaces.cli.picker import Picker
@@ -136,6 +139,22 @@ def test_the_cursor_stays_on_what_was_forgotten_and_brought_back(home: Home, dow
         ("Unpinned.", ""),
         (f"› {here}", "\x03"),
     )
+
+
+def test_the_status_says_what_is_waited_for(home: Home) -> None:
+    pilot = Pilot(home, query="tides")
+    with closing(apsw.Connection(str(home.vault))) as other, ThreadPoolExecutor(1) as aside:
+        other.execute("BEGIN IMMEDIATE")
+
+        def end() -> None:
+            until(lambda: len(pilot.screens) > 1)
+            other.execute("ROLLBACK")
+
+        ended = aside.submit(end)
+        waiting = "Waiting: another process is writing to the vault."
+        pilot.through(("› Tides", FORGET), (waiting, ""), ("Forgotten.", "\x03"))
+        ended.result()
+    assert home.listed() == ["a", "b"]
 
 
 def test_a_narrow_screen_has_the_preview_below_and_every_key(home: Home) -> None:

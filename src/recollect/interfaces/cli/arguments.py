@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, NoReturn, TypeVar
 from recollect.checks import LARGEST_LIMIT
 from recollect.errors import UserError
 from recollect.interfaces import requests
+from recollect.retry import telling
 from recollect.times import parse_time
 from recollect.types import Filter, Search
 
@@ -363,7 +364,10 @@ def fields_of(args: argparse.Namespace) -> dict[str, Any]:
 def read_text(name: str) -> str:
     """The text of a file, or of standard input; refuses bytes that are not UTF-8."""
     try:
-        return (standard_input().read() if name == "-" else Path(name).read_bytes()).decode()
+        if name != "-":
+            return Path(name).read_bytes().decode()
+        with telling("Waiting: standard input has not ended; Ctrl-D ends what is typed."):
+            return standard_input().read().decode()
     except OSError as error:
         raise UserError(f"{name} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from recollect.demo.load import sample
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.cli.lines import shortened, width
-from recollect.interfaces.cli.output import BOLD, CYAN, DIM, YELLOW, styled
+from recollect.interfaces.cli.output import BOLD, CYAN, DIM, YELLOW, progress, styled
 from recollect.interfaces.cli.results import reasons
 from recollect.present import sentences
 from recollect.present.words import counted
@@ -47,11 +48,13 @@ def run(args: argparse.Namespace) -> int:
 def _demo(home: Path, query: str) -> None:
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     with Recollect(home / "vault.db", home=home) as memory:  # no passphrase is meant for it
-        saved = memory.save_all(list(sample(memory.now())))
-        memory.embed_now()
-        print(f"A demo vault with {counted(len(saved), 'sample memory')}.\n")
+        samples = list(sample(memory.now()))
+        print(f"A demo vault with {counted(len(samples), 'sample memory')}.\n", flush=True)
+        with progress("Preparing it", len(samples) + len(BUILT_IN)) as advance:
+            memory.save_all(samples)
+            memory.embed_now(advance)
+            answers, refusals = _asked(memory, query, advance)
         print(f"One query, {len(BUILT_IN)} rankings: {styled(query, BOLD)}\n")
-        answers, refusals = _asked(memory, query)
         best = _print_side_by_side(answers)
         _print_why(answers, best, memory.settings.search.recipe)
         print_replaced(memory)
@@ -61,7 +64,9 @@ def _demo(home: Path, query: str) -> None:
     _print_next()
 
 
-def _asked(memory: Recollect, query: str) -> tuple[list[Response], list[str]]:
+def _asked(
+    memory: Recollect, query: str, advance: Callable[[int], None]
+) -> tuple[list[Response], list[str]]:
     """The answers of the recipes, and why some refuse the query; an error where all do."""
     answers: list[Response] = []
     refusals: list[str] = []
@@ -70,6 +75,7 @@ def _asked(memory: Recollect, query: str) -> tuple[list[Response], list[str]]:
             answers.append(memory.search(query, recipe=name, limit=SHOWN))
         except UserError as error:
             refusals.append(str(error))
+        advance(1)
     if not answers:
         raise UserError(refusals[0])
     return answers, refusals

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import logging
 import os
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -73,6 +74,17 @@ class PatientScreen(Application[Item | None]):
             super().invalidate()
 
 
+class StatusHandler(logging.Handler):
+    """Shows on the screen what is waited for."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._tell(record.getMessage())
+
+
 class Picker:
     """The picker over a vault that `open_vault` opens, in a thread. `command` runs a command of the
     command line, while the screen is away."""
@@ -113,12 +125,20 @@ class Picker:
 
     def run(self) -> Item | None:
         """The item that was chosen; None where nobody did."""
+        log, handler = logging.getLogger("recollect.waiting"), StatusHandler(self.tell)
+        log.addHandler(handler)
         try:
             return self.app.run(pre_run=lambda: self._begin(self._open()))
         finally:
+            log.removeHandler(handler)
             self._threads.shutdown()
             if self._answers is not None:
                 self._answers.close()
+
+    def tell(self, message: str) -> None:
+        """Show this in the status line."""
+        self._message = message
+        self.app.invalidate()
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         self.app.create_background_task(work)

@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 
 from recollect.errors import Locked, StoreError
-from recollect.retry import patiently
+from recollect.retry import patiently, telling
 from recollect.store.sqlite import cipher
 from recollect.store.sqlite.cipher import KeySource, Sealed
 from recollect.store.sqlite.errors import BUSY_SECONDS
@@ -228,4 +228,5 @@ def waiting_for_others(action: Callable[[], object]) -> None:
     The busy handler does not cover every case: switching a new file to WAL, recovering the WAL of
     a killed process, and the moment in which the last user of a vault closes it.
     """
-    patiently(action, (apsw.BusyError, apsw.LockedError), BUSY_SECONDS)
+    with telling("Waiting: another process is writing to the vault."):
+        patiently(action, (apsw.BusyError, apsw.LockedError), BUSY_SECONDS)
