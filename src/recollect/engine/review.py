@@ -18,7 +18,7 @@ from recollect.engine import lifecycle
 from recollect.engine.capture import accept
 from recollect.engine.review_kinds import KINDS, Found, candidates
 from recollect.engine.session import Session
-from recollect.engine.writing import edit, forget, supersede
+from recollect.engine.writing import edit, forget, supersede_all
 from recollect.errors import NotFound, UserError
 from recollect.hashing import content_digest
 from recollect.memory_json import memory_json, revision
@@ -102,8 +102,9 @@ def settle(
     _check(item, decision)
     now = session.clock()
     done = _carried_out(session, item, decision, changes or {})
-    until = moved(now, LATER) if decision == "later" else None
-    session.store.reviews.decide(item.key, decision, now, until)
+    if decision in ("keep", "later"):  # the others change the memories, and so the item's key
+        until = moved(now, LATER) if decision == "later" else None
+        session.store.reviews.decide(item.key, decision, now, until)
     session.wrote("review", [memory.id for memory in item.memories])
     return done
 
@@ -128,8 +129,7 @@ def _carried_out(
         return f"Merged into {kept.id}."
     if decision == "supersede":
         *olds, new = ids if item.kind == "contradiction" else [*ids[1:], ids[0]]
-        for old in olds:
-            supersede(session, old, new)
+        supersede_all(session, olds, new)
         return f"{new} takes the place of {', '.join(olds)}."
     if decision == "forget":
         gone = ids[1:] if item.kind == "duplicate" else ids[:1]
