@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -18,9 +17,9 @@ from recollect.evals.metrics import DEPTH, interval, ndcg, resampled
 from recollect.recipes.base import Recipe
 from recollect.recipes.overrides import nested_changes, overridden
 
-# Somebody moves a slider and waits: what is not asked within this time is left out, and counted.
-SECONDS = 1.0
-MOST = 60
+# Somebody moves a slider and waits. Always the same questions: a side that nobody touched keeps its
+# score. Thirty begin to tell recipes apart.
+MOST = 30
 
 Grades = dict[str, dict[str, int]]
 
@@ -59,29 +58,22 @@ def own_questions(engine: Recollect) -> Grades:
     return {query: grades for query, grades in found.items() if any(g > 0 for g in grades.values())}
 
 
-def own_scores(
-    engine: Recollect,
-    pairs: Sequence[tuple[Recipe, Recipe]],
-    clock: Callable[[], float] = time.monotonic,
-) -> OwnScores:
+def own_scores(engine: Recollect, pairs: Sequence[tuple[Recipe, Recipe]]) -> OwnScores:
     """The score of the first recipe of each pair, and what it makes better and worse than the
     second. Nothing is reranked, which would take seconds, and feedback itself does not count: it
     would put every accepted result first."""
     questions = own_questions(engine)
     recipes = {one.fingerprint: one for pair in pairs for one in pair}
     values: dict[str, list[float]] = {name: [] for name in recipes}
-    until, asked = clock() + SECONDS, 0
-    for query, grades in [*questions.items()][:MOST]:
-        if asked and clock() > until:
-            break
-        asked += 1
+    asked = [*questions.items()][:MOST]
+    for query, grades in asked:
         for name, recipe in recipes.items():
             found = engine.run_recipe(_plain(recipe, query), query, limit=DEPTH)
             values[name].append(ndcg([result.id for result in found], grades))
     if not asked:
         return OwnScores(0, 0, [])
     scores = [_score(values[one.fingerprint], values[other.fingerprint]) for one, other in pairs]
-    return OwnScores(len(questions), asked, scores)
+    return OwnScores(len(questions), len(asked), scores)
 
 
 def _plain(recipe: Recipe, query: str) -> Recipe:

@@ -50,12 +50,13 @@ def test_a_recipe_is_scored_without_what_feedback_itself_adds(memory: Recollect)
     assert plain.low <= plain.ndcg <= plain.high
 
 
-def test_what_is_not_asked_in_time_is_counted(
+def test_the_same_questions_are_asked_however_long_they_take(
     memory: Recollect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.evals.own_questions.SECONDS", 1.0)
+    monkeypatch.setattr("recollect.evals.own_questions.MOST", 2)
     for query in ("when do tides turn", "do tides turn at noon", "turning tides"):
         memory.feedback(query, "tides", accept=True)
-    late = count(step=0.7).__next__
-    found = own_scores(memory, [(memory.recipe("blend"),) * 2], clock=late)
+    hours = count(step=3600.0).__next__
+    monkeypatch.setattr("time.monotonic", hours)
+    found = own_scores(memory, [(memory.recipe("blend"),) * 2])
     assert (found.known, found.asked) == (3, 2)
