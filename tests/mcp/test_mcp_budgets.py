@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from mcp_doors import opened
 from mcp_tokens import tokens
 
+from recollect.errors import UserError
 from recollect.interfaces.mcp.arguments import input_schema
 from recollect.interfaces.mcp.calls import Served, ToolAnswer
 from recollect.interfaces.mcp.tools import TOOLS, call
@@ -82,6 +84,120 @@ def test_fewer_results_have_longer_passages(served: Served) -> None:
     )
     assert longest < shortest
     assert tokens(searched(served, limit=3).text) <= MOST_TEXT
+
+
+def test_a_single_result_shows_more_than_a_line_of_what_matched(served: Served) -> None:
+    answer = searched(served, limit=1)
+    [result] = answer.structured["results"]
+    assert len(result["passage"]) > 500
+    assert len(answer.text) > 500
+    assert tokens(answer.text) <= MOST_TEXT
+    assert tokens(answer.structured) <= MOST_DATA
+
+
+LONG = "\n\n".join(
+    f"## Chapter {number}\n\n" + "\n".join(f"Line {line} of {number}." for line in range(200))
+    for number in range(1, 41)
+)
+WHOLE = 5000  # tokens of what memory_retrieve answers unless it is told otherwise
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with opened(tmp_path_factory.mktemp("home")) as engine:
+        engine.save(id="book", title="A book", text=LONG, details="## Appendix\n\nThe end.")
+        engine.save(id="line", title="One line", text="word " * 40_000)
+        engine.save(id="why", title="A long reason", text="Short.", why="reason " * 13_000)
+        for number in range(20):
+            engine.save(id=f"note-{number}", title=f"Note {number}", text=f"{number} words. " * 600)
+        yield Served(engine)
+
+
+def retrieved(served: Served, *ids: str, **given: object) -> ToolAnswer:
+    answer = call(served, "memory_retrieve", {"ids": list(ids), **given})
+    assert tokens(answer.text) <= WHOLE
+    assert tokens(answer.structured) <= WHOLE
+    return answer
+
+
+@pytest.mark.parametrize("id", ["book", "line", "why"])
+def test_a_long_memory_is_read_part_by_part_and_nothing_is_lost(read: Served, id: str) -> None:
+    [memory] = read.engine.show([id])
+    seen, part, texts = set(), {}, []
+    while part is not None:
+        answer = retrieved(read, id, **part)
+        [shown] = answer.structured["memories"]
+        assert not {"text", "details"} & set(shown), "A part cannot pass for the whole."
+        texts.append(shown["part"]["text"])
+        following = shown["part"].get("next")
+        assert (f'part="{following}"' in answer.text) is bool(following)
+        assert following not in seen
+        seen.add(following)
+        part = {"part": following} if following else None
+    assert len(texts) > 2
+    words = " ".join([memory.text, memory.details, memory.why]).split()
+    assert len(" ".join(texts).split()) >= len(words)
+    assert texts[-1].split()[-1] == words[-1]
+
+
+def test_a_part_is_a_heading_lines_or_a_page(read: Served) -> None:
+    [chapter] = retrieved(read, "book", part="chapter 7").structured["memories"]
+    assert chapter["part"]["text"].startswith("## Chapter 7\n\nLine 0 of 7.")
+    assert "of 8." not in chapter["part"]["text"]
+    first, _ = chapter["part"]["lines"]
+    [lines] = retrieved(read, "book", part=f"{first}-{first + 2}").structured["memories"]
+    assert lines["part"]["text"] == "## Chapter 7\n\nLine 0 of 7."
+    assert lines["part"]["lines"] == [first, first + 2]
+    [page] = retrieved(read, "book", part="2").structured["memories"]
+    assert page["part"]["next"] == "3"
+    assert "Chapter 1" in page["part"]["headings"]
+    text = retrieved(read, "book", part="Appendix").text
+    assert "> text: ## Appendix" in text
+    assert "> The end." in text
+
+
+@pytest.mark.parametrize(
+    ("part", "sentence"),
+    [
+        ("Chapter 99", "has no part 'Chapter 99'; its headings: > Chapter 1 · Chapter 2"),
+        ("99999-", "lines, and no '99999-'"),
+        ("999", "pages, and no 999"),
+        ("0", "pages, and no 0"),
+    ],
+)
+def test_a_part_that_is_not_there_is_refused_with_what_is(
+    read: Served, part: str, sentence: str
+) -> None:
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        retrieved(read, "book", part=part)
+
+
+def test_many_memories_share_the_tokens_and_short_ones_stay_whole(read: Served) -> None:
+    ids = ["book", *(f"note-{number}" for number in range(19))]
+    answer = retrieved(read, *ids)
+    assert [memory["id"] for memory in answer.structured["memories"]] == ids
+    assert all("part" in memory for memory in answer.structured["memories"])
+    read.engine.save(id="short", title="Short", text="One line.")
+    book, short = retrieved(read, "book", "short").structured["memories"]
+    assert "part" in book
+    assert short["text"] == "One line."
+    with pytest.raises(UserError, match="one id"):
+        retrieved(read, "book", "short", part="1")
+    [more] = call(read, "memory_retrieve", {"ids": ["book"], "max_tokens": 100_000}).structured[
+        "memories"
+    ]
+    assert more["text"] == LONG
+
+
+def test_a_long_history_keeps_to_the_tokens_too(read: Served) -> None:
+    read.engine.save(id="edited", title="Edited", text="a " * 3000)
+    for number in range(40):
+        read.engine.edit("edited", text=f"{number} " * 3000)
+    answer = call(read, "memory_retrieve", {"ids": ["edited"], "history": True})
+    assert tokens(answer.text) <= 2 * WHOLE
+    assert tokens(answer.structured) <= 2 * WHOLE
+    assert len(answer.structured["history"]["edited"]) < 41
+    assert "older versions not shown" in answer.text
 
 
 FURTHER = {

@@ -17,8 +17,7 @@ TEXT = "# Gateway\n\n" + "\n".join(
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("home")
-    notes = folder / "notes"
-    notes.mkdir()
+    notes = tmp_path_factory.mktemp("notes")
     (notes / "gate.md").write_text(TEXT)
     (notes / "two\nlines.md").write_text("The quokka sleeps.\n")
     with opened(folder) as memory:

@@ -180,8 +180,19 @@ def test_a_project_that_is_not_there_is_refused_with_those_that_may_be_meant(doo
         sentence = door.refused(name, project="harbor", **given)
         assert sentence == "There is no project 'harbor'; did you mean harbor-api?"
         assert "there are: " in door.refused(name, project="zzz", **given)
-    nothing = door.answer("memory_search", query=QUERY, project="harbor-api", tags=["none such"])
+    nothing = door.answer("memory_search", query=QUERY, project="harbor-api", since="2026-03-01")
     assert nothing["results"] == [], "There is such a project."
+
+
+def test_kinds_projects_and_tags_are_found_however_they_are_spelled(door: Door) -> None:
+    meant = door.answer("memory_list", kind="decision", project="harbor-api", tags=["auth"])
+    assert meant["memories"]
+    assert meant == door.answer(
+        "memory_list", kind="Decisions", project="Harbor-API", tags=["AUTH"]
+    )
+    for name, given in {"memory_search": {"query": QUERY}, "memory_list": {}}.items():
+        assert "did you mean decision?" in door.refused(name, kind="decison", **given)
+        assert "did you mean auth?" in door.refused(name, tags=["auht"], **given)
 
 
 def test_null_counts_as_not_given(door: Door) -> None:

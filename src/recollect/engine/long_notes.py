@@ -21,7 +21,7 @@ def appended(memory: Memory, text: str) -> dict[str, object]:
 def section_replaced(memory: Memory, heading: str, body: str) -> dict[str, object]:
     """The memory's text, or its details, with another text below this heading, up to the next
     heading of the same or a higher level. UserError where there is not exactly one such heading."""
-    wanted = _plain(heading)
+    wanted = plain_heading(heading)
     found = {name: _places(getattr(memory, name), wanted) for name in ("text", "details")}
     if sum(map(len, found.values())) > 1:
         raise UserError(
@@ -43,7 +43,7 @@ def _places(text: str, wanted: str) -> list[tuple[int, int]]:
     lines, sections = text.split("\n"), structure(text).sections
     places = []
     for number, section in enumerate(sections):
-        if _plain(section.title) != wanted:
+        if plain_heading(section.title) != wanted:
             continue
         start = section.line + 1
         if not lines[section.line].lstrip().startswith("#") and start < len(lines):
@@ -53,7 +53,7 @@ def _places(text: str, wanted: str) -> list[tuple[int, int]]:
     return places
 
 
-def _plain(heading: str) -> str:
+def plain_heading(heading: str) -> str:
     """A heading as it is compared: without marks, case and layout."""
     return " ".join(heading.strip().strip("#").casefold().split())
 

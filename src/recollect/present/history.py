@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from msgspec import UNSET, Struct, UnsetType
 
 from recollect.memory_json import memory_json
-from recollect.present.visible import one_line
 from recollect.present.words import counted
 from recollect.store.history import Version
 from recollect.times import iso, minute
@@ -170,13 +169,3 @@ def undone_text(action: str, at: datetime, changed: Sequence[str], forgotten: Se
         what += f" Moved to the trash: {', '.join(forgotten[:MOST_NAMED])}"
         what += "…" if len(forgotten) > MOST_NAMED else "."
     return what
-
-
-def history_text(versions: Sequence[Version]) -> str:
-    """The versions of a memory, a line for each change and for each field that it changed. What
-    stands behind a `>` is the memory's own."""
-    lines = [f"History of [{one_line(versions[0].memory.id)}]:"]
-    for version, differences in compared(versions):
-        lines.append(one_line(version_line(version)))
-        lines += [f"> {one_line(difference_text(each))}" for each in differences]
-    return "\n".join(lines)

@@ -35,8 +35,7 @@ def as_json(response: Response, explain: bool = False, *, whole: bool = False) -
 
 def degraded_json(response: Response) -> list[dict[str, Any]]:
     """What could not do its work, with `reach` where a reranker ran out of time."""
-    parts: list[dict[str, Any]] = to_builtins(response.degraded)
-    return parts
+    return [to_builtins(part) for part in response.degraded]
 
 
 def result_json(result: Result, explain: bool, whole: bool) -> dict[str, Any]:

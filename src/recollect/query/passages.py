@@ -44,6 +44,21 @@ def passage(memory: Memory, words: Sequence[str], size: int, at: int = 0) -> Pas
         start = _around(text, best, size).start
         for border in BEGINNING.finditer(text, start, best.first):
             start = border.end()
+    return _cut_out(field, text, start, size)
+
+
+def longer(memory: Memory, found: Passage, words: Sequence[str], size: int) -> Passage:
+    """Return the passage with what stands around it, of at most `size` characters and the marks of
+    cuts."""
+    text, known = getattr(memory, found.field), found.text.strip(CUT)
+    at = text.find(known)
+    if at < 0:
+        return passage(memory, words, size)
+    start = max(0, min(at - (size - len(known)) // 2, len(text) - size))
+    return _cut_out(found.field, text, start, size)
+
+
+def _cut_out(field: str, text: str, start: int, size: int) -> Passage:
     start, end = _between_words(text, start, size)
     shown = text[start:end].strip("\n").rstrip()
     return Passage(field, f"{CUT if start else ''}{shown}{CUT if end < len(text) else ''}")

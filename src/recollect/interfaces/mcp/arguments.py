@@ -28,6 +28,7 @@ LIST_LIMIT = 20
 REVIEW_LIMIT = 5
 TIMELINE_LIMIT = 5
 CONTEXT_TOKENS = 2000
+RETRIEVE_TOKENS = 5000  # some 20,000 characters: nearly every memory as a whole
 # A page of memories, and a page of whole ones: more would fill a model's window in one answer.
 MOST_RESULTS = 100
 MOST_WHOLE = 20
@@ -38,6 +39,7 @@ MORE = "more"
 Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
 Tag = Annotated[str, Meta(min_length=1)]
 Limit = Annotated[int, Meta(ge=1, le=MOST_RESULTS)]
+Tokens = Annotated[int, Meta(ge=1, le=1_000_000)]
 Text = str | UnsetType
 Field = FieldText | UnsetType
 Long = LongText | UnsetType
@@ -129,9 +131,7 @@ class ContextArguments(FilterArguments, frozen=True, kw_only=True):
     rarely = "limit, and as for memory_search"
 
     query: Annotated[Query, Meta(description="What the work is about.")] = ""
-    max_tokens: Annotated[
-        Annotated[int, Meta(ge=1, le=1_000_000)], Meta(description="Of the whole answer.")
-    ] = CONTEXT_TOKENS
+    max_tokens: Annotated[Tokens, Meta(description="Of the whole answer.")] = CONTEXT_TOKENS
     tags: Tags = UNSET
     kind: AnyOfThem = UNSET
     since: Text = UNSET
@@ -205,12 +205,18 @@ class UpdateArguments(MemoryArguments, frozen=True, kw_only=True):
 
 
 class RetrieveArguments(Arguments, frozen=True, kw_only=True):
+    rarely = "as_of, max_tokens"
+
     ids: Annotated[
         Annotated[list[Id], Meta(min_length=1, max_length=MOST_WHOLE)],
         Meta(description="From a search or list."),
     ]
+    part: Annotated[
+        Text, Meta(description="Of a long one: a heading, lines (40-80), or a page number.")
+    ] = UNSET
     history: Annotated[bool, Meta(description="Also what each was before.")] = False
     as_of: Text = UNSET
+    max_tokens: Tokens = RETRIEVE_TOKENS
 
 
 class ForgetArguments(Arguments, frozen=True, kw_only=True):

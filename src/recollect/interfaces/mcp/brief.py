@@ -17,12 +17,16 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from recollect.present.history import history_json
 from recollect.present.response import degraded_json, result_json
+from recollect.present.snippet import PASSAGE_CHARACTERS
 from recollect.present.tokens import estimated_tokens
+from recollect.present.views import ScanView
 from recollect.present.visible import one_line
 from recollect.present.words import heading_line, place_in_file, state_json, title_of
-from recollect.query.passages import CUT, window
+from recollect.query.passages import CUT, longer, window
 from recollect.query.terms import keywords
+from recollect.store.history import Version
 from recollect.times import iso
 from recollect.types import Memory, Response, Result
 from recollect.vaults.known import HOME
@@ -35,6 +39,7 @@ TEXT_TOKENS, DATA_TOKENS = 57, 66
 FEWEST = 10
 LEAST = 5  # tokens of a passage that are worth showing
 SCORE_DIGITS = 3
+LONGEST_DIFFERENCE = 300  # tokens of what a change did to one field
 
 
 def row_json(memory: Memory, now: datetime | None = None) -> dict[str, Any]:
@@ -55,18 +60,35 @@ def place_of(result: Result) -> str:
     return place_in_file(replace(result.file, heading="")) if result.file else ""
 
 
+def with_longer_passages(response: Response) -> Response:
+    """Return the response with passages as long as so few results may have; views other than a
+    scan stay as they are."""
+    size = PASSAGE_CHARACTERS * FEWEST // max(1, len(response.results))
+    if size <= PASSAGE_CHARACTERS:
+        return response
+    words, results = keywords(response.query), []
+    for result in response:
+        if result.passage and isinstance(result.shown, ScanView):
+            found = longer(result.memory, result.passage, words, size)
+            result = replace(
+                result, passage=found, shown=replace(result.shown, snippet=found.text)
+            )
+        results.append(result)
+    return replace(response, results=tuple(results))
+
+
 def fitted(
     titles: Sequence[str], passages: Sequence[str], query: str, room: int
 ) -> tuple[list[str], list[str]]:
     """Titles and passages, the longest of them cut until all take no more than `room` tokens
     together. Of a passage, the part with the query's words stays."""
-    most = _longest(sorted(map(estimated_tokens, (*titles, *passages))), room)
+    most = largest_size(sorted(map(estimated_tokens, (*titles, *passages))), room)
     words = keywords(query)
     kept = [_cut(title, (), max(most, LEAST)) for title in titles]
     return kept, [_cut(text, words, most if most >= LEAST else 0) for text in passages]
 
 
-def _longest(sizes: Sequence[int], room: int) -> int:
+def largest_size(sizes: Sequence[int], room: int) -> int:
     """The largest size that all may have so that they fit; `sizes` is sorted."""
     for place, size in enumerate(sizes):
         share = room // (len(sizes) - place)
@@ -82,6 +104,20 @@ def _cut(text: str, words: Sequence[str], most: int) -> str:
         return text
     characters = most * len(text) // size
     return f"{window(text, words, characters).rstrip(CUT)}{CUT}" if characters else ""
+
+
+def brief_history(versions: Sequence[Version], room: int) -> list[dict[str, Any]]:
+    """Return the newest versions that fit into `room` tokens, at least one: what changed each, with
+    long differences cut, and without the whole memory, which `as_of` reads."""
+    rows: list[dict[str, Any]] = []
+    for row in history_json(versions):
+        del row["memory"]
+        row["differences"] = [_cut(each, (), LONGEST_DIFFERENCE) for each in row["differences"]]
+        room -= estimated_tokens(msgspec.json.encode(row).decode())
+        if rows and room < 0:
+            break
+        rows.append(row)
+    return rows
 
 
 def response_json(response: Response, *, brief: bool) -> dict[str, Any]:

@@ -16,9 +16,18 @@ from recollect.ingest.draft import draft
 from recollect.ingest.saving import REPLACES, Saved, SimilarMemory, saved_json
 from recollect.interfaces.cursor import encode_place
 from recollect.interfaces.mcp import arguments
-from recollect.interfaces.mcp.brief import full_title, response_json, row_json
+from recollect.interfaces.mcp.brief import (
+    brief_history,
+    full_title,
+    response_json,
+    row_json,
+    with_longer_passages,
+)
+from recollect.interfaces.mcp.parts import Part, shown_memories
 from recollect.interfaces.mcp.resources import MEMORY
 from recollect.interfaces.mcp.texts import (
+    fields_text,
+    history_text,
     list_text,
     memories_text,
     redacted_text,
@@ -30,7 +39,7 @@ from recollect.interfaces.mcp.texts import (
 from recollect.interfaces.requests import as_of, filter_of, search_of
 from recollect.memory_json import memory_json
 from recollect.present.agent_context import context_json, context_text
-from recollect.present.history import history_json, history_text, undone_text
+from recollect.present.history import undone_text
 from recollect.present.response import as_json
 from recollect.present.words import heading_line
 from recollect.recipes.registry import with_deep_search
@@ -74,21 +83,21 @@ def search(served: Served, args: arguments.SearchArguments) -> ToolAnswer:
     brief = args.view is UNSET and not args.explain
     response = served.engine.search(search_of({"view": "scan"} | asked, served.engine.now()))
     if not response.results:
-        _check_project(served, args)
+        _check_filter(served, args)
+    if brief:
+        response = with_longer_passages(response)
     text = response_text(response, explain=args.explain, brief=brief)
     if args.explain:
         return ToolAnswer(as_json(response, explain=True), text)
     return ToolAnswer(response_json(response, brief=brief), text)
 
 
-def _check_project(served: Served, args: arguments.FilterArguments) -> None:
-    """Where nothing was found: refuse a project that no memory has, since it is a mistake."""
-    named = args.project if isinstance(args.project, list) else [args.project]
-    for name in named if served.engine.may(SEARCH) else ():
-        if not name or name == arguments.EVERY_PROJECT:
-            continue
-        if sentence := served.engine.unknown_project(name):
-            raise NotFound(sentence)
+def _check_filter(served: Served, args: arguments.FilterArguments) -> None:
+    """Where nothing was found: refuse a project, kind or tag that no memory has, since it is a
+    mistake."""
+    given = filter_of(args.within(None), served.engine.now())
+    if served.engine.may(SEARCH) and (sentences := served.engine.unmatched(given)):
+        raise NotFound(" ".join(sentences))
 
 
 def connector_search(served: Served, args: arguments.ConnectorSearchArguments) -> ToolAnswer:
@@ -137,7 +146,7 @@ def context(served: Served, args: arguments.ContextArguments) -> ToolAnswer:
         as_of=then,
     )
     if not found.memories and not found.left_out:
-        _check_project(served, args)
+        _check_filter(served, args)
     return ToolAnswer(context_json(found), context_text(found))
 
 
@@ -171,17 +180,27 @@ def _replacing(served: Served, saved: Saved, similar: Sequence[SimilarMemory]) -
 
 def retrieve(served: Served, args: arguments.RetrieveArguments) -> ToolAnswer:
     then = as_of(args.given(), served.engine.now())
-    retrieved = served.engine.retrieve(list(dict.fromkeys(args.ids)), as_of=then)
-    found, missing = retrieved
-    structured: dict[str, Any] = {"memories": [memory_json(each.memory) for each in found]}
+    ids, part = list(dict.fromkeys(args.ids)), args.given().get("part", "")
+    if part and len(ids) > 1:
+        raise UserError("A part is read of one memory; give one id with it.")
+    found, missing = served.engine.retrieve(ids, as_of=then)
+    shown = shown_memories([each.memory for each in found], part, args.max_tokens, fields_text)
+    structured: dict[str, Any] = {
+        "memories": [
+            each.as_json() if isinstance(each, Part) else memory_json(each) for each in shown
+        ]
+    }
     if missing:
         structured["missing"] = [{"id": each.id, "why": each.sentence} for each in missing]
-    text = memories_text(retrieved, then)
+    texts = [memories_text(found, shown, missing, then)]
     if args.history:
-        versions = {each.memory.id: served.engine.history(each.memory.id) for each in found}
-        structured["history"] = {id: history_json(each) for id, each in versions.items()}
-        text = "\n\n".join([text, *(history_text(each) for each in versions.values())])
-    return ToolAnswer(structured, text)
+        room = args.max_tokens // len(found)
+        structured["history"] = {}
+        for id in (each.memory.id for each in found):
+            versions = served.engine.history(id)
+            rows = structured["history"][id] = brief_history(versions, room)
+            texts.append(history_text(versions, rows))
+    return ToolAnswer(structured, "\n\n".join(texts))
 
 
 def update(served: Served, args: arguments.UpdateArguments) -> ToolAnswer:
@@ -264,7 +283,7 @@ def listing(served: Served, args: arguments.ListArguments) -> ToolAnswer:
         wanted, args.limit + 1, args.place(), newest=args.order == "newest", as_of=then
     )
     if not found:
-        _check_project(served, args)
+        _check_filter(served, args)
     page = found[: args.limit]
     following = encode_place(place_of(page[-1])) if len(found) > args.limit else None
     return ToolAnswer(
@@ -277,5 +296,5 @@ def timeline(served: Served, args: arguments.TimelineArguments) -> ToolAnswer:
     filter = filter_of(args.within(served.project), served.engine.now())
     found = served.engine.timeline(args.around, limit=args.limit, filter=filter)
     if not (found.before or found.after):
-        _check_project(served, args)
+        _check_filter(served, args)
     return ToolAnswer(timeline_json(found), timeline_text(found))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from recollect.engine.timeline import Timeline, TimelineEntry
 from recollect.ingest.saving import REPLACES, Saved, SimilarMemory
@@ -19,20 +19,23 @@ from recollect.interfaces.mcp.brief import (
     full_title,
     place_of,
 )
+from recollect.interfaces.mcp.parts import Part
 from recollect.memory_json import memory_json
 from recollect.present import sentences
 from recollect.present.explain import as_lines
+from recollect.present.history import version_line
 from recollect.present.snippet import flowed
 from recollect.present.tokens import estimated_tokens
 from recollect.present.views import PointerView, PreviewView, ScanView, SnippetView
 from recollect.present.visible import one_line, quoted, visible
-from recollect.present.words import HEADING, about_line, heading_line, state_of, two_lines
+from recollect.present.words import HEADING, about_line, counted, heading_line, state_of, two_lines
+from recollect.store.history import Version
 from recollect.times import minute
 from recollect.types import Memory, Response, Result
 from recollect.vaults.known import HOME, FoundMemory
 
 if TYPE_CHECKING:
-    from recollect.engine.retrieval import Retrieved
+    from recollect.engine.retrieval import MissingMemory
     from recollect.engine.review import Review
 
 OWN = f"In vault {HOME}:"
@@ -101,7 +104,7 @@ def shown_text(result: Result) -> str:
             parts = (what, why and f"Why: {why}", impact and f"Impact: {impact}")
             text = " ".join(part for part in parts if part)
         case _:
-            return _fields(result.memory)
+            return fields_text(result.memory)
     passage = result.passage
     if passage and passage.field != "text":
         if passage.text not in text:
@@ -111,7 +114,7 @@ def shown_text(result: Result) -> str:
     return flowed(text)
 
 
-def _fields(memory: Memory) -> str:
+def fields_text(memory: Memory) -> str:
     """Every field that holds something."""
     fields = {name: value for name, value in memory_json(memory).items() if value}
     return "\n".join(
@@ -120,17 +123,38 @@ def _fields(memory: Memory) -> str:
     )
 
 
-def memories_text(retrieved: Retrieved, then: datetime | None) -> str:
-    shown = ["\n".join(_whole(found)) for found in retrieved.found]
-    missing = [one_line(each.sentence) for each in retrieved.missing]
-    return "\n\n".join([*([f"{sentences.as_of(then)}:"] if then else []), *shown, *missing])
+def memories_text(
+    found: Sequence[FoundMemory],
+    shown: Sequence[Memory | Part],
+    missing: Sequence[MissingMemory],
+    then: datetime | None,
+) -> str:
+    """Return each memory, or as much of it as is shown, then the ids that name none."""
+    texts = ["\n".join(_read(*each)) for each in zip(found, shown, strict=True)]
+    gone = [one_line(each.sentence) for each in missing]
+    return "\n\n".join([*([f"{sentences.as_of(then)}:"] if then else []), *texts, *gone])
 
 
-def _whole(found: FoundMemory) -> Iterator[str]:
+def _read(found: FoundMemory, shown: Memory | Part) -> Iterator[str]:
     merged = f", which {one_line(found.asked)} was merged into" if found.asked else ""
     yield f"{_named(found.memory, found.vault)}{merged}"
-    yield quoted(_fields(found.memory))
+    yield quoted(fields_text(shown.shortened if isinstance(shown, Part) else shown))
     yield from map(one_line, sentences.chain(found.chain))
+    if isinstance(shown, Part):
+        yield one_line(shown.sentence)
+        if shown.following and shown.headings:
+            yield f"Its headings, each a part: > {one_line(' · '.join(shown.headings))}"
+
+
+def history_text(versions: Sequence[Version], rows: Sequence[dict[str, Any]]) -> str:
+    """Return a line for each change and for each field that it changed; `rows` is as many of the
+    versions as there is room for."""
+    lines = [f"History of [{one_line(versions[0].memory.id)}]:"]
+    for version, row in zip(versions, rows, strict=False):
+        lines.append(one_line(version_line(version)))
+        lines += [f"> {one_line(each)}" for each in row["differences"]]
+    older = len(versions) - len(rows)
+    return "\n".join([*lines, *([f"{counted(older, 'older version')} not shown"] if older else [])])
 
 
 def review_text(found: Review) -> str:

@@ -72,7 +72,7 @@ TOOLS: Sequence[Tool] = (
     Tool(
         "memory_retrieve",
         "Read whole memories",
-        "Whole memories by id.",
+        "Whole memories by id; a long one in parts.",
         arguments.RetrieveArguments,
         schemas.MEMORIES,
         calls.retrieve,
