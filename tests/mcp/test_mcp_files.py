@@ -16,8 +16,9 @@ TEXT = "# Gateway\n\n" + "\n".join(
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("home")
-    notes = tmp_path_factory.mktemp("notes")
+    folder = tmp_path_factory.mktemp("beside") / "home"
+    notes = folder.parent / "notes"
+    notes.mkdir()
     (notes / "gate.md").write_text(TEXT)
     (notes / "two\nlines.md").write_text("The quokka sleeps.\n")
     with opened(folder) as memory:
@@ -34,7 +35,7 @@ def files(request: pytest.FixtureRequest, home: Path) -> Iterator[Door]:
 
 def test_a_result_says_where_it_stands(files: Door, home: Path) -> None:
     [found] = files.answer("memory_search", query="cranes")["results"]
-    path = str(home / "notes/gate.md")
+    path = str(home.parent / "notes/gate.md")
     assert (found["file"], found["title"]) == (f"{path}:7-9", "Gateway › Cranes")
     assert "joined" not in found
     told = text_of(files.call("memory_search", query="cranes"))
@@ -50,7 +51,7 @@ def test_neighbours_are_named(files: Door) -> None:
 
 def test_a_name_of_two_lines_is_shown_in_one(files: Door, home: Path) -> None:
     told = text_of(files.call("memory_search", query="quokka"))
-    assert f"\nin {home}/notes/two lines.md:1\n" in told
+    assert f"\nin {home.parent}/notes/two lines.md:1\n" in told
 
 
 def test_a_memory_of_no_file_has_no_place(files: Door) -> None:
