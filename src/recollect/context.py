@@ -52,7 +52,8 @@ class SearchContext:
     other languages than English count. `preference`: how much the vaults count,
     where several are searched. `excluded`: what the query wants left out.
     `asked`: the query with what it excludes. `likeness`: how feedback on other queries counts; None
-    where there is none, or the recipe takes none. `deadline`: what is late is left out.
+    where there is none, or the recipe takes none. `deadline`: what is late is left out; the
+    channel that runs stops at `channel_deadline`.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class SearchContext:
         self.excluded = excluded
         self._asked_words = asked or search.query
         self._likeness = likeness
-        self.deadline = deadline
+        self.deadline = self.channel_deadline = deadline
         self.snippets: dict[str, str] = {}
         self.channels: dict[str, Ranking] = {}
         self.fused = Ranking()

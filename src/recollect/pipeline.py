@@ -11,7 +11,7 @@ from msgspec import structs
 
 from recollect.checks import LARGEST_LIMIT, bounded
 from recollect.context import Models, Preference, SearchContext
-from recollect.deadline import Deadline
+from recollect.deadline import Deadline, DeadlineOver
 from recollect.errors import UserError
 from recollect.present import sentences
 from recollect.present.snippet import marked, passages
@@ -194,8 +194,8 @@ def _limit(declared: Recipe, search: Search) -> tuple[int, str]:
 
 def _recall(declared: Recipe, context: SearchContext) -> None:
     """Run each channel that the query wants; one that could not take part is left out. Once the
-    deadline is over none is begun, but for the first that asks no model: there is always an answer.
-    """
+    deadline is over none is begun, but for the first that asks no model: there is nearly always an
+    answer. One that takes too long is stopped."""
     lists = declared.reads and context.understanding.lists
     asked = [channel for channel in declared.recall if channel.lists == lists]
     if any(channel.embeds(context) for channel in asked[1:]):
@@ -208,8 +208,13 @@ def _recall(declared: Recipe, context: SearchContext) -> None:
             context.degrade(channel.name, context.deadline.reason)
             continue
         waited = context.waited_ms
+        context.channel_deadline = context.deadline.for_channel(first=not answered)
+        found = None
         with context.timed(channel.name):
-            found = channel.recall(context)
+            try:
+                found = channel.recall(context)
+            except DeadlineOver as over:
+                context.degrade(channel.name, str(over))
         # The model's time is its own, not the channel's that asked first.
         context.timings[channel.name] -= context.waited_ms - waited
         if found is not None:

@@ -15,6 +15,7 @@ from planned_search import IDENTITY, NOW, OverAt, PlannedEmbedder, PlannedModels
 from recollect import Recollect, Response, UserError
 from recollect.deadline import Deadline
 from recollect.evals.baselines import BASELINES
+from recollect.ingest.jsonl import RawLine
 from recollect.models.embedding_queue import embed_waiting
 from recollect.pipeline import run
 from recollect.present.sentences import degraded
@@ -22,6 +23,8 @@ from recollect.recipes.base import Recipe
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.stages.rerank_interpolation import RerankInterpolation
+from recollect.store.sqlite.segments import buffer
+from recollect.store.sqlite.segments.merging import Merger
 from recollect.types import Search
 
 NO_MODELS = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
@@ -190,6 +193,41 @@ def test_what_the_reranker_did_not_reach_by_the_deadline_of_a_search_is_told(
     assert degraded(part, response).endswith(" ms (deadline 50 ms)")
     assert waits[0] is not None
     assert waits[0] <= 0.05
+
+
+class Ticking(Clock):
+    """Each look at the clock takes some milliseconds."""
+
+    def __call__(self) -> float:
+        self.seconds += 0.05
+        return self.seconds
+
+
+@pytest.mark.own_segments
+@pytest.mark.parametrize("segments", [False, True])
+def test_a_single_expression_is_stopped_at_the_deadline_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, segments: bool
+) -> None:
+    monkeypatch.setattr("recollect.deadline.LEAST_S", 0.3)
+    if segments:
+        monkeypatch.setattr(buffer, "FIRST", 1)
+        monkeypatch.setattr(buffer, "MOST", 1)
+    words = "NEAR({})".format(" ".join(f"{letter}*" for letter in "abcdefghijkl"))
+    search = Search(query=words, now=NOW, deadline_ms=50)
+    with Recollect(home=tmp_path, settings=NO_MODELS, clock=lambda: NOW) as held:
+        line = b'{"text": "%d %s"}'
+        text = b"a b c d e f g h i j k l " * 3
+        held.import_lines([RawLine(number, line % (number, text)) for number in range(1, 601)])
+        if segments:
+            Merger(held.store.database).run()
+        models = PlannedModels([0.6, 0.8], PlannedReranker({}), budget_ms=60_000)
+        clock = Ticking()
+        deadline = Deadline(50, clock)
+        router = BUILT_IN["router"]
+        response = run(router, search, store=held.store, models=models, deadline=deadline)
+        assert late(response) == [("keyword", LATE)]
+        assert clock.seconds < 0.6
+        assert len(held.search(words, recipe="router", deadline_ms=60_000)) == 10
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 0.5, "50", True])

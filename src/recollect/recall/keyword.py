@@ -104,7 +104,13 @@ class Keyword(Channel, frozen=True, tag="keyword"):
                 f"Long query: its first {fts5.MOST_TERMS} different words are the keywords."
             )
         matched = context.store.keyword.match(
-            KeywordQuery(*asked, self.columns, self.depth.at(context.limit), narrowed)
+            KeywordQuery(
+                *asked,
+                self.columns,
+                self.depth.at(context.limit),
+                narrowed,
+                deadline=context.channel_deadline,
+            )
         )
         if matched.note:
             context.degrade(self.name, matched.note)

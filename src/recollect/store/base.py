@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
+from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.named_tuples import NamedTuple
 from recollect.types import Filter, Memory, Place, Span, Use
 
@@ -87,7 +88,8 @@ class KeywordStatistics(NamedTuple):
 class KeywordQuery(Struct, frozen=True):
     """What a keyword index is asked: the best `limit` memories that match an FTS5 expression and
     pass the filter, by BM25 with a weight for each column (one that is not named has none). BM25
-    counts in the index, or as `common` says: what several indexes count together."""
+    counts in the index, or as `common` says: what several indexes count together. Matching raises
+    DeadlineOver once `deadline` is over."""
 
     index: KeywordIndexName
     expression: str
@@ -95,6 +97,7 @@ class KeywordQuery(Struct, frozen=True):
     limit: int
     filter: Filter
     common: KeywordStatistics | None = None
+    deadline: Deadline = NO_DEADLINE
 
     @property
     def column_weights(self) -> list[float]:

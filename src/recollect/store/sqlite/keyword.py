@@ -7,11 +7,13 @@ the packed segments hold the rest; both are ranked as one.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import apsw
 import msgspec
 
+from recollect.deadline import Deadline, DeadlineOver
 from recollect.query.fts5 import each_counted
 from recollect.store.base import (
     KeywordIndexName,
@@ -40,7 +42,23 @@ from recollect.store.sqlite.topics import SqliteTopics
 from recollect.types import AnyOf, Filter, Memory, any_of, best_first
 
 ALMOST = 1 - 1e-9  # what rounding may take away
+STEPS = 1_000  # of SQLite's machine, after which the deadline is looked at: mostly a millisecond
 NO_BM25 = "bm25() is not available in this SQLite, so FTS5's own rank ordered the matches"
+
+
+@contextmanager
+def _stopped_at(connection: apsw.Connection, deadline: Deadline) -> Iterator[None]:
+    """Raise DeadlineOver once a statement in the block goes on beyond the deadline."""
+    if deadline.milliseconds is None:
+        yield
+        return
+    connection.set_progress_handler(lambda: deadline.over, STEPS)
+    try:
+        yield
+    except apsw.InterruptError as error:
+        raise DeadlineOver(deadline.reason) from error
+    finally:
+        connection.set_progress_handler(None)
 
 
 class SqliteKeyword:
@@ -62,7 +80,7 @@ class SqliteKeyword:
         query = msgspec.structs.replace(query, filter=filter)
         if not query.expression or query.limit < 1 or self._nothing_is(filter.kind):
             return KeywordMatches([])
-        with self._database.reading():
+        with self._database.reading() as connection, _stopped_at(connection, query.deadline):
             since = filter.unchanged_since
             packed = self._packed.search(query.index, query.expression, since)
             if packed is not None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.store.sqlite.packed.base import NO_HITS, Hits
 from recollect.store.sqlite.packed.occurrences import Occurring, mask, near
 from recollect.store.sqlite.packed.phrases import Branch, Leaf, Node, leaves
@@ -31,9 +32,14 @@ def counted(segments: SegmentedSearch, node: Node, columns: int) -> list[int]:
     return _holding(occurring, node)
 
 
-def evaluated(segments: SegmentedSearch, node: Node, weights: Sequence[float]) -> SegmentMatches:
-    """What the expression finds in the segments."""
-    occurring = Occurring(segments, weights)
+def evaluated(
+    segments: SegmentedSearch,
+    node: Node,
+    weights: Sequence[float],
+    deadline: Deadline = NO_DEADLINE,
+) -> SegmentMatches:
+    """Return what the expression finds in the segments; raise DeadlineOver at the deadline."""
+    occurring = Occurring(segments, weights, deadline)
     holding = _holding(occurring, node)
     if _any_of(node, weights):
         hits = [
@@ -41,7 +47,7 @@ def evaluated(segments: SegmentedSearch, node: Node, weights: Sequence[float]) -
             for leaf in leaves(node)
         ]
         return SegmentMatches(None, holding, hits)
-    found = _Evaluation(segments, occurring).found(node)
+    found = _Evaluation(segments, occurring, deadline).found(node)
     return SegmentMatches(
         found.matched, holding, [hits.among(found.matched) for hits in found.hits]
     )
@@ -74,7 +80,8 @@ class _Found(NamedTuple):
 class _Evaluation:
     """A phrase counts where everything matches that it is part of."""
 
-    def __init__(self, segments: SegmentedSearch, occurring: Occurring) -> None:
+    def __init__(self, segments: SegmentedSearch, occurring: Occurring, deadline: Deadline) -> None:
+        self._deadline = deadline
         self._size = len(segments.keys)
         self._live = segments.live
         self._occurring = occurring
@@ -99,6 +106,6 @@ class _Evaluation:
         else:
             places = [self._occurring.phrase(phrase, leaf.columns) for phrase in leaf.phrases]
             sizes = [len(phrase.tokens) for phrase in leaf.phrases]
-            close = near(places, sizes, leaf.distance)
+            close = near(places, sizes, leaf.distance, self._deadline)
             hits = [self._occurring.counted(some).among(self._live) for some in close]
         return _Found(mask(hits[0].documents, self._size), hits)

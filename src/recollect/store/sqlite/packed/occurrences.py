@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.store.sqlite.packed.base import NO_HITS, Documents, Hits
 from recollect.store.sqlite.packed.phrases import Phrase, PhraseToken
 from recollect.store.sqlite.packed.segmented import SegmentedSearch
@@ -20,10 +21,17 @@ Columns = frozenset[int] | None
 
 
 class Occurring:
-    """The phrases in the segments; what was read once is kept."""
+    """The phrases in the segments; what was read once is kept. Raises DeadlineOver at the
+    deadline, which is looked at before each word and each phrase."""
 
-    def __init__(self, segments: SegmentedSearch, weights: Sequence[float]) -> None:
+    def __init__(
+        self,
+        segments: SegmentedSearch,
+        weights: Sequence[float],
+        deadline: Deadline = NO_DEADLINE,
+    ) -> None:
         self._segments = segments
+        self._check = deadline.check
         self._weights = np.array(weights, np.float64)
         self._hits: dict[tuple[tuple[PhraseToken, ...], bool, Columns], Hits] = {}
         self._read: dict[tuple[PhraseToken, Columns], Occurrences] = {}
@@ -33,6 +41,7 @@ class Occurring:
         """The live documents that hold the phrase, and how often."""
         asked = (phrase.tokens, phrase.first, columns)
         if asked not in self._hits:
+            self._check()
             if phrase.single:
                 found = self._counted(phrase.tokens[0], columns)
             else:
@@ -122,6 +131,7 @@ class Occurring:
     ) -> Occurrences:
         """Every occurrence of a token in these columns, in order; of a prefix only those in the
         documents that hold the other words."""
+        self._check()
         if token.prefix:
             every = self._occurrences(self._segments.beginning(token.text), columns)
             if common is not None:
@@ -145,50 +155,26 @@ def mask(documents: NDArray[np.integer], size: int) -> NDArray[np.bool_]:
     return marked
 
 
-def near(found: Sequence[Occurrences], sizes: Sequence[int], distance: int) -> list[Occurrences]:
-    """Those occurrences of each phrase that are part of a match of NEAR. `sizes`: how many tokens
-    the phrases have."""
-    reach = found[0] + sizes[0] + distance
-    later = np.append(found[1], np.iinfo(np.int64).max)
-    partner = later[np.searchsorted(later, found[0] - sizes[1] - distance)]
-    documents = np.unique(found[0][partner <= reach] >> DOCUMENT)
-    kept: list[list[int]] = [[] for _ in found]
-    for document in documents:
-        bounds = np.array([document, document + 1]) << DOCUMENT
-        lists = [every[slice(*np.searchsorted(every, bounds))].tolist() for every in found]
-        if all(lists):
-            for matched in _matches(lists, sizes, distance):
-                for number, place in enumerate(matched):
-                    if not kept[number] or kept[number][-1] != place:
-                        kept[number].append(place)
-    return [np.array(places, np.int64) for places in kept]
+def near(
+    found: Sequence[Occurrences], sizes: Sequence[int], distance: int, deadline: Deadline
+) -> list[Occurrences]:
+    """Return those occurrences of each phrase that are part of a match of NEAR, as FTS5 keeps them
+    (`fts5ExprNearIsMatch`): each phrase begins at most its size and the distance before the last.
 
-
-def _matches(
-    lists: Sequence[Sequence[int]], sizes: Sequence[int], distance: int
-) -> Iterator[list[int]]:
-    """The matches in one document, as FTS5 finds them (`fts5ExprNearIsMatch`): each phrase at most
-    so far before the last one; then the phrase moves on whose next place is the first."""
-    at = [0] * len(lists)
-    while True:
-        last, previous = lists[0][at[0]], None
-        while last != previous:
-            previous = last
-            for number, places in enumerate(lists):
-                while places[at[number]] < last - sizes[number] - distance:
-                    at[number] += 1
-                    if at[number] == len(places):
-                        return
-                last = max(last, places[at[number]])
-        yield [places[at[number]] for number, places in enumerate(lists)]
-        following = [
-            places[at[number] + 1] if at[number] + 1 < len(places) else np.inf
-            for number, places in enumerate(lists)
-        ]
-        moving = following.index(min(following))
-        if following[moving] == np.inf:
-            return
-        at[moving] += 1
+    sizes: how many tokens each phrase has.
+    """
+    lasts = np.sort(np.concatenate(found))  # of a match: where the last of its phrases begins
+    reaches = [size + distance for size in sizes]
+    for every, reach in sorted(zip(found, reaches, strict=True), key=lambda pair: len(pair[0])):
+        deadline.check()
+        places = np.searchsorted(every, lasts, side="right")
+        before = np.append(every, np.iinfo(np.int64).min)[places - 1]
+        lasts = lasts[before >= lasts - reach]
+    ends = np.append(lasts, np.iinfo(np.int64).max)
+    return [
+        every[ends[np.searchsorted(lasts, every)] <= every + reach]
+        for every, reach in zip(found, reaches, strict=True)
+    ]
 
 
 def _held(every: Occurrences, wanted: Occurrences) -> NDArray[np.bool_]:

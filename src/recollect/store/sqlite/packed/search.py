@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import apsw
 import numpy as np
 
+from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery, KeywordStatistics, Match
 from recollect.store.memory_rows import stored_id
 from recollect.store.sqlite.connection import as_json_list
@@ -53,7 +54,7 @@ class PackedSearch:
 
     def best(self, query: KeywordQuery, passing: Passing) -> tuple[list[Match], KeywordStatistics]:
         """The best that pass, best first, equal scores by id; and what they were scored by."""
-        matches, common = self._matched(query.column_weights, query.common)
+        matches, common = self._matched(query.column_weights, query.common, query.deadline)
         limit: int | None = query.limit
         if passing.narrows:
             # Mostly enough of the best pass, and to find these not everything is scored.
@@ -79,10 +80,13 @@ class PackedSearch:
         return *scored(self._segments, matches, common, limit), common
 
     def _matched(
-        self, weights: Sequence[float], common: KeywordStatistics | None
+        self,
+        weights: Sequence[float],
+        common: KeywordStatistics | None,
+        deadline: Deadline = NO_DEADLINE,
     ) -> tuple[SegmentMatches, KeywordStatistics]:
         """What the expression matches, and what BM25 counts."""
-        matches = evaluated(self._segments, self._node, weights)
+        matches = evaluated(self._segments, self._node, weights, deadline)
         return matches, common or self.statistics(matches.holding)
 
 
