@@ -321,7 +321,12 @@ def test_no_rows_are_no_line(home: Home) -> None:
 
 def test_a_list_in_which_nothing_matches_does_not_call_the_vault_empty(home: Home) -> None:
     home.save("--title", "A", "--id", "a")
-    assert home.call("list", "--kind", "nosuch").out == "No memories match these filters.\n"
+    nothing = "No memories match these filters. There is no kind 'nosuch'; there are: fact.\n"
+    assert home.call("list", "--kind", "nosuch").out == nothing
+    assert home.search("x", "--kind", "fakt")["notes"] == [
+        "There is no kind 'fakt'; did you mean fact?"
+    ]
+    assert home.listed("--kind", "Facts") == home.listed()
     assert home.call("list", "--after", "a").out == "No memories found after a.\n"
 
 

@@ -134,6 +134,14 @@ def pages(server: Server, project: str) -> Iterator[list[str]]:
         yield ids
 
 
+def test_a_filter_that_nothing_has_names_the_near_ones(server: Server, shelf: str) -> None:
+    near = f"There is no project '{shelf}f'; did you mean {shelf}?"
+    answer = server.get(MEMORIES, params={"project": f"{shelf}f"}).json()
+    assert answer == {"memories": [], "next": None, "notes": [near]}
+    assert near in server.search("ship", project=f"{shelf}f")["notes"]
+    assert server.listed(project=f" {shelf.upper()}") == server.listed(project=shelf) != []
+
+
 def test_the_pages_together_are_the_whole_list(server: Server, shelf: str) -> None:
     whole = server.listed(project=shelf)
     cut = list(pages(server, shelf))

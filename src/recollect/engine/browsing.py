@@ -8,7 +8,8 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from recollect.checks import bounded, checked_filter, named_ids
+from recollect.checks import bounded, named_ids
+from recollect.engine.filters import own_spelling
 from recollect.engine.searching import EVERYTHING, looked_up
 from recollect.engine.session import Session
 from recollect.engine.upkeep import salvage_notes
@@ -19,7 +20,7 @@ from recollect.times import moved
 from recollect.types import Filter, Memory, Place, Use, place_of
 
 EXPORT_BATCH = 1000
-MOST_NAMED = 5  # ids or projects in a message
+MOST_NAMED = 5  # ids in a message
 
 
 class Overview(NamedTuple):
@@ -49,7 +50,7 @@ def browse(
     def page() -> list[Memory]:
         memories = session.held().memories
         listed = memories.newest if newest else memories.browse
-        return listed(checked_filter(filter), bounded(limit), after)
+        return listed(own_spelling(session, filter), bounded(limit), after)
 
     return session.steadily(page)
 
@@ -59,7 +60,7 @@ def facets(
 ) -> Facets:
     """Memories counted by project, kind, source and tag, every value, most first; and by age."""
     session = session.at(as_of)
-    return session.held().memories.facets(checked_filter(filter), session.clock())
+    return session.held().memories.facets(own_spelling(session, filter), session.clock())
 
 
 def overview(session: Session, project: str | None, limit: int) -> Overview:
@@ -74,26 +75,9 @@ def overview(session: Session, project: str | None, limit: int) -> Overview:
     return Overview(dict(projects), newest or memories.newest(decisions, limit))
 
 
-def unknown_project(session: Session, project: str) -> str:
-    """The sentence for a project that no memory has, with those that may be meant; else empty."""
-    memories = session.held().memories
-    if memories.projects([project]):
-        return ""
-    from difflib import get_close_matches  # noqa: PLC0415  start-up time: rarely needed
-
-    known = [*memories.facets(EVERYTHING, session.clock()).project]
-    wanted = project.casefold()
-    like = [name for name in known if wanted in name.casefold()]
-    like += get_close_matches(project, known) if not like else []
-    more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
-    every = f"there are: {', '.join(known[:MOST_NAMED])}{more}."
-    hint = f"did you mean {' or '.join(like[:3])}?" if like else every
-    return f"There is no project {project!r}; {hint if known else 'no memory has one.'}"
-
-
 def dates(session: Session, filter: Filter = EVERYTHING, *, as_of: datetime | None = None) -> Dates:
     """The days on which memories were made, and on which they expire, counted."""
-    return session.at(as_of).held().memories.dates(checked_filter(filter))
+    return session.at(as_of).held().memories.dates(own_spelling(session, filter))
 
 
 def expiring(
@@ -102,7 +86,7 @@ def expiring(
     """Memories that expire within that time from now, soonest first."""
     now = session.clock()
     return session.store.memories.expiring(
-        checked_filter(filter), bounded(limit), since=now, until=moved(now, within)
+        own_spelling(session, filter), bounded(limit), since=now, until=moved(now, within)
     )
 
 
@@ -116,14 +100,14 @@ def ending(
 ) -> Sequence[Memory]:
     """Memories whose validity ends between these moments, the next to end first."""
     return session.store.memories.expiring(
-        checked_filter(filter), bounded(limit), since=since, until=until
+        own_spelling(session, filter), bounded(limit), since=since, until=until
     )
 
 
 def expired(session: Session, filter: Filter = EVERYTHING, limit: int = 20) -> Sequence[Memory]:
     """Memories that have expired, latest first."""
     return session.store.memories.expiring(
-        checked_filter(filter), bounded(limit), until=session.clock()
+        own_spelling(session, filter), bounded(limit), until=session.clock()
     )
 
 

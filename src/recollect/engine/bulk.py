@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from recollect.checks import LARGEST_LIMIT, checked_filter, clean_query
+from recollect.checks import LARGEST_LIMIT, clean_query
+from recollect.engine.filters import own_spelling
 from recollect.engine.searching import EVERYTHING
 from recollect.engine.session import Session
 from recollect.errors import UserError
@@ -15,14 +16,14 @@ from recollect.types import Filter
 def selected(session: Session, *, query: str = "", filter: Filter = EVERYTHING) -> list[str]:
     """The ids of the memories that pass the filter and hold every keyword of the query, in any
     form, in browsing order. A search would also return what is only like it, so it is not asked."""
-    chosen = selection(query, filter)
+    chosen = selection(session, query, filter)
     return [memory.id for memory in session.store.memories.browse(chosen, LARGEST_LIMIT)]
 
 
-def selection(query: str, filter: Filter) -> Filter:
+def selection(session: Session, query: str, filter: Filter) -> Filter:
     """The filter with the query's keywords. UserError where it would let everything pass: a change
     of all memories is hardly ever meant."""
-    chosen = checked_filter(filter)
+    chosen = own_spelling(session, filter)
     if clean_query(query).strip():
         words = tuple(keywords(query))
         if not words:

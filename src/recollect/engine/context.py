@@ -8,7 +8,8 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from recollect.checks import bounded, checked_filter, clean_query, one_of
+from recollect.checks import bounded, clean_query, one_of
+from recollect.engine.filters import own_spelling
 from recollect.engine.searching import EVERYTHING, completed, federated
 from recollect.engine.session import Session
 from recollect.errors import ProviderError
@@ -44,7 +45,7 @@ def context(
     that kind. `max_tokens` bounds the whole answer in each of `forms`.
     With `as_of`, what it should have known then. Source: the `echovault` recipe, "Context"."""
     session = session.at(as_of)
-    limit, filter = bounded(limit), checked_filter(filter)
+    limit, filter = bounded(limit), own_spelling(session, filter)
     if filter.kind is None:
         filter = replace(filter, without_kinds=(*filter.without_kinds, SESSION))
     semantic = semantic or session.settings.context.semantic

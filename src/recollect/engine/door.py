@@ -218,7 +218,7 @@ class Recollect:
     selected = repeatable(rooms.bulk.selected, SEARCH)
     facets = repeatable(rooms.browsing.facets, SEARCH)
     overview = repeatable(rooms.browsing.overview, SEARCH)
-    unknown_project = repeatable(rooms.browsing.unknown_project, SEARCH)
+    unmatched = repeatable(rooms.filters.unmatched, SEARCH)
     dates = repeatable(rooms.browsing.dates, SEARCH)
     expiring = repeatable(rooms.browsing.expiring, SEARCH)
     expired = repeatable(rooms.browsing.expired, SEARCH)

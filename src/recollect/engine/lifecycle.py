@@ -8,15 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
-from recollect.checks import (
-    LARGEST_LIMIT,
-    bounded,
-    checked_filter,
-    clean_query,
-    named_ids,
-    several,
-)
+from recollect.checks import LARGEST_LIMIT, bounded, clean_query, named_ids, several
 from recollect.engine.bulk import selection
+from recollect.engine.filters import own_spelling
 from recollect.engine.searching import EVERYTHING, completed
 from recollect.engine.session import Session
 from recollect.engine.writing import changing, forget, live
@@ -70,7 +64,7 @@ def trash(
 ) -> list[Trashed]:
     """What was forgotten, the last first, by whom and why; with a query what answers it, the best
     first. It is searched by its words: a forgotten memory has no vector."""
-    chosen, limit = checked_filter(filter), bounded(limit)
+    chosen, limit = own_spelling(session, filter), bounded(limit)
     if not clean_query(query).strip():
         return session.store.trash.listed(chosen, limit, after)
     recipe = session.recipe().asking_vectors("never")
@@ -86,7 +80,7 @@ def selected_in_trash(
     session: Session, *, query: str = "", filter: Filter = EVERYTHING
 ) -> list[str]:
     """The ids of what is in the trash, as `selected` has those of live memories."""
-    chosen = selection(query, filter)
+    chosen = selection(session, query, filter)
     if not chosen.holding:
         listed = session.store.trash.listed(chosen, LARGEST_LIMIT)
         return [each.memory.id for each in listed]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         context,
         feedback,
         file_places,
+        filters,
         folders,
         history,
         importing,

@@ -16,6 +16,7 @@ from recollect.checks import (
     unknown_memory,
 )
 from recollect.deadline import Deadline
+from recollect.engine.filters import own_spelling, unmatched
 from recollect.engine.session import Session
 from recollect.errors import NotFound
 from recollect.pipeline import run, topics
@@ -40,6 +41,8 @@ def search(session: Session, search: Search | str, /, **fields: Any) -> Response
     `project="harbor"`, `tags=("a",)`."""
     session, asked = asked_then(session, search, **fields)
     found = federated(session, _recipe(session, asked), asked)
+    if not found.results and session.others.federation is None:
+        found = replace(found, notes=(*found.notes, *unmatched(session, asked.filter)))
     session.used("returned", [result.id for result in found if result.vault == HOME], "search")
     if asked.sort == "newest":
         newest = sorted(found, key=lambda result: result.memory.updated_at, reverse=True)
@@ -93,7 +96,12 @@ def completed(session: Session, search: Search | str, /, **fields: Any) -> Searc
     """The search, checked, with what it leaves to the settings and to the clock."""
     asked = checked_search(search, **fields)
     literal = session.settings.search.literal if asked.literal is None else asked.literal
-    return replace(asked, literal=literal, now=asked.now or session.clock())
+    return replace(
+        asked,
+        literal=literal,
+        now=asked.now or session.clock(),
+        filter=own_spelling(session, asked.filter),
+    )
 
 
 def federated(session: Session, recipe: Recipe, search: Search) -> Response:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from recollect.checks import bounded, checked_filter
+from recollect.checks import bounded
+from recollect.engine.filters import own_spelling
 from recollect.engine.searching import EVERYTHING, looked_up
 from recollect.engine.session import Session
 from recollect.errors import NotFound, UserError
@@ -71,7 +72,7 @@ def _next_to(
     session: Session, at: datetime, own: Memory | None, limit: int, filter: Filter, *, later: bool
 ) -> list[TimelineEntry]:
     """The nearest first."""
-    memories, chosen, most = session.store.memories, checked_filter(filter), bounded(limit)
+    memories, chosen, most = session.store.memories, own_spelling(session, filter), bounded(limit)
     saved = memories.around(chosen, at, most + 1, field="created_at", later=later)
     changed = memories.around(chosen, at, most + 1, field="updated_at", later=later)
     found = [TimelineEntry(each.created_at, "saved", each) for each in saved if each != own]

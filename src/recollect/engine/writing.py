@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from recollect.auth.capabilities import SEARCH
 from recollect.checks import is_text, named_ids, several, unknown_memory
+from recollect.engine.filters import in_known_projects
 from recollect.engine.session import Session
 from recollect.errors import Changed, NotFound, UserError
 from recollect.ingest.draft import Draft, complete, draft
@@ -34,10 +35,12 @@ def save(session: Session, /, **fields: object) -> Memory:
 def save_all(session: Session, drafts: Sequence[Draft], *, redact: bool = True) -> list[Saved]:
     """Save these memories, all or none, and embed them, at once or in the background.
 
-    A draft without an id that repeats a memory of its project updates that memory. What looks like
+    A draft without an id that repeats a memory of its project updates that memory. A project that
+    is there in another case, or with other blanks, is used as it is spelled there. What looks like
     a secret is replaced first; without `redact` it is kept.
     """
     session.models.embeds()  # settings that name no model are refused before anything is kept
+    drafts = [*in_known_projects(session, drafts)]
     clean = [session.redaction.of_draft(each, redact=redact) for each in drafts]
     replaced = [id for each in drafts for id in each.supersedes]
     with changing(session, "save", replaced) as write:

@@ -160,7 +160,7 @@ class Understanding:
         return asked(
             self._text,
             self.asked_periods,
-            kinds=self._store.memories.kinds,
+            kinds=lambda: self._store.memories.values("kind"),
             projects=self._store.memories.projects,
             sources=self._sources,
             tags=self._tags,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
 
 KeywordIndexName = Literal["stemmed", "plain", "subwords", "details"]
 MomentField = Literal["created_at", "updated_at"]
+UsedColumn = Literal["kind", "project"]
 WriteOutcome = Literal["added", "updated", "unchanged"]
 
 # So many memories make a vault so large that its words are in segments. Below that, FTS5 alone is
@@ -359,8 +360,8 @@ class Memories(Protocol):
     def replaced(self, ids: Sequence[str]) -> list[Memory]:
         """The live memories whose place one of these has taken, by a link; newest first."""
 
-    def kinds(self) -> list[str]:
-        """The kinds that live memories have."""
+    def values(self, column: UsedColumn) -> list[str]:
+        """The kinds or the projects that live memories have, the first thousand by name."""
 
     def projects(self, names: Sequence[str]) -> list[str]:
         """Those of these names that are projects of live memories, in this order."""

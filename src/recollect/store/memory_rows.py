@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from recollect.hashing import content_digest
-from recollect.store.base import MemoryStamp, MomentField, Stored
+from recollect.store.base import MemoryStamp, MomentField, Stored, UsedColumn
 from recollect.times import from_micros, to_micros
 from recollect.types import TIMES, Filter, Memory
 
@@ -34,16 +34,19 @@ MOMENTS = {
 STAMPS = """
 SELECT id, content_hash, updated_at FROM memories
  WHERE {vault} AND forgotten_at IS NULL AND id {among}"""
-# From one kind to the next in the index: there are few, however many memories there are.
-KINDS = """
-WITH RECURSIVE used (kind) AS (
-    SELECT min(kind) FROM memories WHERE {vault} AND forgotten_at IS NULL
+# From one value to the next in the index: there are few, however many memories there are.
+USED = {
+    column: f"""
+WITH RECURSIVE used (value) AS (
+    SELECT min({column}) FROM memories WHERE {{vault}} AND forgotten_at IS NULL
      UNION ALL
-    SELECT (SELECT min(kind) FROM memories
-             WHERE {vault} AND forgotten_at IS NULL AND kind > used.kind)
-      FROM used WHERE kind IS NOT NULL
+    SELECT (SELECT min({column}) FROM memories
+             WHERE {{vault}} AND forgotten_at IS NULL AND {column} > used.value)
+      FROM used WHERE value IS NOT NULL
 )
-SELECT kind FROM used WHERE kind IS NOT NULL LIMIT 100"""
+SELECT value FROM used WHERE value IS NOT NULL LIMIT 1000"""
+    for column in ("kind", "project")
+}
 LAST = "\U0010ffff"  # no text that begins as another does comes behind that one and this
 LIMITLESS = 1 << 60
 
@@ -210,8 +213,8 @@ class ListedMemories:
         everything = Filter(archived=True)
         return self._memories(everything, self.NEWEST, LIMITLESS, linked, self._read.listed(asked))
 
-    def kinds(self) -> list[str]:
-        return [kind for (kind,) in self._read.rows(self._read.sql(KINDS))]
+    def values(self, column: UsedColumn) -> list[str]:
+        return [value for (value,) in self._read.rows(self._read.sql(USED[column]))]
 
     def expiring(
         self, filter: Filter, limit: int, *, until: datetime, since: datetime | None = None

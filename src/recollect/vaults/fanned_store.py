@@ -19,6 +19,7 @@ from recollect.store.base import (
     MemoryStamp,
     Store,
     TopicIndex,
+    UsedColumn,
     VectorIndex,
     Verdict,
     Vocabulary,
@@ -139,9 +140,9 @@ class FannedMemories(FannedPart):
         }
         return sorted(found.values(), key=ORDERS["newest"])
 
-    def kinds(self) -> list[str]:
-        every = self._fan_out.ask(lambda one: one.store.memories.kinds())
-        return sorted({kind for _, kinds in every for kind in kinds})
+    def values(self, column: UsedColumn) -> list[str]:
+        every = self._fan_out.ask(lambda one: one.store.memories.values(column))
+        return sorted({value for _, values in every for value in values})
 
     def projects(self, names: Sequence[str]) -> list[str]:
         every = self._fan_out.ask(lambda one: one.store.memories.projects(names))

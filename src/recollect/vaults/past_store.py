@@ -16,6 +16,7 @@ from recollect.store.base import (
     Coverage,
     Memories,
     StoredVector,
+    UsedColumn,
     VectorIndex,
     VectorMatch,
     Vocabulary,
@@ -86,8 +87,9 @@ class PastMemories(FannedMemories):
         found = [each for one, some in every for each in some if each.id not in one.changed]
         return sorted(found, key=ORDERS["newest"])
 
-    def kinds(self) -> list[str]:
-        return [kind for kind in super().kinds() if self.browse(Filter(kind=kind), 1)]
+    def values(self, column: UsedColumn) -> list[str]:
+        every = super().values(column)
+        return [value for value in every if self.browse(Filter(**{column: value}), 1)]
 
     def projects(self, names: Sequence[str]) -> list[str]:
         return [name for name in super().projects(names) if self.browse(Filter(project=name), 1)]

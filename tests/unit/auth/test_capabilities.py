@@ -43,7 +43,7 @@ from recollect.ingest.jsonl import read_lines
 from recollect.recipes.registry import BUILT_IN
 from recollect.store.folders import Folder
 from recollect.times import EPOCH, parse_expiry
-from recollect.types import Memory, Search
+from recollect.types import Filter, Memory, Search
 
 SOURCE = Path(inspect.getfile(Recollect)).parents[1]
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -107,7 +107,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "list": lambda memory: memory.list(),
     "facets": lambda memory: memory.facets(),
     "overview": lambda memory: memory.overview(None, 3),
-    "unknown_project": lambda memory: memory.unknown_project("harbor"),
+    "unmatched": lambda memory: memory.unmatched(Filter(project="harbor")),
     "dates": lambda memory: memory.dates(),
     "expiring": lambda memory: memory.expiring(within=timedelta(days=1)),
     "expired": lambda memory: memory.expired(),

@@ -132,10 +132,12 @@ class BrowseParameters(PastFilterParameters, frozen=True, kw_only=True, forbid_u
 
 
 class MemoryPage(Struct):
-    """One page. `next` is the cursor of the next page, null on the last."""
+    """One page. `next` is the cursor of the next page, null on the last. `notes`: where there is
+    nothing, which of the filters' values no memory has, and which may be meant."""
 
     memories: list[Memory]
     next: str | None
+    notes: list[str]
 
 
 class ShowParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,0 +1,116 @@
+"""A filter in the vault's own spelling, and what it names that no memory has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from recollect.checks import checked_filter
+from recollect.engine.session import Session
+from recollect.ingest.draft import Draft
+from recollect.store.base import UsedColumn
+from recollect.types import Filter
+from recollect.vaults.known import HOME
+
+WITHOUT: dict[UsedColumn, str] = {"kind": "without_kinds", "project": "without_projects"}
+PLURAL = re.compile(r"(?:(s|x|z|ch|sh)es|(?<!s)s)$")
+MOST_NAMED = 5  # values in a message
+
+
+def own_spelling(session: Session, filter: Filter) -> Filter:
+    """Check a filter, and return it with kinds, projects and tags as the vault spells them. Case
+    and blanks do not matter, nor the plural of a kind. A value that no memory has stays."""
+    filter = checked_filter(filter)
+    changes: dict[str, Any] = {}
+    for name in ("tags", "without_tags"):
+        # The stores compare tags without case, so that only those with blanks are looked up.
+        if any(tag.split() != [tag] for tag in getattr(filter, name)):
+            known = [*session.store.memories.facets(Filter(), session.clock()).tags]
+            changes[name] = tuple(
+                tag if _is_known("tag", tag, known) else _spelled("tag", tag, known)[0]
+                for tag in getattr(filter, name)
+            )
+    for field, without in WITHOUT.items():
+        wanted, unwanted = _values(filter, field), getattr(filter, without)
+        if wanted or unwanted:
+            store = session.fanned(session.store) or session.store
+            known = store.memories.values(field)
+            for name, values in ((field, wanted), (without, unwanted)):
+                every = [one for value in values for one in _spelled(field, value, known)]
+                changes[name] = tuple(every)
+    return replace(filter, **changes)
+
+
+def in_known_projects(session: Session, drafts: Sequence[Draft]) -> Iterator[Draft]:
+    """Yield the drafts. A project that is new but for case and blanks is spelled as the one that
+    is there."""
+    named = any(draft.fields.get("project") for draft in drafts)
+    known = session.store.memories.values("project") if named else []
+    spelled = {_plain("project", name): name for name in known} | {name: name for name in known}
+    for draft in drafts:
+        if project := draft.fields.get("project"):
+            own = spelled.get(project) or spelled.setdefault(_plain("project", project), project)
+            yield Draft(draft.fields | {"project": own}, draft.supersedes)
+        else:
+            yield draft
+
+
+def unmatched(session: Session, filter: Filter) -> list[str]:
+    """Return a sentence for each kind, project and tag of the filter that no memory has, with those
+    that may be meant."""
+    named = {"project": _values(filter, "project"), "kind": _values(filter, "kind")}
+    every = named | {"tag": filter.tags}
+    if not session.caller.sees(HOME) or not any(every.values()):
+        return []
+    counts = session.held().memories.facets(Filter(archived=True), session.clock())
+    known = {"project": [*counts.project], "kind": [*counts.kind], "tag": [*counts.tags]}
+    return [
+        _unknown(field, value, known[field])
+        for field, values in every.items()
+        for value in values
+        if value and not _is_known(field, value, known[field])
+    ]
+
+
+def _values(filter: Filter, field: UsedColumn) -> Sequence[str]:
+    value = getattr(filter, field)
+    return [value] if isinstance(value, str) else value or ()
+
+
+def _is_known(field: str, value: str, known: Iterable[str]) -> bool:
+    """Return whether a filter finds that value: a tag's blanks count where it is stored."""
+    if field == "tag":
+        return value.lower() in map(str.lower, known)
+    return _plain(field, value) in {_plain(field, one) for one in known}
+
+
+def _plain(field: str, value: str) -> str:
+    """Return what is compared of a value: no case, no blanks, and a kind in the singular."""
+    bare = "".join(value.casefold().split())
+    if field != "kind":
+        return bare
+    return bare[:-3] + "y" if bare.endswith("ies") else PLURAL.sub(r"\1", bare)
+
+
+def _spelled(field: str, value: str, known: Iterable[str]) -> list[str]:
+    """Return the known spellings of a value; the value itself if there is none."""
+    wanted = _plain(field, value)
+    return [one for one in known if _plain(field, one) == wanted] or [value]
+
+
+def _unknown(field: str, value: str, known: Sequence[str]) -> str:
+    """Return the sentence for a value that no memory has."""
+    from difflib import get_close_matches  # noqa: PLC0415  start-up time: rarely needed
+
+    plain = {one: _plain(field, one) for one in known}
+    wanted = _plain(field, value)
+    like = [one for one in known if wanted in plain[one]]
+    like = like or [one for near in get_close_matches(wanted, plain.values())
+                    for one in known if plain[one] == near]  # fmt: skip
+    more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
+    every = f"there are: {', '.join(known[:MOST_NAMED])}{more}."
+    hint = f"did you mean {' or '.join(dict.fromkeys(like[:3]))}?" if like else every
+    return f"There is no {field} {value!r}; {hint if known else 'no memory has one.'}"
