@@ -25,7 +25,7 @@ from recollect.ingest.draft import draft
 
 WANTED = {
     "recollect --version": 1.48,
-    "recollect search --json": 6.0,
+    "recollect search --json": 9.0,
     "the same by a server": 4.0,
 }
 MCP = "recollect mcp, to answer"

@@ -26,7 +26,7 @@ COMMANDS = {
     "history": ("history", "show what a memory was before, change by change"),
     "timeline": ("timeline", "show what was saved and changed around a memory or a time"),
     "undo": ("undo", "take back your last change, or that of one memory"),
-    "redo": ("undo", "do again what your last undo took back"),
+    "redo": ("redo", "do again what your last undo took back"),
     "forget": ("forget", "remove memories; --undo brings them back"),
     "supersede": ("supersede", "put a memory in the place of another that no longer holds"),
     "merge": ("merge", "make one memory of several that say the same"),

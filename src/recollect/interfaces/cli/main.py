@@ -141,7 +141,6 @@ def _dispatch(argv: list[str]) -> int:
 
 def _begins_question(word: str) -> bool:
     """Whether it is a word such as `how`, which is no typing error of `show`."""
-    _import_libraries()
     from recollect.query.function_words import is_function_word  # noqa: PLC0415  start-up time
 
     return is_function_word(word.lower())
@@ -161,7 +160,6 @@ def _run(name: str, argv: list[str]) -> int:
         def here(args: list[str]) -> str:
             from importlib import import_module  # noqa: PLC0415  start-up time
 
-            _import_libraries()
             answer: str = import_module("recollect.interfaces.cli.hook").answer_here(args)
             return answer
 
@@ -177,7 +175,6 @@ def _run(name: str, argv: list[str]) -> int:
             return 0
     from importlib import import_module  # noqa: PLC0415  start-up time: `--version` needs none
 
-    _import_libraries()
     from recollect.interfaces.cli.arguments import parser_of  # noqa: PLC0415  start-up time
 
     module, about = COMMANDS[name]
@@ -201,63 +198,6 @@ def _run(name: str, argv: list[str]) -> int:
         answer = command.answer(memory, parsed)
     print(answer, end="\n" if answer else "")  # as above
     return 0
-
-
-# What msgspec, pathlib and argparse import and hardly ever use: to describe types, to indent the
-# descriptions, other formats; the module of UUIDs asks platform for the system's name; paths as
-# addresses; translations.
-RARE = (
-    "msgspec.inspect",
-    "msgspec.msgpack",
-    "msgspec.toml",
-    "msgspec.yaml",
-    "platform",
-    "textwrap",
-)
-# Of these they take functions by name.
-RARE_FUNCTIONS = ("msgspec._json_schema", "urllib.parse", "gettext")
-
-
-def _import_libraries() -> None:
-    """Import msgspec, pathlib and argparse without what they hardly need: a tenth of what a search
-    takes to start.
-
-    Msgspec asks typing_extensions for names that `typing` has as well, and takes those where it is
-    not installed.
-    """
-    if "msgspec" in sys.modules:
-        return
-    from types import ModuleType  # noqa: PLC0415  start-up time
-
-    class Late(ModuleType):
-        """Stands for a module, and imports it when something of it is first used."""
-
-        def __getattr__(self, name: str) -> object:
-            if (self.__name__, name) == ("platform", "system"):
-                return lambda: os.uname().sysname
-            __import__(self.__name__)
-            return getattr(sys.modules[self.__name__], name)
-
-    class LateFunctions(Late):
-        """The same for a module of which functions are taken, to be called later or never."""
-
-        def __getattr__(self, name: str) -> object:
-            if name.startswith("__"):
-                raise AttributeError(name)
-            function = super().__getattr__
-            return lambda *args, **named: function(name)(*args, **named)  # type: ignore[operator]
-
-    late: dict[str, Any] = {name: Late(name) for name in RARE}
-    late |= {name: LateFunctions(name) for name in RARE_FUNCTIONS}
-    late["typing_extensions"] = None  # as if not installed
-    late = {name: module for name, module in late.items() if name not in sys.modules}
-    sys.modules.update(late)
-    try:
-        for name in ("msgspec", "pathlib", "argparse"):
-            __import__(name)
-    finally:
-        for name in late:
-            del sys.modules[name]
 
 
 def _failed_json(sentence: str, code: int, name: str) -> int:

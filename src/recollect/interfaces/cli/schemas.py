@@ -71,7 +71,10 @@ VaultJson = _object("VaultJson", KnownVault, "name tier priority", path=MaybeTex
 VaultState = _object("VaultState", vault=str, locked=bool, key=str | None, unfinished=bool)
 ModelNames = dict[str, str | None]
 CollectionJson = _object("CollectionJson", CollectionSettings, "name path")
-Event = _object("Event", TimelineEntry, "at what", id=str, title=str, kind=str, project=str)
+Event = _object(
+    "Event", TimelineEntry, "at what", id=str, title=str, kind=str, project=str,
+    expired=bool | UnsetType, superseded_by=MaybeText,
+)  # fmt: skip
 Recipe = _object("Recipe", RecipeFacts, "name about source view fingerprint")
 
 

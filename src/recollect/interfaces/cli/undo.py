@@ -1,12 +1,13 @@
-"""`recollect undo` and `recollect redo`."""
+"""`recollect undo`, and what `recollect redo` shares with it."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from recollect.engine.history import Undone, undone_json
+from recollect.engine import Recollect
+from recollect.engine.history import Agree, Undone, undone_json
 from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.lines import shortened, width
@@ -18,43 +19,45 @@ from recollect.present.words import counted, heading_line
 from recollect.times import minute
 from recollect.vaults.keys import on_terminal
 
-EXAMPLE = (
-    "  recollect undo\n  recollect undo auth-jwt-001\n  recollect undo auth-jwt-001 --to 2\n"
-    "  recollect redo"
-)
+EXAMPLE = "  recollect undo\n  recollect undo auth-jwt-001\n  recollect undo auth-jwt-001 --to 2"
 MOST_NAMED = 10  # memories, a line each
 MOST_UNASKED = 5  # that a terminal is not asked about
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(redo=parser.prog.endswith("redo"), id=None, to=None)
-    if not parser.get_default("redo"):
-        parser.add_argument(
-            "id", metavar="ID", nargs="?", help="undo this memory's last change, whoever made it"
-        )
-        parser.add_argument(
-            "--to", metavar="VERSION", type=int, help="go back to this version of it (see history)"
-        )
+    parser.add_argument(
+        "id", metavar="ID", nargs="?", help="undo this memory's last change, whoever made it"
+    )
+    parser.add_argument(
+        "--to", metavar="VERSION", type=int, help="go back to this version of it (see history)"
+    )
     add_yes(parser)
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
+    def undo(memory: Recollect, agree: Agree) -> Undone:
+        return memory.undo(args.id and only(memory, args.id), to=args.to, agree=agree)
+
+    return take_back(args, undo, "undo", "redo")
+
+
+def take_back(
+    args: argparse.Namespace, act: Callable[[Recollect, Agree], Undone], verb: str, other: str
+) -> int:
+    """Undo or redo something and name it; ask a person first where it is much. `other`: the command
+    that takes it back."""
+
     def agree(undone: Undone) -> None:
-        """Ask a person before much is changed."""
         if len(undone.memories) > MOST_UNASKED and on_terminal() and not args.yes:
             print("\n".join(_lines(undone)), file=sys.stderr)
-            this = f"This {'re' if args.redo else 'un'}does the {_what(undone)}."
-            confirm(args, this)
+            confirm(args, f"This {verb}es the {_what(undone)}.")
 
     with opened(brief=True) as memory:
-        if args.redo:
-            done = memory.redo(agree=agree)
-        else:
-            done = memory.undo(args.id and only(memory, args.id), to=args.to, agree=agree)
-    verb, back = ("redone", "undo") if args.redo else ("undone", "redo")
-    told = [f"{verb.capitalize()}: {_what(done)}.", *_lines(done), f"To go back: recollect {back}"]
-    say(args.json, "\n".join(told), **undone_json(done, verb))
+        done = act(memory, agree)
+    back = f"To go back: recollect {other}"
+    told = [f"{verb.capitalize()}ne: {_what(done)}.", *_lines(done), back]
+    say(args.json, "\n".join(told), **undone_json(done, f"{verb}ne"))
     return 0
 
 
