@@ -19,7 +19,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from recollect.store.sqlite.browsing import BROWSING
-from recollect.store.sqlite.counts import DAY_OF
+from recollect.store.sqlite.facets import DAY_OF
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.samples import CHANGE
 from recollect.times import EPOCH

@@ -1,4 +1,4 @@
--- version 9
+-- version 10
 
 -- index cuts_file
 CREATE INDEX cuts_file ON cuts (file, number);
@@ -10,13 +10,16 @@ CREATE INDEX feedback_words ON feedback (words, memory_id);
 CREATE INDEX files_digest ON files (folder, digest);
 
 -- index memories_archived
-CREATE INDEX memories_archived ON memories (archived_at) WHERE archived_at IS NOT NULL;
+CREATE INDEX memories_archived ON memories (archived_at, forgotten_at) WHERE archived_at IS NOT NULL;
 
 -- index memories_browse
 CREATE INDEX memories_browse ON memories (CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END, updated_at DESC, id) WHERE forgotten_at IS NULL;
 
 -- index memories_expiring
 CREATE INDEX memories_expiring ON memories (valid_until, id) WHERE forgotten_at IS NULL AND valid_until IS NOT NULL;
+
+-- index memories_facets
+CREATE INDEX memories_facets ON memories (project, kind, source, tier, created_at, updated_at, valid_until, archived_at, forgotten_at) WHERE forgotten_at IS NULL;
 
 -- index memories_forgotten
 CREATE INDEX memories_forgotten ON memories (forgotten_at, id) WHERE forgotten_at IS NOT NULL;
@@ -65,9 +68,6 @@ CREATE TABLE codebooks (key INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT
 
 -- table corpus
 CREATE TABLE corpus (documents INTEGER NOT NULL, vocabulary INTEGER NOT NULL DEFAULT 0) STRICT;
-
--- table counts
-CREATE TABLE counts (scope TEXT NOT NULL CHECK (scope IN ('', 'project', 'kind')), within TEXT NOT NULL, field TEXT NOT NULL, value ANY NOT NULL, memories INTEGER NOT NULL, PRIMARY KEY (scope, within, field, value)) WITHOUT ROWID, STRICT;
 
 -- table cuts
 CREATE TABLE cuts (memory INTEGER PRIMARY KEY REFERENCES memories ON DELETE CASCADE, file INTEGER NOT NULL REFERENCES files ON DELETE CASCADE, number INTEGER NOT NULL, heading TEXT NOT NULL, first_line INTEGER NOT NULL, last_line INTEGER NOT NULL) STRICT;

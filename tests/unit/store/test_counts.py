@@ -1,30 +1,35 @@
-"""The counts that a vault keeps say what counting the memories says, whatever was done to them."""
+"""Facets, days and stats say what counting the memories says, whatever was done to them."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 from msgspec import structs
 
-from recollect.store.base import Dates, Facets
-from recollect.store.sqlite.facets import dates as store_dates
-from recollect.store.sqlite.facets import facets as store_facets
+from recollect.store.base import AGES, Dates, Facets
+from recollect.store.sqlite.facets import DAYS, FIELDS, GROUPED
 from recollect.store.sqlite.filters import where
-from recollect.store.sqlite.recounting import NAMES, TAGGED
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import save
 from recollect.testing.stores.samples import CHANGE, EVERYTHING, NOON, memory
 from recollect.types import Filter, Memory
 
 PLENTY = 99
-KEPT = (EVERYTHING, Filter(project="harbor"), Filter(project=""), Filter(kind="bug"))
+FILTERS = (
+    EVERYTHING,
+    Filter(project="harbor"),
+    Filter(project=""),
+    Filter(kind="bug"),
+    Filter(project="sea", kind="fact"),
+    Filter(tier="core", tags=("deep",)),
+)
 
 
 @pytest.fixture
@@ -67,13 +72,27 @@ def change(store: SqliteStore, chance: random.Random) -> None:
                 write.replace(before, random_memory(chance, id))
 
 
-def counted(store: SqliteStore, filter: Filter) -> tuple[Facets, Dates]:
-    """What passes the filter, counted without the counts that are kept."""
-    condition = where(filter, store.topics)
-    return (
-        store_facets(store.database, None, condition, NOON),
-        store_dates(store.database, None, condition),
+def counted(memories: Sequence[Memory]) -> tuple[Facets, Dates]:
+    """The facets and days of these memories, counted one by one."""
+    topics = Counter(topic for each in memories for topic in {tag.lower() for tag in each.tags})
+    used = sorted({tag for each in memories for tag in each.tags}, reverse=True)
+    names = {tag.lower(): tag for tag in used}  # the first of those that differ only in case
+    project, kind, source = (
+        _most_first(Counter(getattr(each, field) for each in memories)) for field in FIELDS
     )
+    tags = _most_first(Counter({names[topic]: count for topic, count in topics.items()}))
+    age = {
+        age: sum(each.updated_at >= NOON - span for each in memories) for age, span in AGES.items()
+    }
+    facets = Facets(project, kind, source, tags, age)
+    made = Counter(each.created_at.date() for each in memories)
+    expiring = Counter(each.valid_until.date() for each in memories if each.valid_until)
+    return facets, Dates(dict(sorted(made.items())), dict(sorted(expiring.items())))
+
+
+def _most_first(counts: Counter[str]) -> dict[str, int]:
+    ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    return {value: count for value, count in ordered if value}
 
 
 def in_order(counts: tuple[dict[Any, int], ...]) -> list[list[object]]:
@@ -81,16 +100,17 @@ def in_order(counts: tuple[dict[Any, int], ...]) -> list[list[object]]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_kept_counts_say_what_counting_says(store: SqliteStore, seed: int) -> None:
+def test_groups_say_what_counting_one_by_one_says(store: SqliteStore, seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(12):
         change(store, chance)
-        for filter in KEPT:
-            facets, dates = counted(store, filter)
+        for filter in FILTERS:
+            facets, dates = counted(store.memories.browse(filter, PLENTY))
             assert in_order(store.memories.facets(filter, NOON)) == in_order(facets)
             assert in_order(store.memories.dates(filter)) == in_order(dates)
     live = store.memories.browse(EVERYTHING, PLENTY)
     stats = store.counts()
+    assert live
     assert sum(stats["kinds"].values()) == stats["memories"] == len(live)
     assert stats["forgotten"] == len(store.memories.ids(forgotten=True)) - len(live)
     assert all(not finding.problem for finding in store.examine())
@@ -104,58 +124,18 @@ def test_a_write_that_is_undone_counts_nothing(store: SqliteStore) -> None:
     assert store.memories.facets(EVERYTHING, NOON).project == {"harbor": 1}
 
 
-def test_no_value_of_a_purged_memory_stays(store: SqliteStore) -> None:
-    save(store, memory("a", project="harbor", tags=("deep",)))
-    with store.writing(CHANGE) as write:
-        write.purge(write.find(["a"])["a"])
-    assert store.database.rows("SELECT * FROM counts") == []
-
-
-@pytest.mark.parametrize("filter", KEPT)
-def test_what_is_kept_is_not_counted(store: SqliteStore, filter: Filter) -> None:
-    """However many memories there are, as few rows are read. Only what changed within a year in a
-    project or of a kind is counted along an index."""
-    steps, before = [], NOON - timedelta(days=999)
-    for batch in range(2):
-        made = (
-            memory(f"{batch}-{n}", project="harbor", kind="bug", updated_at=before)
-            for n in range(150)
-        )
-        save(store, *made)
-        steps.append(_steps(store, filter))
-    assert steps[0] == steps[1]
-
-
-def _steps(store: SqliteStore, filter: Filter) -> int:
-    """How many steps SQLite's machine takes for facets, days and stats, in hundreds."""
-    connection = store.database.connection()
-    taken = 0
-
-    def step() -> bool:
-        nonlocal taken
-        taken += 1
-        return False
-
-    connection.set_progress_handler(step, 100)
-    try:
-        store.memories.facets(filter, NOON + timedelta(hours=1))
-        store.memories.dates(filter)
-        store.counts()
-    finally:
-        connection.set_progress_handler(None)
-    return taken
-
-
-def test_the_doctor_names_wrong_counts(store: SqliteStore) -> None:
-    save(store, memory("a", project="harbor"), memory("b"))
-    connection: apsw.Connection = store.database.connection()
-    connection.execute("UPDATE counts SET memories = 7 WHERE field = 'project' AND scope = ''")
-    found = [(one.check, one.problem) for one in store.examine() if one.problem]
-    assert found == [("counts", "2 counts are wrong")]
-    store.rebuild()
-    assert not any(one.problem for one in store.examine())
-
-
-def test_tags_are_counted_by_their_tables_and_not_by_an_index(store: SqliteStore) -> None:
-    plans = [store.database.rows(f"EXPLAIN QUERY PLAN {sql}") for sql in (NAMES, TAGGED)]
-    assert [step[3] for [step] in plans] == ["SCAN tags", "SCAN memory_tags"]
+@pytest.mark.parametrize("filter", [EVERYTHING, Filter(project="harbor")])
+def test_no_memory_is_read_to_be_counted(store: SqliteStore, filter: Filter) -> None:
+    """SQLite answers from indexes alone, and the groups need no sorting."""
+    condition = where(filter, store.topics)
+    sql = GROUPED.format(ages="1", condition=condition.sql) + "SELECT * FROM grouped"
+    steps = [
+        str(row[3]) for row in store.database.rows(f"EXPLAIN QUERY PLAN {sql}", *condition.values)
+    ]
+    assert any("COVERING INDEX memories_facets" in step for step in steps)
+    assert not any("TEMP B-TREE" in step for step in steps)
+    days = DAYS.format("created_at", condition.sql)
+    plan = [
+        str(row[3]) for row in store.database.rows(f"EXPLAIN QUERY PLAN {days}", *condition.values)
+    ]
+    assert "COVERING INDEX memories_facets" in plan[0]

@@ -154,8 +154,8 @@ def reads_a_whole_table(line: str) -> bool:
     if not found:
         return False
     name, how = found.groups()
-    harmless = name in {"best", "corpus", "c", "segments", "CONSTANT"} or "VIRTUAL TABLE" in how
-    harmless = harmless or name.startswith("(subquery")
+    few = {"best", "corpus", "c", "grouped", "segments", "CONSTANT"}
+    harmless = name in few or "VIRTUAL TABLE" in how or name.startswith("(subquery")
     return not harmless and "USING INDEX" not in how and "USING COVERING INDEX" not in how
 
 

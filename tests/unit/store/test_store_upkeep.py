@@ -33,7 +33,7 @@ from recollect.types import Filter
 CHECKS = [
     "file", "references", "memories", "stemmed index", "plain index", "subwords index",
     "details index", "memory count", "vocabulary", "history", "vectors", "vector index",
-    "waiting vectors", "counts", "topic hashes",
+    "waiting vectors", "topic hashes",
 ]  # fmt: skip
 
 # What is damaged by hand, and the check that must say so.
@@ -87,15 +87,6 @@ DAMAGE: dict[str, tuple[str, str]] = {
     ),
     "a token is not counted": ("DELETE FROM vocabulary WHERE token = 'anchor'", "vocabulary"),
     "a token of no memory": ("INSERT INTO vocabulary VALUES ('ghost', 1)", "vocabulary"),
-    "a project is counted too often": (
-        "UPDATE counts SET memories = 9 WHERE field = 'project'",
-        "counts",
-    ),
-    "a day of no memory": ("INSERT INTO counts VALUES ('', '', 'made', 7, 1)", "counts"),
-    "a forgotten memory is not counted": (
-        "DELETE FROM counts WHERE field = 'forgotten'",
-        "counts",
-    ),
     "a tag has another hash": (
         "UPDATE tags SET topic = x'00' WHERE name = 'harbor'",
         "topic hashes",
@@ -168,10 +159,6 @@ def test_damage_is_named_and_a_rebuild_fixes_it(store: SqliteStore, damage: str)
 QUICKLY = {
     "a text was changed": ("UPDATE memories SET text = 'x' WHERE key = 2", "memories"),
     "a memory is not indexed": ("DELETE FROM plain WHERE rowid = 1", "plain index"),
-    "a project is counted too often": (
-        "UPDATE counts SET memories = 9 WHERE field = 'project'",
-        "counts",
-    ),
     "a token is not counted": ("DELETE FROM vocabulary WHERE token = 'anchor'", "vocabulary"),
     "a tag has another hash": ("UPDATE tags SET topic = x'00'", "topic hashes"),
 }
@@ -241,7 +228,6 @@ def test_a_tag_renamed_behind_the_stores_back_is_fixed(store: SqliteStore) -> No
         "memories",
         "subwords index",
         "vocabulary",
-        "counts",
         "topic hashes",
     ]
     with pytest.raises(Damaged, match="doctor --fix"):

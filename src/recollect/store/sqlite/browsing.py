@@ -26,9 +26,13 @@ BEHIND = f" AND ({BROWSE_TIER}, -m.updated_at, m.id) > (?, ?, ?)"
 OLDER = " AND m.updated_at <= ? AND (m.updated_at < ? OR m.id > ?)"
 ALONG = "updated_at"  # no column of a filter: the list goes along the index of all memories
 FEW = 2_000  # memories, which are read and sorted in some milliseconds
+MANY = 20_000  # memories: whether there are more makes no difference, and counting them takes time
 COUNTED = """
-    SELECT coalesce(sum(memories), 0) FROM counts
-     WHERE scope = '' AND within = '' AND field = ? AND value = ?"""
+    SELECT count(*) FROM (SELECT 1 FROM memories WHERE {column} = ? AND forgotten_at IS NULL
+                           LIMIT {most})"""
+OF_TOPIC = """
+    SELECT count(*) FROM (SELECT 1 FROM tags t JOIN memory_tags mt ON mt.tag = t.key
+                           WHERE t.topic = ? LIMIT {most})"""
 TAGGED = """
    AND m.key IN (SELECT mt.memory FROM tags t JOIN memory_tags mt ON mt.tag = t.key
                   WHERE t.topic = ?)"""
@@ -49,7 +53,7 @@ class ListRanges:
         self._tiers = [n for n, tier in enumerate(TIERS) if filter.tier in (None, tier)]
         self._few, tagged = filter.among is not None or bool(filter.holding), Condition("", [])
         for topic in map(lookup.hashed, filter.tags):
-            if not self._few and _counted(database, "tags", topic) < FEW:
+            if not self._few and _counted(database, OF_TOPIC.format(most=FEW), topic) < FEW:
                 self._few, tagged = True, Condition(TAGGED, [topic])
         self._by = narrowest(database, filter)
         found = where(filter, lookup, by="key" if self._few else self._by or ALONG)
@@ -97,12 +101,14 @@ def narrowest(database: Database, filter: Filter) -> str | None:
     if sum(map(len, wanted.values())) <= 1:
         return next(iter(wanted), None)
     counts = {
-        column: sum(_counted(database, column, value) for value in values)
+        column: sum(
+            _counted(database, COUNTED.format(column=column, most=MANY), value) for value in values
+        )
         for column, values in wanted.items()
     }
     worth = [column for column in wanted if len(wanted[column]) == 1 or counts[column] < FEW]
     return min(worth, key=counts.__getitem__, default=None)
 
 
-def _counted(database: Database, field: str, value: apsw.SQLiteValue) -> int:
-    return int(str(database.rows(COUNTED, field, value)[0][0]))
+def _counted(database: Database, sql: str, value: apsw.SQLiteValue) -> int:
+    return int(str(database.rows(sql, value)[0][0]))

@@ -100,16 +100,13 @@ def differing(
     connection: apsw.Connection,
     among: Sequence[int] | None = None,
     advance: Callable[[int], None] = lambda done: None,
-    read: Callable[[Sequence[RawMemory]], None] = lambda rows: None,
 ) -> Iterator[Differing]:
     """Every memory, forgotten ones included, that is not what was written; or of those `among`
-    these keys. `read` gets all that are read, some at a time: whoever needs them too need not read
-    them again."""
+    these keys."""
     half_of = cache(_half_of)  # most memories have the tags of others
     chosen = "" if among is None else f" WHERE m.key IN ({', '.join(map(str, among))})"
     found: Iterator[RawMemory] = iter(connection.execute(RAW + chosen))
     while rows := [*islice(found, STEP)]:
-        read(rows)
         for row in rows:
             stored = row[CHECKSUM] or b""
             what: Literal["fields", "tags", "hash"] = "hash"

@@ -23,18 +23,16 @@ from numpy.typing import NDArray
 from recollect.errors import StoreError
 from recollect.store.base import COLUMNS, KeywordIndexName
 from recollect.store.sqlite import subwords
-from recollect.store.sqlite.checksums import RawMemory, differing
+from recollect.store.sqlite.checksums import differing
 from recollect.store.sqlite.connection import as_json_list
-from recollect.store.sqlite.counts import TopicHash
 from recollect.store.sqlite.fts5_index import TABLES, TOKENIZERS
 from recollect.store.sqlite.integrity import file_problem, integrity, references_problem
-from recollect.store.sqlite.recounting import Recount, counts_problem
 from recollect.store.sqlite.segments import buffer
-from recollect.store.sqlite.upkeep import WAITING, WRONG_VECTORS
+from recollect.store.sqlite.upkeep import WAITING, WRONG_VECTORS, TopicHash
 from recollect.store.sqlite.vocabulary import sample_problem, vocabulary_problem
 from recollect.store.vault import Finding
 
-SMALL_TABLES = ("meta", "corpus", "counts", "tags", "segments", "models", "codebooks", "folders")
+SMALL_TABLES = ("meta", "corpus", "tags", "segments", "models", "codebooks", "folders")
 NEWEST = 1_000  # memories that a quick check compares with their checksums,
 SPREAD = 1_000  # and as many from all over the vault
 # Of the table itself: an index of it may be what is damaged.
@@ -46,13 +44,6 @@ WRONGLY_WAITING = f"""
              WHERE EXISTS (SELECT 1 FROM vectors v WHERE v.memory = w.memory AND v.model = w.model)
                 OR NOT EXISTS (SELECT 1 FROM memories m
                                 WHERE m.key = w.memory AND m.forgotten_at IS NULL))"""
-# Every live memory has one value of these.
-TOTALS = """
-    SELECT count(*) FROM (SELECT sum(memories) AS total FROM counts
-      WHERE scope = '' AND field IN ('project', 'kind', 'source', 'tier', 'made', 'changed')
-      GROUP BY field)
-     WHERE total <> (SELECT documents FROM corpus)"""
-
 # Each memory is read once, and once in each index of the segment that it is in.
 STEPS = """
     SELECT documents, documents + (SELECT coalesce(sum(length(lengths) / 4), 0)
@@ -152,7 +143,6 @@ class QuickChecks:
             "stemmed index": lambda: self._words("stemmed"),
             "plain index": lambda: self._words("plain"),
             "vocabulary": lambda: sample_problem(self._connection),
-            "counts": self._totals,
             "topic hashes": self._topics,
         }
 
@@ -177,10 +167,6 @@ class QuickChecks:
             return f"{indexed} memories are in it, but there are {live}"
         return problem
 
-    def _totals(self) -> str | None:
-        wrong = self._connection.execute(TOTALS).get
-        return f"{wrong} sums of counts are not the number of memories" if wrong else None
-
     def _topics(self) -> str | None:
         tags = self._connection.execute("SELECT name, topic FROM tags")
         wrong = sum(self._hashed(str(name)) != topic for name, topic in tags)
@@ -198,7 +184,7 @@ class FullChecks(QuickChecks):
         return {
             "file": lambda: file_problem(connection),
             "references": lambda: references_problem(connection),
-            "memories": lambda: self._memories[0],
+            "memories": lambda: _not_saved(connection, None, self._advance),
             "stemmed index": lambda: self._words("stemmed"),
             "plain index": lambda: self._words("plain"),
             "subwords index": lambda: self._words("subwords"),
@@ -209,17 +195,8 @@ class FullChecks(QuickChecks):
             "vectors": self._vectors,
             "vector index": self._codes,
             "waiting vectors": self._waiting,
-            "counts": lambda: self._memories[1],
             "topic hashes": self._topics,
         }
-
-    @cached_property
-    def _memories(self) -> tuple[str | None, str | None]:
-        """What is wrong with the memories, and with their counts: each is read once."""
-        recount = Recount(self._hashed)
-        problem = _not_saved(self._connection, None, self._advance, recount.read)
-        self._live_keys = self._moment(), np.sort(recount.live())
-        return problem, counts_problem(self._connection, recount.totals(self._connection))
 
     @cached_property
     def _segments(self) -> bool:
@@ -303,9 +280,8 @@ def _not_saved(
     connection: apsw.Connection,
     among: Sequence[int] | None,
     advance: Advance = lambda done: None,
-    read: Callable[[Sequence[RawMemory]], None] = lambda rows: None,
 ) -> str | None:
-    wrong = [memory.id for memory in differing(connection, among, advance, read)]
+    wrong = [memory.id for memory in differing(connection, among, advance)]
     what = "1 memory is" if len(wrong) == 1 else f"{len(wrong)} memories are"
     return f"{what} not what was saved: {', '.join(wrong)}" if wrong else None
 

@@ -1,7 +1,7 @@
 """How many memories that pass a filter have each value, and when they were made and expire.
 
-What the vault keeps counts of is read there; everything else is counted in SQL, without reading
-whole memories.
+`GROUP BY` goes along the index `memories_facets`, which has every column that is counted, in the
+order of the groups: no memory is read, and none sorted.
 """
 
 from __future__ import annotations
@@ -9,105 +9,68 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 from typing import Any
 
+from msgspec.structs import replace
+
 from recollect.store.base import AGES, Dates, Facets
-from recollect.store.sqlite.browsing import BROWSE_TIER
 from recollect.store.sqlite.connection import Database
-from recollect.store.sqlite.counts import DAY, DAY_OF, Scope
 from recollect.store.sqlite.filters import Condition
 from recollect.times import moved, to_micros
+from recollect.types import Filter
 
 EPOCH = date(1970, 1, 1)
-KEPT = "SELECT value, memories FROM counts WHERE scope = ? AND within = ? AND field = ?"
-MOST_FIRST = "AND value <> '' ORDER BY memories DESC, value"
-# Tags that differ only in case have one topic. The name is the first of those in use.
-TAGS = f"""
-    SELECT (SELECT min(t.name) FROM tags t WHERE t.topic = c.value AND EXISTS
-               (SELECT 1 FROM memory_tags mt JOIN memories m ON m.key = mt.memory
-                 WHERE mt.tag = t.key AND {{condition}})), c.memories
-      FROM ({KEPT}) c ORDER BY 2 DESC, 1"""
-LATER = f"SELECT coalesce(sum(memories), 0) FROM ({KEPT} AND value > ?)"
-LAST_TIME = (1 << 63) - 1
-BETWEEN = f"""
-    SELECT count(*) FROM memories m WHERE {{condition}} AND {BROWSE_TIER} IN (0, 1, 2)
-       AND m.updated_at BETWEEN ? AND ?"""
-CHOSEN = """
-    WITH chosen AS MATERIALIZED (
-        SELECT m.key, m.project, m.kind, m.source, m.updated_at FROM memories m WHERE {condition}
+DAY = 86_400_000_000  # microseconds
+# Division truncates towards zero; a day before 1970 has to be rounded down as well.
+DAY_OF = f"(m.{{0}} - (m.{{0}} % {DAY} + {DAY}) % {DAY}) / {DAY}"
+DAYS = f"""
+    SELECT {DAY_OF}, count(*) FROM memories m WHERE {{1}} AND m.{{0}} IS NOT NULL
+     GROUP BY 1 ORDER BY 1"""
+GROUPED = """
+    WITH grouped AS MATERIALIZED (
+        SELECT m.project, m.kind, m.source, count(*) AS memories, {ages}
+          FROM memories m WHERE {condition} GROUP BY 1, 2, 3
     )"""
+AGE = "sum(m.updated_at >= ?) AS changed_{age}"
 EACH = """
-    SELECT * FROM (SELECT '{field}', {field}, count(*) FROM chosen WHERE {field} <> ''
+    SELECT * FROM (SELECT '{field}', {field}, sum(memories) FROM grouped WHERE {field} <> ''
      GROUP BY 2 ORDER BY 3 DESC, 2)"""
-# SQLite does not know how few are chosen: CROSS JOIN reads their tags, and not those of all others.
+AGED = "SELECT 'age', '{age}', coalesce(sum(changed_{age}), 0) FROM grouped"
+# Tags that differ only in case have one topic. The name is the first of those in use.
 TAGGED = """
-    SELECT * FROM (SELECT 'tags', min(t.name), count(DISTINCT c.key) FROM chosen c
-      {join} memory_tags mt ON mt.memory = c.key {join} tags t ON t.key = mt.tag
+    SELECT * FROM (SELECT 'tags', min(t.name), count(DISTINCT mt.memory) FROM {tagged}
      GROUP BY t.topic ORDER BY 3 DESC, 2)"""
-AGED = "SELECT 'age', ?, count(*) FROM chosen WHERE updated_at >= ?"
+# Of all memories: few are hidden, and the index of tags is read in order.
+ALL = """
+    tags t JOIN memory_tags mt ON mt.tag = t.key
+     WHERE mt.memory NOT IN (SELECT key FROM memories WHERE forgotten_at IS NOT NULL)"""
+NOT_ARCHIVED = " AND mt.memory NOT IN (SELECT key FROM memories WHERE archived_at IS NOT NULL)"
+# SQLite does not know how few pass: CROSS JOIN reads their tags, and not those of all others.
+SOME = """
+    memories m CROSS JOIN memory_tags mt ON mt.memory = m.key CROSS JOIN tags t ON t.key = mt.tag
+     WHERE {condition}"""
 FIELDS = ("project", "kind", "source")
 
 
-def facets(
-    database: Database,
-    scope: Scope | None,
-    condition: Condition,
-    now: datetime,
-    *,
-    by: str | None = None,
-) -> Facets:
-    """`by`: the column whose index the condition goes along; None where it reads all memories."""
-    since = {age: to_micros(moved(now, -span)) for age, span in AGES.items()}
-    with database.reading():
-        if scope is None:
-            return _counted(database, condition, since, "CROSS JOIN" if by else "JOIN")
-        return _kept(database, scope, condition, since)
-
-
-def _kept(database: Database, scope: Scope, condition: Condition, since: dict[str, int]) -> Facets:
-    found: dict[str, Any] = {
-        field: dict(database.rows(f"{KEPT} {MOST_FIRST}", *scope, field))  # type: ignore[arg-type]
-        for field in FIELDS
-    }
-    tags = TAGS.format(condition=condition.sql)
-    found["tags"] = dict(database.rows(tags, *condition.values, *scope, "tags"))  # type: ignore[arg-type]
-    found["age"] = {
-        age: _changed(database, scope, condition, start) for age, start in since.items()
-    }
-    return Facets(**found)
-
-
-def _changed(database: Database, scope: Scope, condition: Condition, start: int) -> int:
-    """How many memories were changed since: whole days are kept, for the whole vault; the rest is a
-    range of an index for each tier."""
-    [(later,)] = database.rows(LATER, *scope, "changed", start // DAY)
-    end = LAST_TIME if scope.scope else (start // DAY + 1) * DAY - 1
-    rest = BETWEEN.format(condition=condition.sql)
-    [(same,)] = database.rows(rest, *condition.values, start, end)
-    return int(str(later)) + int(str(same))
-
-
-def _counted(database: Database, condition: Condition, since: dict[str, int], join: str) -> Facets:
-    """Read what passes the filter once."""
+def facets(database: Database, filter: Filter, condition: Condition, now: datetime) -> Facets:
+    """Count what passes the filter, whose SQL is `condition`."""
+    ages = ", ".join(AGE.format(age=age) for age in AGES)
+    since = [to_micros(moved(now, -span)) for span in AGES.values()]
+    if replace(filter, archived=None) == Filter():
+        tagged = Condition(ALL + (NOT_ARCHIVED if filter.archived is False else ""), [])
+    else:
+        tagged = Condition(SOME.format(condition=condition.sql), condition.values)
     parts = [EACH.format(field=field) for field in FIELDS]
-    parts += [TAGGED.format(join=join), *(AGED for _ in since)]
-    sql = CHOSEN.format(condition=condition.sql) + " UNION ALL ".join(parts)
-    ages = [value for age in since.items() for value in age]
+    parts += [TAGGED.format(tagged=tagged.sql), *(AGED.format(age=age) for age in AGES)]
+    sql = GROUPED.format(ages=ages, condition=condition.sql) + " UNION ALL ".join(parts)
     found: dict[str, dict[Any, Any]] = {field: {} for field in Facets._fields}
-    for field, value, count in database.rows(sql, *condition.values, *ages):
+    for field, value, count in database.rows(sql, *since, *condition.values, *tagged.values):
         found[str(field)][value] = count
     return Facets(**found)
 
 
-def dates(database: Database, scope: Scope | None, condition: Condition) -> Dates:
-    columns = {"made": "created_at", "expiring": "valid_until"}
+def dates(database: Database, condition: Condition) -> Dates:
+    """Count what passes the condition by the day it was made and the day it expires."""
     found: dict[str, dict[date, int]] = {}
-    for field, column in columns.items():
-        if scope is not None:
-            rows = database.rows(f"{KEPT} ORDER BY value", *scope, field)
-        else:
-            sql = (
-                f"SELECT {DAY_OF.format(column)}, count(*) FROM memories m "
-                f"WHERE {condition.sql} AND m.{column} IS NOT NULL GROUP BY 1 ORDER BY 1"
-            )
-            rows = database.rows(sql, *condition.values)
+    for field, column in (("made", "created_at"), ("expiring", "valid_until")):
+        rows = database.rows(DAYS.format(column, condition.sql), *condition.values)
         found[field] = {EPOCH + timedelta(days=int(day)): int(count) for day, count in rows}  # type: ignore[arg-type]
     return Dates(**found)

@@ -10,7 +10,7 @@ import msgspec
 
 from recollect.store.base import Dates, Facets, Stored
 from recollect.store.memory_rows import FIELDS, BadRow, ListedMemories, as_stored
-from recollect.store.sqlite.browsing import BROWSING, NEWEST_FIRST, ListRanges, Range, narrowest
+from recollect.store.sqlite.browsing import BROWSING, NEWEST_FIRST, ListRanges, Range
 from recollect.store.sqlite.checksums import TAGS, checksum, named
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import Condition, where
@@ -80,21 +80,21 @@ class SqliteMemories(ListedMemories):
         return [str(name) for (name,) in found]
 
     def facets(self, filter: Filter, now: datetime) -> Facets:
-        from recollect.store.sqlite.counts import scope_of  # noqa: PLC0415  start-up time
-        from recollect.store.sqlite.facets import facets  # noqa: PLC0415  as above
+        from recollect.store.sqlite.facets import facets  # noqa: PLC0415  start-up time
 
-        filter = self._topics.settled(filter)
-        by = narrowest(self._database, filter)
-        condition = where(filter, self._topics, by)
-        return facets(self._database, scope_of(filter), condition, now, by=by)
+        with self._database.reading():
+            filter = self._topics.settled(filter)
+            return facets(self._database, filter, self._counting(filter), now)
 
     def dates(self, filter: Filter) -> Dates:
-        from recollect.store.sqlite.counts import scope_of  # noqa: PLC0415  start-up time
-        from recollect.store.sqlite.facets import dates  # noqa: PLC0415  as above
+        from recollect.store.sqlite.facets import dates  # noqa: PLC0415  start-up time
 
-        filter = self._topics.settled(filter)
-        condition = where(filter, self._topics, narrowest(self._database, filter))
-        return dates(self._database, scope_of(filter), condition)
+        with self._database.reading():
+            return dates(self._database, self._counting(filter))
+
+    def _counting(self, filter: Filter) -> Condition:
+        """The filter as SQL along the index `memories_facets`; of a space, along the space's."""
+        return where(filter, self._topics, "project" if filter.space is None else "space")
 
     def _part(self, part: Range, limit: int) -> list[Memory]:
         condition = f"{part.sql} ORDER BY {part.order} LIMIT ?"

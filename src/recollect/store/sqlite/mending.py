@@ -15,7 +15,6 @@ from recollect.files import remove_database
 from recollect.store.sqlite.checksums import accept, differing
 from recollect.store.sqlite.cipher import WRONG_PASSPHRASE
 from recollect.store.sqlite.connection import Database
-from recollect.store.sqlite.counts import TopicHash
 from recollect.store.sqlite.examination import examine
 from recollect.store.sqlite.history.checks import repair
 from recollect.store.sqlite.integrity import file_problem, references_problem
@@ -24,7 +23,7 @@ from recollect.store.sqlite.salvage import Salvage
 from recollect.store.sqlite.salvaged_vault import HISTORY, SalvageReport, report, write_vault
 from recollect.store.sqlite.schema import VERSION
 from recollect.store.sqlite.snapshot import kept_aside
-from recollect.store.sqlite.upkeep import rebuild
+from recollect.store.sqlite.upkeep import TopicHash, rebuild
 from recollect.times import EPOCH, to_micros
 
 

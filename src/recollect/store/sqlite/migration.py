@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import apsw
 
-from recollect.hashing import topic_hash
 from recollect.store.sqlite import checksums, feedback_rows, subwords
 from recollect.store.sqlite.schema import APPLICATION_ID, VERSION, checked_version
 from recollect.store.sqlite.vault_files import VAULT_ID, mark_write
 
 
-def _count(connection: apsw.Connection) -> None:
-    from recollect.store.sqlite import recounting  # noqa: PLC0415  start-up time: numpy
-
-    key = str(connection.execute("SELECT value FROM meta WHERE key = 'topic_key'").get)
-    recounting.fill(connection, partial(topic_hash, bytes.fromhex(key)))
+def _sum_vocabulary(connection: apsw.Connection) -> None:
+    """Write the checksum of the vocabulary, which 0007.sql makes room for."""
     words = connection.execute("SELECT token, documents FROM vocabulary")
     checksum = checksums.table_checksum(words)
     connection.execute("UPDATE corpus SET vocabulary = ?", (checksum,))
@@ -36,7 +31,7 @@ def _leave_segments(connection: apsw.Connection) -> None:
 # What SQL alone cannot migrate, by the version it belongs to.
 AFTERWARDS = {
     5: (subwords.fill, feedback_rows.fill),
-    7: (_leave_segments, _count),
+    7: (_leave_segments, _sum_vocabulary),
     8: (checksums.fill,),
 }
 

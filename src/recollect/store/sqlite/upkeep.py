@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import apsw
 
 from recollect.store.sqlite import vocabulary
 from recollect.store.sqlite.connection import Database
-from recollect.store.sqlite.counts import TopicHash
 from recollect.store.sqlite.errors import BUSY_SECONDS
 from recollect.store.sqlite.fts5_index import TABLES
 from recollect.store.sqlite.memories import unscrubbed
@@ -14,6 +15,7 @@ from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.vault_files import log_copied
 
 SEGMENTS = ("postings", "large_postings", "segment_documents", "segments", "segment_changes")
+TopicHash = Callable[[str], bytes]
 WRONG_VECTORS = """
     SELECT v.seq FROM vectors v JOIN models o ON o.key = v.model JOIN memories m ON m.key = v.memory
      WHERE length(v.vector) <> 4 * o.dimensions OR m.forgotten_at IS NOT NULL"""
@@ -24,9 +26,9 @@ WAITING = """
 
 
 def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
-    """Within a transaction, make the keyword indexes, the vocabulary, the counts, the topic
-    hashes, the list of memories without a vector and the vectors' codes again. Vectors of a wrong
-    size are removed and will be made again."""
+    """Within a transaction, make the keyword indexes, the vocabulary, the topic hashes, the list
+    of memories without a vector and the vectors' codes again. Vectors of a wrong size are removed
+    and will be made again."""
     _rebuild_words(connection)
     connection.execute("UPDATE corpus SET documents = (SELECT count(*) FROM indexed)")
     vocabulary.fill(connection)
@@ -38,9 +40,8 @@ def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
     connection.execute(f"DELETE FROM vectors WHERE seq IN ({WRONG_VECTORS})")
     connection.execute("DELETE FROM waiting")
     connection.execute(f"INSERT INTO waiting {WAITING}")
-    from recollect.store.sqlite import recounting, vector_codes  # noqa: PLC0415  start-up: numpy
+    from recollect.store.sqlite import vector_codes  # noqa: PLC0415  start-up: numpy
 
-    recounting.fill(connection, hashed)
     vector_codes.fill(connection)
 
 

@@ -17,7 +17,6 @@ from recollect.store.memory_rows import FIELDS, content_hash_of, values_of
 from recollect.store.prepared import PreparedMemories
 from recollect.store.sqlite.checksums import checksum
 from recollect.store.sqlite.connection import as_json_list, sqlite_sql
-from recollect.store.sqlite.counts import CountsChange
 from recollect.store.sqlite.memories import READ, UNSCRUBBED, find_stored, from_row
 from recollect.store.sqlite.segments.bulk import AddedMemories
 from recollect.store.sqlite.subwords import SubwordsChange
@@ -57,7 +56,6 @@ class SqliteWriting:
         self.files = StoredFiles(connection, sqlite_sql, as_json_list, self.flush)
         self._topics = topics
         self._vocabulary = VocabularyChange()
-        self._counts = CountsChange(topics.hashed)
         self._subwords = SubwordsChange(connection)
         changes = self._vocabulary, self._subwords
         self.added = AddedMemories(connection, *changes, bulk=bulk, staged=staged)
@@ -76,7 +74,6 @@ class SqliteWriting:
         self._put_off[key] = memory
         if not self._bulk:
             self.flush()
-        self._counts.add(memory)
         self.added.add(key, memory)
         self._versions.made(key)
         return Stored(key, memory)
@@ -95,8 +92,8 @@ class SqliteWriting:
             self._connection.execute("DELETE FROM memory_tags WHERE memory = ?", (before.key,))
             self._write_tags(before.key, after.tags)
         self._connection.execute(UPDATE, (*_values(before.key, after), before.key))
-        self._no_longer(before)
-        self._counts.add(after)
+        if not before.forgotten:
+            self._vocabulary.remove(before.memory)
         self.added.now_live(before.key, after)
         stored = Stored(before.key, after)
         self._versions.changed(before, stored)
@@ -106,8 +103,7 @@ class SqliteWriting:
         self.flush()
         self.added.settle(before.key)
         self._set_forgotten(before, to_micros(at))
-        self._no_longer_live(before.memory)
-        self._counts.forgotten += 1
+        self._vocabulary.remove(before.memory)
         self._subwords.remove(before.key)
         self._versions.changed(before, before._replace(forgotten_at=at))
 
@@ -115,8 +111,6 @@ class SqliteWriting:
         self.flush()
         self.added.settle(before.key)
         self._set_forgotten(before, None)
-        self._counts.forgotten -= 1
-        self._counts.add(before.memory)
         self.added.now_live(before.key, before.memory)
         self._versions.changed(before, before._replace(forgotten_at=None))
 
@@ -127,7 +121,8 @@ class SqliteWriting:
         self._versions.purge(before)
         self._connection.execute("DELETE FROM memories WHERE key = ?", (before.key,))
         self._subwords.remove(before.key)
-        self._no_longer(before)
+        if not before.forgotten:
+            self._vocabulary.remove(before.memory)
         self._unlink(before.memory.id)
 
     def _unlink(self, id: str) -> None:
@@ -153,7 +148,6 @@ class SqliteWriting:
         self.flush()
         self.added.finish()
         self._vocabulary.apply(self._connection)
-        self._counts.apply(self._connection)
         self._subwords.apply()
         self._versions.apply()
 
@@ -161,17 +155,6 @@ class SqliteWriting:
         fields = (stored.key, *values_of(stored.memory), at)
         sql = "UPDATE memories SET forgotten_at = ?, checksum = ? WHERE key = ?"
         self._connection.execute(sql, (at, checksum(fields, stored.memory.tags), stored.key))
-
-    def _no_longer(self, before: Stored) -> None:
-        """Count the memory no longer as what it was, live or forgotten."""
-        if before.forgotten:
-            self._counts.forgotten -= 1
-        else:
-            self._no_longer_live(before.memory)
-
-    def _no_longer_live(self, memory: Memory) -> None:
-        self._vocabulary.remove(memory)
-        self._counts.remove(memory)
 
     def _new_key(self) -> int:
         if self._next_key is None:
