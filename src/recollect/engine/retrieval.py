@@ -13,6 +13,7 @@ from recollect.engine.searching import located
 from recollect.engine.session import Session
 from recollect.errors import NotFound
 from recollect.store.trash import Trashed
+from recollect.times import day
 from recollect.types import Filter
 from recollect.vaults.known import HOME, FoundMemory
 
@@ -35,7 +36,7 @@ class MissingMemory(NamedTuple):
         if (gone := self.forgotten) is not None:
             by = f" by {gone.by}" if gone.by else ""
             why = "" if gone.why == "forgotten" else f": {gone.why}"
-            return f"The memory {self.id!r} was forgotten on {gone.at:%Y-%m-%d}{by}{why}."
+            return f"The memory {self.id!r} was forgotten on {day(gone.at)}{by}{why}."
         nearest = f"; the nearest: {', '.join(self.nearest)}" if self.nearest else ""
         return f"There is no memory {self.id!r}{nearest}."
 

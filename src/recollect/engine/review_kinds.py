@@ -20,7 +20,7 @@ from recollect.engine.session import Session
 from recollect.errors import UserError
 from recollect.hashing import content_digest
 from recollect.ingest.draft import complete
-from recollect.times import moved
+from recollect.times import day, moved
 from recollect.types import Choice, Memory, ReviewKind
 
 SOON = timedelta(days=7)
@@ -87,13 +87,13 @@ def duplicates(session: Session) -> Iterator[Found]:
 def expired(session: Session) -> Iterator[Found]:
     for memory in expired_memories(session, limit=MOST):
         if not memory.superseded_by:
-            why = f"It expired on {memory.valid_until:%Y-%m-%d}."
+            why = f"It expired on {day(memory.valid_until)}."
             yield Found("expired", (memory.id,), why, "forget", ("forget", "edit", "keep", "later"))
 
 
 def expiring(session: Session) -> Iterator[Found]:
     for memory in expiring_memories(session, limit=MOST, within=SOON):
-        why = f"It expires on {memory.valid_until:%Y-%m-%d}."
+        why = f"It expires on {day(memory.valid_until)}."
         yield Found("expiring", (memory.id,), why, "keep", ("keep", "edit", "forget", "later"))
 
 

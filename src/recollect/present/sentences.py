@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from recollect.present.words import title_of
-from recollect.times import minute
+from recollect.times import day, minute
 from recollect.types import Chain, Degraded, Memory, Response, Result
 
 EVIDENCE = {
@@ -77,7 +77,7 @@ def others(result: Result) -> Iterator[str]:
         ("replaced by", (newer,) if newer else ()),
         ("seems to be replaced by", (perhaps,) if perhaps else ()),
     ):
-        yield from (f"{verb} {each.id} ({each.updated_at:%Y-%m-%d})" for each in memories)
+        yield from (f"{verb} {each.id} ({day(each.updated_at)})" for each in memories)
 
 
 def chain(chain: Chain) -> Iterator[str]:
@@ -85,7 +85,7 @@ def chain(chain: Chain) -> Iterator[str]:
     from this one, and `Replaces …` for each that leads here."""
     for verb, memories in (("Replaced by", chain.replaced_by), ("Replaces", chain.replaces)):
         for memory in memories:
-            yield f"{verb} {memory.id} ({memory.updated_at:%Y-%m-%d}): {_heading(memory)}"
+            yield f"{verb} {memory.id} ({day(memory.updated_at)}): {_heading(memory)}"
 
 
 def similar(memory: Memory, why: str) -> str:

@@ -11,6 +11,7 @@ from recollect.query.sameness import ALIKE
 from recollect.recipes.ranges import AtLeastOne
 from recollect.stages.base import Stage
 from recollect.stages.links import passing, successors
+from recollect.times import day
 from recollect.types import Hit, Memory, Ranking, combine, leaf
 
 
@@ -116,9 +117,7 @@ class Supersede(Stage, frozen=True, tag="supersede"):
 
     def _above(self, hit: Hit, best: Hit, how: str, context: SearchContext) -> Hit:
         one, other = (context.memory(each.memory_id) for each in (hit, best))
-        says = (
-            f"{one.updated_at:%Y-%m-%d}, {how} {other.id} ({other.updated_at:%Y-%m-%d}): just above"
-        )
+        says = f"{day(one.updated_at)}, {how} {other.id} ({day(other.updated_at)}): just above"
         place = leaf(self.name, nextafter(best.score, inf), says)
         return hit.rescored(combine(hit.why.name, "max", (hit.why, place)))
 
