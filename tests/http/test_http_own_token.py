@@ -295,3 +295,13 @@ def test_the_home_is_not_read_even_for_the_owner(server: Server, way: str) -> No
     assert (str(home.parent / "note.md") in paths) is (way == "parent")
     said = server.get("/upkeep/work", headers=bearer(home)).text
     assert (" added" if way == "parent" else "is in the home folder") in said
+
+
+def test_settings_are_shown_without_passwords(tmp_path: Path) -> None:
+    """Whoever may only repair the vault must not read how to reach it past the server."""
+    told = {"RECOLLECT_EMBEDDING__BASE_URL": "https://ada:hunter2@models.example/v1?password=tiger"}
+    with serving(tmp_path / "home", **told) as started:
+        page = started.get("/upkeep", headers=PAGE).text
+    assert "https://…@models.example/v1?password=…" in page
+    assert "hunter2" not in page
+    assert "tiger" not in page

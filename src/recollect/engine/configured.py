@@ -12,7 +12,7 @@ from recollect.settings import CollectionSettings
 from recollect.settings_reading import sources, variable_of
 from recollect.vaults.known import KnownVault, known_vaults
 
-PASSWORD = re.compile(r"(?<=://)[^/@\s]*(?=@)")
+PASSWORD = re.compile(r"(?<=://)[^/@\s]*(?=@)|(?<=password=)[^&\s\"]++")
 
 
 class ConfiguredSetting(NamedTuple):

@@ -8,6 +8,8 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
+from msgspec.structs import replace
+
 from recollect.context import Models
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.errors import ProviderError, UserError
@@ -89,7 +91,7 @@ class PastMemories(FannedMemories):
 
     def values(self, column: UsedColumn) -> list[str]:
         every = super().values(column)
-        return [value for value in every if self.browse(Filter(**{column: value}), 1)]
+        return [one for one in every if self.browse(replace(Filter(), **{column: one}), 1)]
 
     def projects(self, names: Sequence[str]) -> list[str]:
         return [name for name in super().projects(names) if self.browse(Filter(project=name), 1)]
