@@ -245,6 +245,13 @@ def test_the_project_of_claude_code_counts_wherever_its_agent_is(home: Home) -> 
     assert "for the project harbor-api" in ran.out
 
 
+def test_nothing_is_made_in_the_agents_folder_for_a_relative_home(home: Home) -> None:
+    before = sorted(Path.cwd().iterdir())
+    ran = home.call("hook", "SessionStart", stdin=event(), using={"RECOLLECT_HOME": "vault"})
+    assert ran == Ran(0, "", "")
+    assert sorted(Path.cwd().iterdir()) == before
+
+
 def test_no_vault_is_made_for_a_hook(home: Home) -> None:
     home.vault.unlink()
     assert hook(home, "SessionStart").out == ""

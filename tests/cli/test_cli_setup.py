@@ -132,6 +132,8 @@ def test_a_home_is_pinned_when_told_or_set(home: Home, tmp_path: Path) -> None:
     ran = home.call("setup", "cursor", using={"RECOLLECT_HOME": "/from/shell"})
     assert "RECOLLECT_HOME is set here" in ran.out
     assert '"RECOLLECT_HOME": "/from/shell"' in file.read_text(encoding="utf-8")
+    home.call("setup", "cursor", using={"RECOLLECT_HOME": "shell"})
+    assert f'"RECOLLECT_HOME": "{Path.cwd() / "shell"}"' in file.read_text(encoding="utf-8")
     ran = home.call("setup", "cursor", "--home", "~/vault/../v")
     assert "RECOLLECT_HOME is set here" not in ran.out
     pinned = {"env": {"RECOLLECT_HOME": str(home.folder / "v")}}

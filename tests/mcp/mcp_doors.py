@@ -29,6 +29,7 @@ from starlette.routing import Route
 from recollect import Recollect
 from recollect.demo.load import sample
 from recollect.interfaces.http.connections import GRACE_S
+from recollect.interfaces.http.guard import LARGEST_BODY
 from recollect.interfaces.mcp.http import http_app
 from recollect.settings_reading import load_settings
 
@@ -145,7 +146,7 @@ def on_http(home: Path, mode: Mode) -> Iterator[Door]:
 @contextmanager
 def serving(engine: Recollect) -> Iterator[str]:
     """The address of a server that offers /mcp."""
-    mcp_app = http_app(engine, warm=False)
+    mcp_app = http_app(engine, warm=False, largest_body=LARGEST_BODY)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

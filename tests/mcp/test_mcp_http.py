@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -55,3 +56,14 @@ def test_many_clients_may_ask_at_once(url: str) -> None:
 def test_what_is_no_message_is_refused(url: str, body: bytes) -> None:
     headers = HEADERS | {"Content-Type": "application/json"}
     assert httpx2.post(url, content=body, headers=headers, verify=False).status_code == 400
+
+
+def test_a_body_may_be_as_large_as_the_documentation_says(url: str) -> None:
+    """The longest text and details that a memory may have, with half of their letters escaped."""
+    text = "ab\n\n" * 250_000
+    fields = {"id": "long", "title": "Long", "text": text, "details": text}
+    asked = json.dumps({"name": "memory_save", "arguments": fields, "x": "y" * (6 << 20)})
+    assert 8 << 20 < len(asked) < 16 << 20
+    answer = posted(url, "tools/call", 1, **json.loads(asked))
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["result"]["structuredContent"]["outcome"] == "added"

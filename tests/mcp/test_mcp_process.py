@@ -314,3 +314,10 @@ def test_here_is_the_project_that_claude_code_has_open(tmp_path: Path) -> None:
         server.answer()
     with opened(tmp_path) as memory:
         assert memory.show(["lamp"])[0].project == "beacon"
+
+
+def test_a_relative_home_is_refused_in_a_sentence_and_nothing_is_made(tmp_path: Path) -> None:
+    with running(tmp_path, RECOLLECT_HOME="vault") as server:
+        sentence = sentence_of(server, 1)
+    assert sentence.startswith("RECOLLECT_HOME is vault, which depends on the folder")
+    assert not (tmp_path / "vault").exists()

@@ -98,6 +98,16 @@ def test_every_view_is_what_the_schema_says(door: Door, view: str) -> None:
         assert result["explain"]["value"] == result["score"]
 
 
+@pytest.mark.parametrize("explain", [False, True])
+def test_no_answer_has_the_marks_that_a_page_shows(door: Door, explain: bool) -> None:
+    given = {"query": "refresh token", "recipe": "router", "view": "snippet", "explain": explain}
+    answer = door.call("memory_search", **given)
+    assert answer.structured_content is not None
+    snippets = [result["snippet"] for result in answer.structured_content["results"]]
+    assert any("refresh" in snippet for snippet in snippets)
+    assert "mark>" not in json.dumps(answer.structured_content) + text_of(answer)
+
+
 def test_the_text_of_a_search_names_every_result(door: Door) -> None:
     result = door.call("memory_search", query=QUERY)
     assert result.structured_content is not None

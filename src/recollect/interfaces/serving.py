@@ -8,6 +8,8 @@ from typing import Any
 
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -31,7 +33,13 @@ def create_app(
     metrics = Metrics()
     credentials = Credentials() if credentials is None else credentials
     problems = ProblemResponses(problem_page)
-    mcp = http_app(service.own, warm=False, caller=caller_of, lanes=service.lanes)
+    mcp = http_app(
+        service.own,
+        warm=False,
+        caller=caller_of,
+        lanes=service.lanes,
+        largest_body=LARGEST_BODY,
+    )
     app = Starlette(
         routes=[
             *api.routes(service, metrics, required=credentials.required),
@@ -40,6 +48,8 @@ def create_app(
             *sessions.routes(credentials, service.own.audit),
             *pages.routes(service),
         ],
+        # A page of results is 75 kB, 8 as gzip. Streams of events pass as they are.
+        middleware=[Middleware(GZipMiddleware, compresslevel=5)],
         exception_handlers=problems.handlers(),
         lifespan=_lifespan(service, mcp),
         max_body_size=LARGEST_BODY,

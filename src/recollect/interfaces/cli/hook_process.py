@@ -4,7 +4,7 @@ Whatever goes wrong, the agent is not disturbed: exit code 0, nothing printed, o
 which holds neither the prompt nor a memory. A hook that takes too long, or whose agent has gone,
 ends at once. This imports little, since that is most of the time that an agent waits.
 """
-# ruff: noqa: PTH103, PTH105, PTH110, PTH112, PTH118, PTH202  start-up time: without pathlib
+# ruff: noqa: PTH100, PTH103, PTH105, PTH110, PTH111, PTH112, PTH117, PTH118, PTH202  start-up time: without pathlib
 
 from __future__ import annotations
 
@@ -48,6 +48,8 @@ def run(argv: list[str], answer_here: Callable[[list[str]], str]) -> int:
     """Answer the event on standard input; the exit code is always 0. `answer_here` does it where no
     server runs."""
     home_of(argv)
+    if not os.path.isabs(home_path(os.environ)):
+        return 0  # no vault, and no log, in the agent's own folder
     try:
         answer = _answer(argv, _read(), answer_here)
         if answer:
@@ -103,7 +105,8 @@ def folder_of(event: dict[str, Any]) -> str:
 def home_of(argv: list[str]) -> None:
     """`--home FOLDER` as the variable that everything reads."""
     if "--home" in argv[:-1]:
-        os.environ["RECOLLECT_HOME"] = argv[argv.index("--home") + 1]
+        folder = argv[argv.index("--home") + 1]
+        os.environ["RECOLLECT_HOME"] = os.path.abspath(os.path.expanduser(folder))
 
 
 def guard(argv: list[str]) -> None:

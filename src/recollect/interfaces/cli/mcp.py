@@ -10,12 +10,18 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from recollect.engine import Recollect
+from recollect.errors import UserError
 from recollect.interfaces import fresh_process
 from recollect.interfaces.cli.arguments import here
 from recollect.interfaces.cli.command_socket import answering_commands
 from recollect.interfaces.cli.hook_process import PROJECT_FOLDER
 from recollect.projects import project_of
+from recollect.settings_reading import home_folder
 
+RELATIVE_HOME = (
+    "RECOLLECT_HOME is {}, which depends on the folder that a client starts this server in. Write "
+    "the whole path into the client's entry, or run `recollect setup` again."
+)
 EXAMPLE = "  recollect mcp\n  recollect mcp --project harbor-api"
 
 
@@ -37,6 +43,8 @@ def run(args: argparse.Namespace) -> int:
     with ExitStack() as closing:
 
         def opened() -> Recollect:
+            if not home_folder(os.environ).is_absolute():
+                raise UserError(RELATIVE_HOME.format(home_folder(os.environ)))
             memory = Recollect(
                 lasting=True,
                 at_rest=handshake is not None,

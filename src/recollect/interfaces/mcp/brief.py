@@ -19,9 +19,9 @@ from msgspec.structs import replace
 
 from recollect.present.history import history_json
 from recollect.present.response import degraded_json, result_json
-from recollect.present.snippet import PASSAGE_CHARACTERS
+from recollect.present.snippet import PASSAGE_CHARACTERS, pieces
 from recollect.present.tokens import estimated_tokens
-from recollect.present.views import ScanView
+from recollect.present.views import ScanView, SnippetView
 from recollect.present.visible import one_line
 from recollect.present.words import heading_line, place_in_file, state_json, title_of
 from recollect.query.passages import CUT, longer, window
@@ -60,6 +60,17 @@ def place_of(result: Result) -> str:
     return place_in_file(replace(result.file, heading="")) if result.file else ""
 
 
+def without_marks(response: Response) -> Response:
+    """Return the response without the `<mark>` of snippets: they are for a page."""
+    results = []
+    for result in response:
+        if isinstance(result.shown, SnippetView):
+            plain = "".join(text for text, _ in pieces(result.shown.snippet))
+            result = replace(result, shown=replace(result.shown, snippet=plain))
+        results.append(result)
+    return replace(response, results=tuple(results))
+
+
 def with_longer_passages(response: Response) -> Response:
     """Return the response with passages as long as so few results may have; views other than a
     scan stay as they are."""
@@ -70,9 +81,7 @@ def with_longer_passages(response: Response) -> Response:
     for result in response:
         if result.passage and isinstance(result.shown, ScanView):
             found = longer(result.memory, result.passage, words, size)
-            result = replace(
-                result, passage=found, shown=replace(result.shown, snippet=found.text)
-            )
+            result = replace(result, passage=found, shown=replace(result.shown, snippet=found.text))
         results.append(result)
     return replace(response, results=tuple(results))
 

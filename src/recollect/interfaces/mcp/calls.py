@@ -22,6 +22,7 @@ from recollect.interfaces.mcp.brief import (
     response_json,
     row_json,
     with_longer_passages,
+    without_marks,
 )
 from recollect.interfaces.mcp.parts import Part, shown_memories
 from recollect.interfaces.mcp.resources import MEMORY
@@ -84,8 +85,7 @@ def search(served: Served, args: arguments.SearchArguments) -> ToolAnswer:
     response = served.engine.search(search_of({"view": "scan"} | asked, served.engine.now()))
     if not response.results:
         _check_filter(served, args)
-    if brief:
-        response = with_longer_passages(response)
+    response = with_longer_passages(response) if brief else without_marks(response)
     text = response_text(response, explain=args.explain, brief=brief)
     if args.explain:
         return ToolAnswer(as_json(response, explain=True), text)

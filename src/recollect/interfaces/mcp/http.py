@@ -40,10 +40,12 @@ def http_app(
     warm: bool = True,
     caller: Callable[[Scope], Caller] | None = None,
     lanes: Lanes | None = None,
+    largest_body: int,
 ) -> PostOnly:
     """An ASGI application for one path. `async with app.session_manager.run():` must surround the
     time in which it is called; it can be entered once. `caller` says of each request who sent it;
-    without, everybody is the owner. `lanes`: as of `build`."""
+    without, everybody is the owner. `lanes`: as of `build`. `largest_body`: bytes of a request that
+    the application around this one lets pass."""
 
     def engine_of(ctx: Context) -> Recollect:
         if caller is None:
@@ -56,5 +58,6 @@ def http_app(
         json_response=True,
         stateless=True,
         security_settings=UNCHECKED,
+        max_request_body_size=largest_body,
     )
     return PostOnly(manager)

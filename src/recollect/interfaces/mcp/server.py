@@ -21,6 +21,7 @@ from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from recollect.auth.capabilities import SEARCH
 from recollect.engine import Recollect
@@ -38,6 +39,7 @@ from recollect.version import __version__
 # Loading the models begins this long after the first answer, so that it does not delay that one.
 WARM_AFTER_S = 0.1
 LONGEST_NAME = 100  # characters of a client's name and version that history keeps
+RESOURCE_NOT_FOUND = -32002  # up to the revision of 2025-11-25; later ones have INVALID_PARAMS
 OPENING = ("initialize", "server/discover")
 # What is offered does not change while the server runs.
 OFFERED = CacheHint(ttl_ms=3_600_000, scope="private")
@@ -125,12 +127,14 @@ class Handlers:
             return result
         return result | {"instructions": await self._lanes.run(READS, made)}
 
-    async def _read(self, work: Callable[[], Given]) -> Given:
+    async def _read(self, ctx: Context, work: Callable[[], Given]) -> Given:
         """Run what is not a tool: an error becomes the protocol's error."""
         try:
             return await self._lanes.run(READS, work)
         except NotFound as error:
-            raise MCPError(mcp.INVALID_PARAMS, one_line(error)) from error
+            modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+            code = mcp.INVALID_PARAMS if modern else RESOURCE_NOT_FOUND
+            raise MCPError(code, one_line(error)) from error
         except Forbidden as error:
             raise MCPError(mcp.INVALID_REQUEST, one_line(error)) from error
         except RecollectError as error:
@@ -198,7 +202,9 @@ class Handlers:
     async def list_resources(
         self, ctx: Context, params: mcp.PaginatedRequestParams | None
     ) -> mcp.ListResourcesResult:
-        found = await self._read(lambda: resources.listed(self._reading(ctx, "resources/list")))
+        found = await self._read(
+            ctx, lambda: resources.listed(self._reading(ctx, "resources/list"))
+        )
         return mcp.ListResourcesResult(
             resources=[
                 mcp.Resource(
@@ -231,7 +237,7 @@ class Handlers:
         self, ctx: Context, params: mcp.ReadResourceRequestParams
     ) -> mcp.ReadResourceResult:
         found = await self._read(
-            lambda: resources.read(self._reading(ctx, "resources/read"), params.uri)
+            ctx, lambda: resources.read(self._reading(ctx, "resources/read"), params.uri)
         )
         contents = mcp.TextResourceContents(
             uri=params.uri, mime_type=found.mime_type, text=found.text
@@ -241,9 +247,10 @@ class Handlers:
     async def complete(self, ctx: Context, params: mcp.CompleteRequestParams) -> mcp.CompleteResult:
         template = params.ref.uri if isinstance(params.ref, mcp.ResourceTemplateReference) else ""
         values = await self._read(
+            ctx,
             lambda: resources.completed(
                 self._reading(ctx, "completion/complete"), template, params.argument.value
-            )
+            ),
         )
         return mcp.CompleteResult(completion=mcp.Completion(values=values, total=len(values)))
 

@@ -19,6 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace as changed
 
 from recollect.errors import UserError
+from recollect.home import home_path
 from recollect.interfaces.setup import files, json_edit, toml_edit
 from recollect.interfaces.setup.clients import CLIENTS, Client, ServerAddress, ServerCommand
 from recollect.interfaces.setup.malformed import Malformed
@@ -74,8 +75,9 @@ def server(environment: Mapping[str, str], home: Path | None) -> ServerCommand:
         raise UserError("Python does not know its own path. Start recollect by its full path.")
     python = Path(sys.executable)
     command = python.with_name("recollect.exe" if sys.platform == "win32" else "recollect")
-    pinned = str(home) if home is not None else environment.get("RECOLLECT_HOME", "")
-    env = {"RECOLLECT_HOME": pinned} if pinned else {}
+    pinned = home is not None or environment.get("RECOLLECT_HOME")
+    folder = home or Path(home_path(environment)).absolute()  # clients start it anywhere
+    env = {"RECOLLECT_HOME": str(folder)} if pinned else {}
     if command.is_file():
         return ServerCommand(str(command), ("mcp",), env)
     return ServerCommand(str(python), ("-m", "recollect.interfaces.cli.main", "mcp"), env)
