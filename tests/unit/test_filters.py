@@ -80,3 +80,10 @@ def test_a_project_is_saved_as_it_is_spelled_already(memory: Recollect) -> None:
     memory.move(["d"], project="new")  # whoever wants another spelling says so
     assert memory.save(id="e", title="E", project="new").project == "new"
     memory.forget(["a", "b", "c", "d", "e"], purge=True)
+
+
+def test_a_kind_that_only_the_trash_has_is_found_there(memory: Recollect) -> None:
+    memory.save(id="gone", title="Gone", kind="riddle")
+    memory.forget(["gone"])
+    assert [one.memory.id for one in memory.trash(filter=Filter(kind="Riddles"))] == ["gone"]
+    memory.forget(["gone"], purge=True)

@@ -70,7 +70,7 @@ def unmatched(session: Session, filter: Filter) -> list[str]:
     return [
         _unknown(field, value, known[field])
         for field, values in every.items()
-        for value in values
+        for value in {_plain(field, value): value for value in reversed(values)}.values()
         if value and not _is_known(field, value, known[field])
     ]
 
@@ -96,9 +96,11 @@ def _plain(field: str, value: str) -> str:
 
 
 def _spelled(field: str, value: str, known: Iterable[str]) -> list[str]:
-    """Return the known spellings of a value; the value itself if there is none."""
+    """Return the known spellings of a value, and its own, which the trash or another vault may
+    have; without a known one, also the plainest."""
     wanted = _plain(field, value)
-    return [one for one in known if _plain(field, one) == wanted] or [value]
+    found = [one for one in known if _plain(field, one) == wanted]
+    return [*dict.fromkeys([*found, value] if found else [value, wanted])]
 
 
 def _unknown(field: str, value: str, known: Sequence[str]) -> str:
