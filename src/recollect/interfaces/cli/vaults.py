@@ -16,7 +16,7 @@ from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_rows, say, 
 from recollect.interfaces.cli.tables import add_table, remove_table
 from recollect.present.visible import visible
 from recollect.settings_reading import home_folder, load_settings
-from recollect.vaults.known import KnownVault, known_vaults, untrusted_vault
+from recollect.vaults.known import HOME, KnownVault, known_vaults, untrusted_vault
 from recollect.vaults.trust import (
     FILE,
     FOLDER,
@@ -94,7 +94,7 @@ def _add(home: Path, args: argparse.Namespace) -> int:
 
     def check() -> None:
         for vault in _known(home):
-            if vault.name == name and vault.path is not None and not vault.path.is_file():
+            if vault.name == name != HOME and vault.path and not vault.path.is_file():
                 raise NotFound(f"There is no file {visible(str(vault.path))}. Name a vault's file.")
 
     config = add_table(home, "vaults", fields, check)
