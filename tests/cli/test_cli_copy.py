@@ -22,7 +22,7 @@ def filled(file: Path) -> None:
     folder = file.parent / "notes"
     folder.mkdir()
     (folder / "tides.md").write_text("# Tides\n\nThey turn every six hours.\n")
-    with Recollect(file, home=file.parent, settings=OFF) as memory:
+    with Recollect(file, home=file.parent / "home", settings=OFF) as memory:
         for number in range(12):
             memory.save(id=f"m{number}", title=f"Note {number}", text=f"The tide of day {number}",
                         tags=["Sea", f"day {number}"])  # fmt: skip

@@ -43,7 +43,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recollect]:
     with Recollect(folder / "vault.db", home=folder, settings=settings, clock=lambda: AT) as opened:
         for id, fields in MEMORIES.items():
             opened.save(id=id, **fields)
-        notes = folder / "notes"
+        notes = tmp_path_factory.mktemp("files") / "notes"
         notes.mkdir()
         (notes / "a b.md").write_text(f"# Tokens\n{SPEAKERS}\n")
         opened.add_folder(str(notes))

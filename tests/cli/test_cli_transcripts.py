@@ -25,14 +25,14 @@ PLACES = {
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    folder = tmp_path / "home"
-    folder.mkdir()
-    return Home(folder)
+    """The person's own folder is above that of the vault."""
+    return Home(tmp_path / "home" / "vault", HOME=str(tmp_path / "home"))
 
 
 def written(home: Home, *clients: str) -> list[Path]:
     return [
-        write(home.folder / PLACES[client] / FILES[client], session(client)) for client in clients
+        write(home.folder.parent / PLACES[client] / FILES[client], session(client))
+        for client in clients
     ]
 
 
@@ -70,15 +70,15 @@ def test_import_is_the_same(home: Home, tmp_path: Path) -> None:
 
 def test_what_does_not_go_together_is_refused(home: Home, tmp_path: Path) -> None:
     looked = refused(home.call("add", "--transcripts"), "No transcripts are there")
-    assert all(str(home.folder / place) in looked for place in PLACES.values())
-    refused(home.call("add", "--transcripts", "codex"), str(home.folder / PLACES["codex"]))
+    assert all(str(home.folder.parent / place) in looked for place in PLACES.values())
+    refused(home.call("add", "--transcripts", "codex"), str(home.folder.parent / PLACES["codex"]))
     refused(home.call("add", "--transcripts", "cursor"), "claude-code, codex")
     wrong_usage(home.call("add", str(tmp_path), "--transcripts"), "Name the client")
     wrong_usage(home.call("add", "--transcripts", "--project", "x"), "each session")
 
 
 def test_a_folder_without_sessions_is_named_and_followed(home: Home) -> None:
-    (home.folder / PLACES["codex"]).mkdir(parents=True)
+    (home.folder.parent / PLACES["codex"]).mkdir(parents=True)
     ran = home.call("add", "--transcripts")
     assert "no transcripts of codex yet" in ran.err
     [folder] = home.json("folders")["folders"]
@@ -88,7 +88,7 @@ def test_a_folder_without_sessions_is_named_and_followed(home: Home) -> None:
 def test_a_removed_folder_says_how_it_comes_back(home: Home) -> None:
     written(home, "codex")
     home.call("add", "--transcripts")
-    place = str(home.folder / PLACES["codex"])
+    place = str(home.folder.parent / PLACES["codex"])
     ran = home.call("folders", "remove", place)
     assert "4 memories forgotten" in ran.out
     assert f"recollect add {place} --transcripts codex" in ran.out

@@ -36,7 +36,8 @@ class Clock:
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Recollect]:
-    with Recollect(tmp_path / "vault.db", home=tmp_path, settings=OFF, clock=Clock()) as opened:
+    home = tmp_path / "home"
+    with Recollect(home / "vault.db", home=home, settings=OFF, clock=Clock()) as opened:
         yield opened
 
 
