@@ -36,8 +36,7 @@ class Clock:
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Recollect]:
-    home = tmp_path / "home"
-    with Recollect(home / "vault.db", home=home, settings=OFF, clock=Clock()) as opened:
+    with Recollect(home=tmp_path / "home", settings=OFF, clock=Clock()) as opened:
         yield opened
 
 
