@@ -26,7 +26,11 @@ LONG = "The harbour master closes the outer gate when the wind comes from the no
 
 def opened(folder: Path, settings: Settings = OFF) -> Recollect:
     return Recollect(
-        folder / "vault.db", home=folder, settings=settings, environment={}, clock=lambda: NOW
+        folder / "vault.db",
+        home=folder / "home",
+        settings=settings,
+        environment={},
+        clock=lambda: NOW,
     )
 
 

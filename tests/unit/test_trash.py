@@ -34,7 +34,7 @@ def clock() -> Clock:
 @pytest.fixture
 def memory(tmp_path: Path, clock: Clock) -> Iterator[Recollect]:
     with Recollect(
-        tmp_path / "vault.db", home=tmp_path, settings=OFF, environment={}, clock=clock
+        tmp_path / "vault.db", home=tmp_path / "home", settings=OFF, environment={}, clock=clock
     ) as opened:
         opened.save(id="a", title="Deploys run on Jenkins", project="site")
         opened.save(id="b", title="Tides turn at noon", project="harbor")

@@ -124,7 +124,7 @@ def test_results_of_one_file_have_different_titles(tmp_path: Path) -> None:
     about = {"blend": "otters", "gap": "nothing", "vault": "otters"}
     parts = [f"## {name}\n\n{f'It ranks {what}. ' * 120}\n" for name, what in about.items()]
     (folder / "recipes.md").write_text("# Recipes\n\n" + "\n".join(parts), encoding="utf-8")
-    with Recollect(tmp_path / "vault.db", home=tmp_path, settings=NO_MODELS) as opened:
+    with Recollect(tmp_path / "vault.db", home=tmp_path / "home", settings=NO_MODELS) as opened:
         opened.add_folder(folder)
         response = opened.search("otters", limit=10)
         text = response_text(response, explain=False)

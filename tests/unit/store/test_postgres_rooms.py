@@ -22,7 +22,8 @@ def memory(tmp_path: Path, postgres_url: str, postgres_vault: str) -> Iterator[R
         store=StoreSettings(url=postgres_url, vault=postgres_vault),
         policies={"old": PolicySettings(what="archive", after="30d")},
     )
-    with Recollect(home=tmp_path, settings=settings, environment={}, clock=lambda: NOW) as opened:
+    home = tmp_path / "home"
+    with Recollect(home=home, settings=settings, environment={}, clock=lambda: NOW) as opened:
         yield opened
 
 
