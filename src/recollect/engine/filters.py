@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from recollect.checks import checked_filter
 from recollect.engine.session import Session
 from recollect.ingest.draft import Draft
+from recollect.present.visible import label
 from recollect.store.base import UsedColumn
 from recollect.types import Filter
 from recollect.vaults.known import HOME
@@ -113,6 +114,6 @@ def _unknown(field: str, value: str, known: Sequence[str]) -> str:
     like = like or [one for near in get_close_matches(wanted, plain.values())
                     for one in known if plain[one] == near]  # fmt: skip
     more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
-    every = f"there are: {', '.join(known[:MOST_NAMED])}{more}."
-    hint = f"did you mean {' or '.join(dict.fromkeys(like[:3]))}?" if like else every
+    every = f"there are: {', '.join(map(label, known[:MOST_NAMED]))}{more}."
+    hint = f"did you mean {' or '.join(dict.fromkeys(map(label, like[:3])))}?" if like else every
     return f"There is no {field} {value!r}; {hint if known else 'no memory has one.'}"

@@ -12,6 +12,7 @@ from recollect.checks import is_text
 from recollect.engine.searching import located
 from recollect.engine.session import Session
 from recollect.errors import NotFound
+from recollect.present.visible import shown_id
 from recollect.store.trash import Trashed
 from recollect.times import day
 from recollect.types import Filter
@@ -37,7 +38,7 @@ class MissingMemory(NamedTuple):
             by = f" by {gone.by}" if gone.by else ""
             why = "" if gone.why == "forgotten" else f": {gone.why}"
             return f"The memory {self.id!r} was forgotten on {day(gone.at)}{by}{why}."
-        nearest = f"; the nearest: {', '.join(self.nearest)}" if self.nearest else ""
+        nearest = f"; the nearest: {', '.join(map(shown_id, self.nearest))}" if self.nearest else ""
         return f"There is no memory {self.id!r}{nearest}."
 
 

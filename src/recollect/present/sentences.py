@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from recollect.present.visible import shown_id
 from recollect.present.words import title_of
 from recollect.times import day, minute
 from recollect.types import Chain, Degraded, Memory, Response, Result
@@ -69,7 +70,7 @@ def others(result: Result) -> Iterator[str]:
     """`says the same as deploy-2`, `replaces deploy-1 (2026-01-14)`, `replaced by deploy-3`. What
     the ranking believes and nobody said: `seems to replace`, `seems to be replaced by`."""
     if result.same:
-        yield f"says the same as {', '.join(memory.id for memory in result.same)}"
+        yield f"says the same as {', '.join(shown_id(memory.id) for memory in result.same)}"
     newer, perhaps = result.superseded_by, result.seems_replaced_by
     for verb, memories in (
         ("replaces", result.replaces),
@@ -77,7 +78,7 @@ def others(result: Result) -> Iterator[str]:
         ("replaced by", (newer,) if newer else ()),
         ("seems to be replaced by", (perhaps,) if perhaps else ()),
     ):
-        yield from (f"{verb} {each.id} ({day(each.updated_at)})" for each in memories)
+        yield from (f"{verb} {shown_id(each.id)} ({day(each.updated_at)})" for each in memories)
 
 
 def chain(chain: Chain) -> Iterator[str]:

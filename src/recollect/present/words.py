@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from recollect.present.visible import one_line, visible
+from recollect.present.visible import label, shown_id, visible
 from recollect.times import day, validity
 from recollect.types import FilePlace, Memory, Use
 
@@ -71,12 +71,7 @@ def about_line(
     it is, unless in the home's own; `when`: how times are written."""
     named = (label(memory.kind), label(memory.project), when(memory.updated_at))
     where = f"vault {label(vault)}" if vault else ""
-    return " · ".join(filter(None, (*named, validity, where, one_line(memory.id))))
-
-
-def label(name: str) -> str:
-    """A kind or a project, which cannot pass for another part of the line or for a quote."""
-    return one_line(name[:HEADING]).translate({ord(sign): "-" for sign in "·>"})
+    return " · ".join(filter(None, (*named, validity, where, shown_id(memory.id))))
 
 
 def two_lines(
@@ -91,7 +86,7 @@ def two_lines(
 def state_of(memory: Memory, now: datetime) -> str:
     """`replaced by deploy-3`, `expired 2026-04-30`; empty for a memory that holds."""
     link = memory.superseded_by
-    return f"replaced by {one_line(link)}" if link else validity(memory, now)
+    return f"replaced by {shown_id(link)}" if link else validity(memory, now)
 
 
 def state_json(memory: Memory, now: datetime) -> dict[str, object]:

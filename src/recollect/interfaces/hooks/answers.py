@@ -18,6 +18,7 @@ from recollect.interfaces.hooks.protocols import AgentEvent, HookProtocol, Momen
 from recollect.interfaces.hooks.sessions import HookSession, SessionFile, remove_old
 from recollect.interfaces.hooks.user_turns import capture_said, place_at_end
 from recollect.present.agent_context import context_text, fitted
+from recollect.present.visible import label, one_line
 from recollect.query.terms import keywords
 from recollect.types import SESSION, Context, Filter, Memory
 
@@ -61,7 +62,7 @@ def _start(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
     remove_old(memory.home)
     if asked.text("source") in ("compact", "clear"):
         session.shown.clear()  # the conversation no longer has them
-    heading = texts.START.format(project=asked.project)
+    heading = texts.START.format(project=label(asked.project))
     found = memory.context(limit=START_MEMORIES, filter=Filter(project=asked.project))
     kept = tuple(each for each in found.memories if not _read_by(asked.protocol, each))
     text = _fitted(
@@ -145,7 +146,9 @@ def _stop(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
 def _asking(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
     session.compacted, session.asked = False, session.turns
     path = place_at_end(asked.text("transcript"))
-    return texts.ASKING.format(project=asked.project, client=asked.protocol.client, path=path)
+    return texts.ASKING.format(
+        project=label(asked.project), client=asked.protocol.client, path=one_line(path)
+    )
 
 
 def _end(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:

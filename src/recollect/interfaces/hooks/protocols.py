@@ -19,9 +19,7 @@ summary) before it compacts. `docs/hooks.md` has the same as tables.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
-
-from recollect.named_tuples import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 # What happens: a session starts, the user sends a prompt, the conversation is about to be
 # summarised, the agent has finished a turn, the session ends.

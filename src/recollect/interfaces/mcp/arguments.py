@@ -21,6 +21,7 @@ from recollect.ingest.draft import FIELDS, LONGEST_ID
 from recollect.interfaces.cursor import decode_place
 from recollect.interfaces.mcp.leniency import lenient
 from recollect.interfaces.requests import FieldText, LongText, Milliseconds, Query
+from recollect.present.visible import label, written_id
 from recollect.types import Choice, Place, Severity, Tier, View
 
 SEARCH_LIMIT = 10
@@ -35,6 +36,8 @@ MOST_WHOLE = 20
 # As a project: every project, on a server that was started with one of its own.
 EVERY_PROJECT = "*"
 MORE = "more"
+# Arguments that name memories by their ids.
+NAMING = frozenset(("id", "ids", "around", "after", "supersedes", "superseded_by", "merge_into"))
 
 Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
 Tag = Annotated[str, Meta(min_length=1)]
@@ -297,10 +300,18 @@ def checked(tool: str, kind: type[Args], raw: Mapping[str, object]) -> Args:
         if name not in args:
             raise UserError(f"{tool} needs the argument {name}.")
     args = {name: lenient(value, properties[name]) for name, value in args.items()}
+    args |= {name: _written(value) for name, value in args.items() if name in NAMING}
     try:
         return msgspec.convert(args, kind)
     except msgspec.ValidationError as error:
         raise UserError(_sentence(str(error), properties)) from error
+
+
+def _written(value: object) -> object:
+    """Return ids that a model has read in an answer as they are in the vault."""
+    if isinstance(value, list):
+        return [_written(each) for each in value]
+    return written_id(value) if isinstance(value, str) else value
 
 
 def _sentence(message: str, properties: Mapping[str, Any]) -> str:
@@ -355,7 +366,7 @@ def input_schema(kind: type[Arguments], project: str | None = None) -> dict[str,
     }
     if project is not None and kind.own_project:
         argument = properties["project"]
-        about = argument["description"] + kind.own_project.format(project)
+        about = argument["description"] + kind.own_project.format(label(project))
         properties["project"] = argument | {"description": about}
     if rare(kind):
         about = kind.rarely or ", ".join(rare(kind))

@@ -42,6 +42,7 @@ from recollect.memory_json import memory_json
 from recollect.present.agent_context import context_json, context_text
 from recollect.present.history import undone_text
 from recollect.present.response import as_json
+from recollect.present.visible import as_data, shown_id
 from recollect.present.words import heading_line
 from recollect.recipes.registry import with_deep_search
 from recollect.store.base import WriteOutcome
@@ -131,8 +132,8 @@ def fetch(served: Served, args: arguments.FetchArguments) -> ToolAnswer:
 
 
 def _as_json(data: dict[str, Any]) -> ToolAnswer:
-    """The data also as text, which is JSON: connectors want it so."""
-    return ToolAnswer(data, msgspec.json.encode(data).decode())
+    """Return the data also as text, which is JSON: connectors want it so."""
+    return ToolAnswer(data, msgspec.json.encode(as_data(data)).decode())
 
 
 def context(served: Served, args: arguments.ContextArguments) -> ToolAnswer:
@@ -225,7 +226,7 @@ def update(served: Served, args: arguments.UpdateArguments) -> ToolAnswer:
     if done.redacted:
         structured["redacted"] = dict(done.redacted)
     what = ", ".join(structured["changed"]) or "nothing; it was so already"
-    return ToolAnswer(structured, f"Updated {after.id}: {what}.{redacted_text(done)}")
+    return ToolAnswer(structured, f"Updated {shown_id(after.id)}: {what}.{redacted_text(done)}")
 
 
 def _undone(served: Served, id: str) -> ToolAnswer:
@@ -241,14 +242,13 @@ def forget(served: Served, args: arguments.ForgetArguments) -> ToolAnswer:
             raise UserError("Give either undo or merge_into.")
         kept = served.engine.merge(ids, into=args.merge_into).id
         gone = [id for id in ids if id != kept]
-        text = f"Merged into {kept}: {', '.join(gone)}."
+        text = f"Merged into {shown_id(kept)}: {', '.join(map(shown_id, gone))}."
         return ToolAnswer({"ids": gone, "outcome": "merged"}, text)
     served.engine.forget(ids, undo=args.undo)
     outcome = "restored" if args.undo else "forgotten"
     hint = "" if args.undo else " The same call with undo=true brings them back."
-    return ToolAnswer(
-        {"ids": ids, "outcome": outcome}, f"{outcome.title()}: {', '.join(ids)}.{hint}"
-    )
+    named = ", ".join(map(shown_id, ids))
+    return ToolAnswer({"ids": ids, "outcome": outcome}, f"{outcome.title()}: {named}.{hint}")
 
 
 def feedback(served: Served, args: arguments.FeedbackArguments) -> ToolAnswer:

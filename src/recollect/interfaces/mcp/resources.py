@@ -11,6 +11,7 @@ import msgspec
 from recollect.engine import Recollect
 from recollect.errors import NotFound
 from recollect.memory_json import memory_json
+from recollect.present.visible import as_data
 from recollect.recipes.show import as_toml, learned_lines
 
 SCHEME = "recollect://"
@@ -58,7 +59,7 @@ class Content(NamedTuple):
 
 def _memory(engine: Recollect, id: str) -> str:
     [memory] = engine.show([id])
-    return msgspec.json.format(msgspec.json.encode(memory_json(memory)), indent=2).decode()
+    return msgspec.json.format(msgspec.json.encode(as_data(memory_json(memory))), indent=2).decode()
 
 
 def _recipe(engine: Recollect, name: str) -> str:

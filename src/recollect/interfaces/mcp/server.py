@@ -34,6 +34,7 @@ from recollect.interfaces.mcp.elicitation import replied, resumed
 from recollect.interfaces.mcp.roots import OpenProject
 from recollect.interfaces.mcp.tools import BY_NAME, call, offered
 from recollect.interfaces.mcp.wording import for_tools
+from recollect.present.visible import as_data
 from recollect.version import __version__
 
 # Loading the models begins this long after the first answer, so that it does not delay that one.
@@ -282,7 +283,7 @@ class Handlers:
 
 def answered(answer: ToolAnswer) -> mcp.CallToolResult:
     return mcp.CallToolResult(
-        content=[mcp.TextContent(text=answer.text)], structured_content=answer.structured
+        content=[mcp.TextContent(text=answer.text)], structured_content=as_data(answer.structured)
     )
 
 

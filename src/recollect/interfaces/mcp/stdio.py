@@ -71,7 +71,7 @@ class Plain(logging.Formatter):
         return " ".join((f"{line} ({kind.__name__})" if kind else line).split())
 
 
-class Vault:
+class VaultOpener:
     """The vault, opened by the first call for which that works and kept open from then on."""
 
     def __init__(self, opened: Callable[[], Recollect]) -> None:
@@ -101,7 +101,7 @@ def serve(
     `opened` opens the vault. `handshake` is the request that opened the connection, where the
     process before this one has answered it already."""
     _log_to_stderr()
-    vault, unanswered = Vault(opened), Unanswered(handshake)
+    vault, unanswered = VaultOpener(opened), Unanswered(handshake)
     with suppress(RecollectError):  # each tool says so
         vault.engine()
     transport = StdioTransport() if fresh_process.possible() else None
@@ -145,7 +145,9 @@ def _on_stop(stop: Callable[[], object]) -> Iterator[None]:
             signal.signal(number, earlier)
 
 
-async def _serve(vault: Vault, project: str | None, unanswered: Unanswered, transport: Any) -> None:
+async def _serve(
+    vault: VaultOpener, project: str | None, unanswered: Unanswered, transport: Any
+) -> None:
     server = build(vault.engine, project, warm_up=vault.warm_up)
     asks, asked = anyio.create_memory_object_stream[SessionMessage | Exception]()
     answers, answered = anyio.create_memory_object_stream[SessionMessage]()

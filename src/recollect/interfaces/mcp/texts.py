@@ -27,10 +27,10 @@ from recollect.present.history import version_line
 from recollect.present.snippet import flowed
 from recollect.present.tokens import estimated_tokens
 from recollect.present.views import PointerView, PreviewView, ScanView, SnippetView
-from recollect.present.visible import one_line, quoted, visible
+from recollect.present.visible import as_data, one_line, quoted, shown_id, visible
 from recollect.present.words import HEADING, about_line, counted, heading_line, state_of, two_lines
 from recollect.store.history import Version
-from recollect.times import minute
+from recollect.times import day, minute
 from recollect.types import Memory, Response, Result
 from recollect.vaults.known import HOME, FoundMemory
 
@@ -116,7 +116,7 @@ def shown_text(result: Result) -> str:
 
 def fields_text(memory: Memory) -> str:
     """Every field that holds something."""
-    fields = {name: value for name, value in memory_json(memory).items() if value}
+    fields = {name: value for name, value in as_data(memory_json(memory)).items() if value}
     return "\n".join(
         f"{name}: {', '.join(value) if isinstance(value, list) else value}"
         for name, value in fields.items()
@@ -136,10 +136,13 @@ def memories_text(
 
 
 def _read(found: FoundMemory, shown: Memory | Part) -> Iterator[str]:
-    merged = f", which {one_line(found.asked)} was merged into" if found.asked else ""
+    merged = f", which {shown_id(found.asked)} was merged into" if found.asked else ""
     yield f"{_named(found.memory, found.vault)}{merged}"
     yield quoted(fields_text(shown.shortened if isinstance(shown, Part) else shown))
-    yield from map(one_line, sentences.chain(found.chain))
+    replaced, replaces = found.chain.replaced_by, found.chain.replaces
+    for verb, memories in (("Replaced by", replaced), ("Replaces", replaces)):
+        for each in memories:
+            yield f"{verb} {shown_id(each.id)} ({day(each.updated_at)}) > {heading_line(each)}"
     if isinstance(shown, Part):
         yield one_line(shown.sentence)
         if shown.following and shown.headings:
@@ -149,7 +152,7 @@ def _read(found: FoundMemory, shown: Memory | Part) -> Iterator[str]:
 def history_text(versions: Sequence[Version], rows: Sequence[dict[str, Any]]) -> str:
     """Return a line for each change and for each field that it changed; `rows` is as many of the
     versions as there is room for."""
-    lines = [f"History of [{one_line(versions[0].memory.id)}]:"]
+    lines = [f"History of [{shown_id(versions[0].memory.id)}]:"]
     for version, row in zip(versions, rows, strict=False):
         lines.append(one_line(version_line(version)))
         lines += [f"> {one_line(each)}" for each in row["differences"]]
@@ -162,7 +165,9 @@ def review_text(found: Review) -> str:
     lines = [OWN] if found.items else ["Nothing wants a decision."]
     for item in found.items:
         proposal = f"; proposed: {item.proposed}" if item.proposed else ""
-        lines.append(f"{item.id}: {item.why} Choices: {', '.join(item.choices)}{proposal}")
+        lines.append(
+            f"{item.id}: {one_line(item.why)} Choices: {', '.join(item.choices)}{proposal}"
+        )
         lines += map(two_lines, item.memories)
     more = sum(found.counts.values()) - len(found.items)
     return "\n".join([*lines, *([f"{more} more not shown"] if more else [])])
@@ -194,17 +199,17 @@ def saved_text(saved: Saved, similar: Sequence[SimilarMemory] = ()) -> str:
     """What became of the memory, then what it is similar to."""
     sentence = (REPEATED if saved.repeated else SAVED)[saved.outcome]
     outcome = sentence.format(named=_named(saved.memory, HOME)) + redacted_text(saved)
-    replaced = [f"It replaces {one_line(id)}." for id in saved.superseded]
+    replaced = [f"It replaces {shown_id(id)}." for id in saved.superseded]
     lines = [outcome, f"> {heading_line(saved.memory)}", *replaced, *map(_similar, similar)]
     if similar and similar[0].why == REPLACES:
-        old, new = one_line(similar[0].memory.id), one_line(saved.memory.id)
+        old, new = shown_id(similar[0].memory.id), shown_id(saved.memory.id)
         lines.append(f"If it does: memory_update id={old} superseded_by={new}")
     return "\n".join(lines)
 
 
 def _similar(found: SimilarMemory) -> str:
     memory = found.memory
-    return f"{sentences.SIMILAR[found.why]} {one_line(memory.id)} > {heading_line(memory)}"
+    return f"{sentences.SIMILAR[found.why]} {shown_id(memory.id)} > {heading_line(memory)}"
 
 
 def timeline_text(found: Timeline) -> str:
@@ -214,7 +219,7 @@ def timeline_text(found: Timeline) -> str:
     def happened(entry: TimelineEntry) -> str:
         memory, when = entry.memory, f"{entry.at:%Y-%m-%d %H:%M} {entry.what}"
         state = state_of(memory, found.now)
-        known = f"{one_line(memory.id)} ({state})" if state else one_line(memory.id)
+        known = f"{shown_id(memory.id)} ({state})" if state else shown_id(memory.id)
         return f"{when} {known} > {heading_line(memory)}"
 
     lines = [
@@ -235,4 +240,4 @@ def redacted_text(saved: Saved) -> str:
 
 
 def _named(memory: Memory, vault: str) -> str:
-    return f"[{one_line(memory.id)}] in vault {one_line(vault)}"
+    return f"[{shown_id(memory.id)}] in vault {one_line(vault)}"
