@@ -17,13 +17,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from recollect.auth.capabilities import Caller
-from recollect.named_tuples import NamedTuple
 from recollect.times import iso
 
 if TYPE_CHECKING:

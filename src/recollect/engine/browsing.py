@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -14,7 +15,6 @@ from recollect.engine.searching import EVERYTHING, looked_up
 from recollect.engine.session import Session
 from recollect.engine.upkeep import salvage_notes
 from recollect.errors import UserError
-from recollect.named_tuples import NamedTuple
 from recollect.store.base import Dates, Facets, FeedbackEvent, Stored
 from recollect.times import moved
 from recollect.types import Filter, Memory, Place, Use, place_of

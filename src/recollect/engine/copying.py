@@ -6,13 +6,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from recollect.engine.searching import run_recipe
 from recollect.errors import StoreError, UserError
-from recollect.named_tuples import NamedTuple
 from recollect.parts import parts
 from recollect.store.history import Author, Change
 from recollect.store.vault_tables import (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from posixpath import dirname, join, normpath
+from typing import NamedTuple
 
 from recollect.checks import is_text
 from recollect.engine.session import Session
-from recollect.named_tuples import NamedTuple
 from recollect.types import FilePlace, Memory
 
 REACH = 1  # passages on each side

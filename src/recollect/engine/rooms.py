@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from recollect.auth.capabilities import Guarded, needs
 from recollect.engine.session import Session
-from recollect.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from recollect.engine import (  # noqa: F401

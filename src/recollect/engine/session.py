@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,7 +21,6 @@ from recollect.errors import Forbidden, Interrupted, ProviderError, RecollectErr
 from recollect.models.active import ActiveModels
 from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.models.embedding_queue import embed_queries, embed_waiting
-from recollect.named_tuples import NamedTuple
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import Recipes
 from recollect.settings import Settings

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import sqrt
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from msgspec import Struct, field
 
 from recollect.context import SearchContext, passages_of
-from recollect.named_tuples import NamedTuple
 from recollect.recipes.ranges import Depth, Weight
 from recollect.types import Hit, Ranking, Term, combine, ranked, weighted
 

@@ -7,12 +7,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from recollect.deadline import Deadline
 from recollect.errors import RecollectError
 from recollect.models.base import Embedder, Immediate
 from recollect.models.embedding_queue import Batches, TextsRefused
-from recollect.named_tuples import NamedTuple
 from recollect.store.base import VectorIndex
 from recollect.types import Memory
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
-from recollect.named_tuples import NamedTuple
 from recollect.query.exact import is_unspaced
 from recollect.query.subwords import pairs
 from recollect.types import Memory, Passage, Span

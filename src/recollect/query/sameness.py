@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence, Set
 from itertools import chain
+from typing import NamedTuple
 
-from recollect.named_tuples import NamedTuple
 from recollect.query.terms import STOP_WORDS, composed
 
 # Words that turn a sentence round: two that differ by one of them do not say the same. Both as

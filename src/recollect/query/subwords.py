@@ -12,9 +12,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import chain, pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from recollect.named_tuples import NamedTuple
 from recollect.query.fts5 import MOST_TERMS, any_phrase_of
 from recollect.query.terms import STOP_WORDS
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from msgspec import Struct
 
 from recollect.context import ChannelRole, SearchContext
-from recollect.named_tuples import NamedTuple
 from recollect.recipes.ranges import Weight
 from recollect.types import Family, Term, combine
 

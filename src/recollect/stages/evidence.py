@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import Struct, structs
 
@@ -11,7 +11,6 @@ from recollect.context import SearchContext
 from recollect.maths import logistic, logit
 from recollect.models.base import Embedder, Reranker
 from recollect.models.english import is_word
-from recollect.named_tuples import NamedTuple
 from recollect.query.function_words import is_english
 from recollect.query.terms import words
 from recollect.recipes.ranges import Number, Share, Weight

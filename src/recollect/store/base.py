@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
 from recollect.deadline import NO_DEADLINE, Deadline
-from recollect.named_tuples import NamedTuple
 from recollect.types import Filter, Memory, Place, Span, Use
 
 if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes

@@ -6,9 +6,8 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recollect.named_tuples import NamedTuple
 from recollect.query.likeness import normalised
 from recollect.store.base import FeedbackEvent, FeedbackState, Verdict
 from recollect.times import from_micros, to_micros

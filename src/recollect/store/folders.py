@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
-
-from recollect.named_tuples import NamedTuple
+from typing import NamedTuple, Protocol
 
 # Begins what stands in the place of a project for a folder of transcripts, which have one each.
 TRANSCRIPTS = "sessions of "

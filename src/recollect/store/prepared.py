@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
-from recollect.named_tuples import NamedTuple
 from recollect.store.base import KeywordIndexName
 
 # A token, its number of documents, its columns and widths as bits, its postings and its places.

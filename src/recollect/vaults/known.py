@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from recollect.checks import sayable_path
 from recollect.errors import UserError
-from recollect.named_tuples import NamedTuple
 from recollect.settings import Settings, VaultSettings, VaultTier
 from recollect.types import NO_CHAIN, Chain, Memory
 from recollect.vaults.trust import Trusted, project_vault, same_file

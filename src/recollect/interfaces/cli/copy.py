@@ -6,6 +6,7 @@ import argparse
 import os
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -14,7 +15,6 @@ from recollect.engine.copying import Copied, copy_vault, take_secret
 from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.output import progress, say
-from recollect.named_tuples import NamedTuple
 from recollect.present.words import counted
 from recollect.settings import Rerank, Settings, StoreSettings
 from recollect.settings_reading import home_folder, load_settings

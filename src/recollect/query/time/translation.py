@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from typing import NamedTuple
 
-from recollect.named_tuples import NamedTuple
 from recollect.query.function_words import OTHERS, english_words, words_of
 from recollect.query.time.languages import DOUBTFUL, IN_ORDER, time_words
 from recollect.types import Span

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from typing import NamedTuple
 
 from msgspec import Struct
 
-from recollect.named_tuples import NamedTuple
 from recollect.types import Span
 
 

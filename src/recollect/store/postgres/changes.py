@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.named_tuples import NamedTuple
+from typing import NamedTuple
+
 from recollect.types import Memory
 
 

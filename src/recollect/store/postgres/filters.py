@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
-from recollect.named_tuples import NamedTuple
 from recollect.store.base import KeywordIndexName
 from recollect.store.memory_rows import Conditions
 from recollect.types import Filter

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from importlib import resources
+from typing import NamedTuple
 
 import psycopg
 from psycopg import errors
 
 from recollect.errors import StoreError
-from recollect.named_tuples import NamedTuple
 from recollect.store.postgres.errors import as_store_errors
 from recollect.store.postgres.pool import Connection, pool_of
 

@@ -7,10 +7,10 @@ sorted instead: an index in order would be read for long to find them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import apsw
 
-from recollect.named_tuples import NamedTuple
 from recollect.store.memory_rows import MOMENTS
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.filters import INDEXED, Condition, FilterLookup, where

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import islice
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from zlib import crc32
 
 import apsw
 import msgspec
 
 from recollect.hashing import bytes_digest
-from recollect.named_tuples import NamedTuple
 from recollect.store.memory_rows import SAME_CONTENT, TEXTS, content_hash
 from recollect.types import TIMES
 

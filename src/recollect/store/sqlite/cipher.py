@@ -13,10 +13,9 @@ import os
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 import apsw
-
-from recollect.named_tuples import NamedTuple
 
 CIPHER = "chacha20"
 MAGIC = b"RCL"  # then one byte: how the key is made; then twelve that are random

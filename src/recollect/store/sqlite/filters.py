@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import apsw
 
-from recollect.named_tuples import NamedTuple
 from recollect.query.fts5 import all_of
 from recollect.store.base import KeywordIndexName
 from recollect.store.memory_rows import Conditions

@@ -14,11 +14,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import apsw
 
 from recollect.errors import StoreError
-from recollect.named_tuples import NamedTuple
 from recollect.store.sqlite.errors import BUSY_SECONDS
 from recollect.store.sqlite.file_lock import IN_USE, exclusive
 
