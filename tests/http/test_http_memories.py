@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -134,11 +135,14 @@ def pages(server: Server, project: str) -> Iterator[list[str]]:
         yield ids
 
 
-def test_a_filter_that_nothing_has_names_the_near_ones(server: Server, shelf: str) -> None:
+def test_near_values_are_named(server: Server, shelf: str) -> None:
     near = f"There is no project '{shelf}f'; did you mean {shelf}?"
     answer = server.get(MEMORIES, params={"project": f"{shelf}f"}).json()
     assert answer == {"memories": [], "next": None, "notes": [near]}
     assert near in server.search("ship", project=f"{shelf}f")["notes"]
+    for path in ("/browse", "/?q=ship"):
+        page = server.get(path, params={"project": f"{shelf}f"}, headers={"Accept": "text/html"})
+        assert near in html.unescape(page.text), path
     assert server.listed(project=f" {shelf.upper()}") == server.listed(project=shelf) != []
 
 
