@@ -373,6 +373,5 @@ def _warn_once(channel: str, reason: str) -> None:
 
     _logged.add((channel, reason))
     logger = logging.getLogger("recollect")
-    if not logger.handlers:
-        logger.addHandler(logging.NullHandler())
-    logger.warning("%s: %s", channel, reason)
+    if logger.hasHandlers():  # else it would be printed beside the response, which says it
+        logger.warning("%s: %s", channel, reason)
