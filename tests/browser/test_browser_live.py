@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from browser_site import Site, Watched, expect, repeated, shown, visit
+from browser_site import NOW, Site, Watched, expect, repeated, shown, visit
 from playwright.sync_api import Page
 
 from recollect import Filter, Recollect
@@ -43,6 +43,29 @@ def test_the_feed_shows_what_happens_and_who_did_it(
     expect(page.locator("[data-activity=search]").first).to_contain_text("Wombats dig at night")
     agent.forget([saved.id])
     expect(page.locator("[data-activity=forget]").first).to_contain_text("forgot")
+
+
+@pytest.mark.usefixtures("context")
+def test_ages_go_on_while_the_page_is_open(page: Page, site: Site, agent: Recollect) -> None:
+    agent.save(title="Told a while ago", project=PROJECT)
+    page.clock.install(time=NOW)
+    visit(page, site.at("/live"))
+    age = page.locator("[data-activity] time").first
+    expect(age).to_have_text("just now")
+    page.clock.run_for(200_000)
+    expect(age).to_have_text("3 minutes ago")
+
+
+def test_a_locked_vault_is_told_as_such(page: Page, site: Site, cleared: None) -> None:
+    events = 'event: locked\ndata: {"why": "The vault is locked."}\n\n'
+    page.route(
+        "**/live/events*",
+        lambda route: route.fulfill(content_type="text/event-stream", body=events),
+    )
+    visit(page, site.at("/live"))
+    bar = page.locator("[data-server-bar]")
+    expect(bar).to_contain_text("The vault is locked.")
+    expect(bar.get_by_role("link", name="Unlock it")).to_have_attribute("href", "/")
 
 
 def test_the_feed_stands_still_under_the_pointer(page: Page, site: Site, agent: Recollect) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from browser_site import Site, Watched, expect, ready, shown, visit
-from playwright.sync_api import Page
+from browser_site import Site, Watched, expect, ready, served, shown, visit
+from playwright.sync_api import Browser, Page
 
 from recollect import Recollect
 from recollect.errors import NotFound
@@ -79,7 +79,7 @@ def test_a_change_is_saved(page: Page, site: Site, engine: Recollect, memory: Me
     page.keyboard.press("Enter")  # makes a tag of it, and does not send the form
     expect(page.get_by_role("checkbox", name="harbour light")).to_be_checked()
     page.locator("[data-save]").click()
-    expect(page.locator("[data-done]")).to_have_text("The change is saved.")
+    expect(page.locator("[data-done] p")).to_have_text("The change is saved.")
     expect(page).to_have_url(site.at(f"/memory/{memory.id}"))
     after = now(engine)
     assert after.title == "The lighthouse job runs at five"
@@ -96,7 +96,7 @@ def test_saving_without_a_change_changes_nothing(
     before = now(engine)
     visit(page, site.at(f"/edit/{memory.id}"))
     page.locator("#field-title").press("Control+Enter")
-    expect(page.locator("[data-done]")).to_have_text("Nothing was changed.")
+    expect(page.locator("[data-done] p")).to_have_text("Nothing was changed.")
     assert now(engine) == before
 
 
@@ -135,7 +135,7 @@ def test_a_change_by_somebody_else_meanwhile_is_shown(
     assert now(engine).title == "Theirs"
     title.locator(f"input[value={choice}]").check()
     page.locator("[data-save]").click()
-    expect(page.locator("[data-done]")).to_have_text("The change is saved.")
+    expect(page.locator("[data-done] p")).to_have_text("The change is saved.")
     after = now(engine)
     assert after.title == choice.capitalize()
     assert (after.text, after.why) == ("My text", "Theirs too")
@@ -157,9 +157,47 @@ def test_a_memory_is_pinned(page: Page, site: Site, engine: Recollect, memory: M
     visit(page, site.at(f"/memory/{memory.id}"))
     page.locator("[data-pin] button").click()
     expect(page.locator("[data-done]")).to_contain_text("Pinned")
-    expect(page.locator("[data-pin]")).to_have_count(0)
     expect(page.locator(".memory-badges")).to_contain_text("core")
     assert now(engine).tier == "core"
+    page.locator("[data-pin] button", has_text="Unpin").click()
+    expect(page.locator("[data-done]")).to_contain_text("No longer pinned")
+    assert now(engine).tier == memory.tier
+
+
+# Another vault
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Site]:
+    """A home of one memory, beside the vault of a team with another one; no models."""
+    home, team = tmp_path_factory.mktemp("own"), tmp_path_factory.mktemp("team") / "vault.db"
+    off = {"RECOLLECT_EMBEDDING__PROVIDER": "none", "RECOLLECT_RERANK__PROVIDER": "none"}
+    with Recollect(team, home=home, environment=off) as vault:
+        vault.save(id="theirs", title="The foghorn of the team", text="It sounds twice.")
+    with Recollect(home=home, environment=off) as vault:
+        vault.save(id="ours", title="Our foghorn", text="It sounds once.")
+    table = f'[[vaults]]\nname = "harbour"\ntier = "team"\npath = "{team}"\n'
+    (home / "config.toml").write_text(table)
+    yield from served(home, **off)
+
+
+def test_a_memory_of_another_vault_names_it_and_offers_no_change(
+    page: Page, shared: Site, watched: Watched
+) -> None:
+    watched.allow("status of 400")
+    visit(page, shared.at("/", q="foghorn team"))
+    page.locator("[data-result=theirs] [data-open]").focus()
+    preview = page.locator("[data-preview-of=theirs]")
+    for place in (preview, page.locator("[data-memory=theirs]")):
+        expect(place.locator("[data-vault]")).to_have_text("in the vault harbour")
+        expect(place.locator(":is([data-edit], [data-pin], [data-forget])")).to_have_count(0)
+        expect(place.locator("[data-supersede]")).to_have_count(0)
+        page.locator("[data-result=theirs] [data-open]").click() if place is preview else None
+    page.goto(shared.at("/edit/theirs"))
+    expect(page.locator("[data-problem]")).to_contain_text("in the vault 'harbour'")
+    visit(page, shared.at("/memory/ours"))
+    expect(page.locator("[data-vault]")).to_have_count(0)
+    expect(page.locator("[data-edit]")).to_have_count(1)
 
 
 # Forgetting
@@ -170,14 +208,18 @@ def test_forgetting_can_be_undone(
 ) -> None:
     visit(page, site.at(f"/memory/{memory.id}"))
     page.locator("[data-forget] button").click()
-    told = page.locator("[data-forgotten]")
-    expect(told).to_contain_text(memory.title)
+    expect(page.locator("[data-done]")).to_contain_text(memory.title)
     expect(page).to_have_url(site.at("/browse"))
     with pytest.raises(NotFound):
         engine.show([memory.id])
-    page.locator("[data-undo]").click()
-    expect(page.locator("[data-done]")).to_have_text("The memory is back.")
+    engine.save(id="saved-meanwhile", title="An agent of the same person saves meanwhile")
+    page.locator("[data-done] [data-undo]").click()
+    expect(page.locator("[data-done]")).to_contain_text("Undone: forget of")
     assert now(engine) == memory
+    assert now(engine, "saved-meanwhile")
+    page.reload()
+    expect(page.locator("[data-done]")).to_have_count(0)  # it is said once
+    engine.forget(["saved-meanwhile"], purge=True)
 
 
 # Writing
@@ -199,7 +241,7 @@ def test_a_new_memory_is_written_and_a_repeated_one_told(
 
     before = sum(engine.facets().kind.values())
     id = written(text)
-    expect(page.locator("[data-done]")).to_have_text("Saved.")
+    expect(page.locator("[data-done] p")).to_have_text("Saved.")
     made = now(engine, id)
     assert (made.title, made.text, made.tags) == (title, text, ("tides", "print"))
     assert written(text) == id
@@ -226,9 +268,9 @@ def test_memories_are_changed_and_forgotten_without_script(
     page.locator("#field-title").fill("Changed by hand")
     page.locator("#field-add-tags").fill("one, two")
     page.locator("[data-save]").click()
-    expect(page.locator("[data-done]")).to_have_text("The change is saved.")
+    expect(page.locator("[data-done] p")).to_have_text("The change is saved.")
     assert now(engine).tags == ("lighthouse", "nightly", "one", "two")
     page.locator("[data-forget] button").click()
-    page.locator("[data-undo]").click()
-    expect(page.locator("[data-done]")).to_have_text("The memory is back.")
+    page.locator("[data-done] [data-undo]").click()
+    expect(page.locator("[data-done]")).to_contain_text("Undone: forget of")
     assert now(engine).title == "Changed by hand"

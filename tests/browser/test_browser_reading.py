@@ -13,7 +13,8 @@ from recollect import Recollect
 
 ID = "browser-beacon-001"
 WORDS = "token refresh"
-TEXT = """## Beacon rotation
+TEXT = """<!-- who edits this file -->
+## Beacon rotation
 
 See auth-jwt-001 and **never** guess.
 
@@ -45,6 +46,7 @@ def test_markdown_is_rendered_in_the_preview_the_snippet_and_the_page(
     row = page.locator(f"[data-result={ID}]")
     expect(row.locator(".snippet strong").first).to_have_text("Beacon rotation")
     assert "##" not in row.locator(".snippet").inner_text()
+    assert "<!--" not in row.locator(".snippet").inner_text()
     expect(row.locator(".snippet mark").first).to_have_text("Beacon")
     row.locator("[data-open]").focus()
     preview = page.locator(f"[data-preview-of={ID}]")

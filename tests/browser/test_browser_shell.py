@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlparse
 
 import pytest
 from browser_site import NOW, Site, Watched, expect, ready, repeated, served, shown, visit
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Route
 
 from recollect import Filter, Recollect
 from recollect.times import moved
@@ -110,6 +110,71 @@ def test_n_opens_a_small_form_that_saves_and_stays(
     assert saved.tags == ("quick", "small")
 
 
+def test_all_fields_takes_a_long_draft_along(page: Page, site: Site, engine: Recollect) -> None:
+    visit(page, site.at("/browse"))
+    page.keyboard.press("n")
+    dialog = page.get_by_role("dialog", name="New memory")
+    draft = "A draft that no address could hold. " * 800
+    dialog.get_by_label("What is worth keeping").fill(draft)
+    dialog.get_by_label("Tags").fill("one, two")
+    dialog.get_by_label("Project").fill(PROJECT)
+    dialog.get_by_role("button", name="All fields").click()
+    expect(page).to_have_url(site.at("/new"))
+    expect(page.locator("#field-text")).to_have_value(draft)
+    page.locator("[data-save]").click()
+    expect(page.locator("[data-done] p")).to_have_text("Saved.")
+    [saved] = [memory for memory in made(engine) if memory.text.startswith("A draft that")]
+    assert saved.tags == ("one", "two")
+
+
+def test_the_form_says_what_became_of_the_text(page: Page, site: Site, engine: Recollect) -> None:
+    visit(page, site.at("/browse"))
+
+    def saved(text: str) -> None:
+        page.keyboard.press("n")
+        page.get_by_label("What is worth keeping").fill(text)
+        page.get_by_role("dialog").get_by_label("Project").fill(PROJECT)
+        page.keyboard.press("Control+Enter")
+        expect(page.locator("dialog[open]")).to_have_count(0)
+
+    toast = page.locator(".toast").last
+    saved("The key of the lighthouse is ghp_" + "a1B2" * 9)
+    expect(toast).to_contain_text("1 secret was replaced")
+    saved("The lamp of the lighthouse is lit at dusk")
+    expect(toast).to_contain_text("Saved.")
+    saved("The lamp of the lighthouse is lit at dusk")
+    expect(toast).to_contain_text("nothing was changed")
+
+
+def test_keys_work_again_when_the_server_is_back(
+    page: Page, site: Site, watched: Watched, cleared: None
+) -> None:
+    watched.allow("ERR_FAILED")
+    visit(page, site.at("/projects"))
+    page.route("**/palette/capture", lambda route: route.abort())
+    page.keyboard.press("n")
+    expect(page.locator(".toast.bad")).to_contain_text("cannot be reached")
+    assert page.url == site.at("/projects")
+    page.unroute_all()
+    page.keyboard.press("n")
+    expect(page.get_by_role("dialog", name="New memory")).to_be_visible()
+
+
+@pytest.mark.parametrize("path", ["/", "/browse", "/review", "/projects"])
+def test_single_letters_can_be_switched_off_on_every_page(
+    page: Page, site: Site, cleared: None, path: str
+) -> None:
+    visit(page, site.at(path))
+    page.evaluate("() => localStorage.setItem('letters', 'off')")
+    page.evaluate("() => document.activeElement.blur()")
+    for key in ("j", "n", "?", "u"):
+        page.keyboard.press(key)
+    assert page.evaluate("() => document.activeElement === document.body")
+    expect(page.locator("dialog[open], .toast")).to_have_count(0)
+    page.keyboard.press("Control+k")  # it is no single letter
+    expect(page.get_by_role("dialog", name="Go anywhere")).to_be_visible()
+
+
 def test_without_script_the_link_leads_to_the_form(scriptless: Page, site: Site) -> None:
     scriptless.goto(site.at("/browse"))
     scriptless.locator("[data-capture-open]").first.click()
@@ -142,7 +207,7 @@ def test_a_selection_of_another_page_fills_the_form_and_saves_nothing(
     for name, value in fields.items():
         expect(page.locator(f"#field-{name}")).to_have_value(value)
     page.locator("[data-save]").click()
-    expect(page.locator("[data-done]")).to_have_text("Saved.")
+    expect(page.locator("[data-done] p")).to_have_text("Saved.")
     [saved] = [memory for memory in made(engine) if memory.title == "Read elsewhere"]
     assert saved.source == fields["source"]
 
@@ -185,7 +250,12 @@ def test_the_inbox_is_decided_by_one_key_each(page: Page, site: Site, engine: Re
     count, first = items.count(), items.first.get_attribute("data-item")
     address = page.url
     page.keyboard.press("x")
-    expect(page.locator("[data-done]")).to_be_visible()
+    expect(page.locator(".toast")).to_contain_text("Forgotten")
+    repeated(lambda: items.count(), count - 1)
+    page.keyboard.press("u")
+    repeated(lambda: items.count(), count)
+    assert items.first.get_attribute("data-item") == first
+    page.keyboard.press("x")
     repeated(lambda: items.count(), count - 1)
     assert items.first.get_attribute("data-item") != first
     expect(page.locator("[data-current]")).to_be_focused()
@@ -194,6 +264,17 @@ def test_the_inbox_is_decided_by_one_key_each(page: Page, site: Site, engine: Re
     repeated(lambda: items.count(), count - 2)
     live = {memory.id for memory in engine.list(limit=1000)}
     assert len({"shell-expired-1", "shell-expired-2"} - live) <= 1
+
+
+def test_the_inbox_is_there_before_its_items(page: Page, site: Site, cleared: None) -> None:
+    """To find them takes seconds in a large vault."""
+    held: list[Route] = []
+    page.route("**/review/items*", lambda route: held.append(route))
+    page.goto(site.at("/review"))
+    expect(page.locator("[data-looking]")).to_contain_text("Looking through the memories")
+    repeated(lambda: len(held), 1)
+    held[0].continue_()
+    expect(page.locator("[data-total]")).to_contain_text("to decide")
 
 
 @pytest.fixture(scope="module")
@@ -213,6 +294,7 @@ def test_a_date_shows_the_list_as_it_was(page: Page, older: Site, watched: Watch
     visit(page, older.at("/browse"))
     titles = page.locator(".entry-title")
     expect(titles).to_have_count(2)
+    expect(page.get_by_label("As of")).to_have_attribute("min", "2026-03-11")
     page.get_by_label("As of").fill("2026-03-12")
     expect(page).to_have_url(older.at("/browse", as_of="2026-03-12"))
     expect(page.locator("[data-as-of]")).to_contain_text("2026-03-12")
@@ -229,7 +311,9 @@ def test_a_date_shows_the_list_as_it_was(page: Page, older: Site, watched: Watch
 # The first minutes
 
 
-def test_an_empty_vault_offers_the_first_steps(page: Page, empty_site: Site) -> None:
+def test_an_empty_vault_offers_the_first_steps_and_samples_that_go_again(
+    page: Page, empty_site: Site
+) -> None:
     visit(page, empty_site.url)
     steps = page.locator("[data-start=empty] h3")
     assert shown(steps, "textContent") == [
@@ -239,5 +323,34 @@ def test_an_empty_vault_offers_the_first_steps(page: Page, empty_site: Site) -> 
     page.locator("[data-load-samples]").click()
     expect(page.locator("[data-samples]")).to_contain_text("80 memories here are samples.")
     ready(page)
-    page.get_by_role("button", name="Remove the samples").click()
-    expect(page.locator("[data-start=empty]")).to_be_visible()
+    with empty_site.engine() as vault:
+        vault.edit("auth-jwt-001", title="What somebody made of a sample")
+        page.reload()
+        page.get_by_text("Remove the samples").click()
+        page.get_by_role("button", name="Move 79 samples to the trash").click()
+        expect(page.locator("[data-done]")).to_contain_text("Removed 79 samples.")
+        assert [memory.id for memory in vault.list()] == ["auth-jwt-001"]
+        ready(page)
+        page.keyboard.press("Escape")
+        page.keyboard.press("u")
+        expect(page.locator("[data-count]").first).to_have_text("80 memories")
+        assert sum(vault.facets().kind.values()) == 80
+        vault.forget([memory.id for memory in vault.list(limit=100)])
+
+
+def test_the_first_memory_ends_the_first_steps(page: Page, empty_site: Site) -> None:
+    """Whoever saves it, and wherever the page is."""
+    with empty_site.engine() as vault:
+        visit(page, empty_site.at("/browse"))
+        expect(page.get_by_text("No memories yet")).to_be_visible()
+        vault.save(id="first", title="Saved by an agent")
+        expect(page.locator("[data-row=first]")).to_be_visible()
+        vault.forget(["first"])
+        visit(page, empty_site.url)
+        page.keyboard.press("Escape")
+        page.keyboard.press("n")
+        page.get_by_label("What is worth keeping").fill("Saved on the page")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator("[data-done]")).to_contain_text("Saved.")
+        page.locator("[data-done] [data-undo]").click()
+        expect(page.get_by_text("No memories yet")).to_be_visible()

@@ -68,6 +68,7 @@ FORMS: dict[str, dict[str, str]] = {
     "/upkeep/work": {"do": "measure"},
     "/unlock": {"passphrase": "none is needed"},
     "/new": {"title": "Another one"},
+    "/undo": {"operation": "1000000"},
     "/supersede/{id:path}": {"by": "newer"},
     "/bulk": {"id": "kept", "action": "pin"},
     "/edit/{id:path}": {"title": "Changed"},
@@ -90,9 +91,9 @@ class Asked(NamedTuple):
 
     def missing(self) -> bool:
         """Whether what it is about is not there: not forgotten, no such item, project or recipe."""
-        absent = ("/restore", "/review/", "/project/", "/tag/", "/lab/rename", "/lab/delete")
+        absent = ("/restore", "/review/{", "/project/", "/tag/", "/lab/rename", "/lab/delete")
         own = self.method in ("DELETE", "PATCH") and self.path.endswith("/recipes/{name}")
-        return own or self.path.removeprefix(API).startswith(absent)
+        return own or self.path == "/undo" or self.path.removeprefix(API).startswith(absent)
 
 
 def operations() -> list[Asked]:

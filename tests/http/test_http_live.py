@@ -154,14 +154,26 @@ def test_too_many_streams_are_refused_in_a_sentence(
         pass
 
 
-def test_a_stream_ends_when_the_vault_is_locked_and_opens_none(
+def test_pages_are_compressed_and_streams_are_not(server: ThreadServer) -> None:
+    page = server.client.get("/browse", headers={"Accept-Encoding": "gzip"})
+    assert page.headers["content-encoding"] == "gzip"
+    assert int(page.headers["content-length"]) < len(page.content) / 2
+    headers = {"Accept-Encoding": "gzip"}
+    with server.client.stream("GET", "/live/events", headers=headers) as answer:
+        assert "content-encoding" not in answer.headers
+        assert Events(answer).next() == ("ready", {})
+
+
+def test_a_stream_says_that_the_vault_is_locked_and_opens_none(
     server: ThreadServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with watching(server) as events:
         monkeypatch.setattr(Database, "at_rest", property(lambda self: True))
+        assert events.next() == ("locked", {"why": "The vault is locked."})
         assert events.next() == ("", {})
     answer = server.client.get("/live/events", params={"once": "true"})
-    assert "event:" not in answer.text
+    assert "event: locked" in answer.text
+    assert "event: ready" not in answer.text
 
 
 def test_streams_end_when_the_server_does(tmp_path: Path) -> None:

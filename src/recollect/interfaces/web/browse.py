@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from recollect.errors import NotFound, RecollectError, UserError
+from recollect.errors import RecollectError, UserError
 from recollect.interfaces.cursor import decode_place, encode_place
 from recollect.interfaces.http.parameters import (
     PARAMETERS,
@@ -27,7 +27,6 @@ from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.address import Address
 from recollect.interfaces.web.chips import apart, chip_groups, chosen_chips, facets_without
 from recollect.interfaces.web.forms import problem_piece
-from recollect.interfaces.web.memories import forgotten
 from recollect.interfaces.web.memory_text import heading, opening
 from recollect.interfaces.web.rendering import dated, page, query_string
 from recollect.present import sentences
@@ -48,7 +47,6 @@ class Browsing(PastFilterParameters, frozen=True, kw_only=True, forbid_unknown_f
 
     after: Cursor | None = None
     back: Trail | None = None
-    forgotten: Cursor | None = None
 
 
 class BrowseRow(NamedTuple):
@@ -86,7 +84,7 @@ async def browse(service: Service, request: Request) -> Response:
         "continued": place.tier if place else None,
         "now": then or now,
         "as_of": as_of,
-        **dated(asked.as_of or "", now),
+        **dated(asked.as_of or "", now, await service.ask(service.engine.store.history.begins)),
         "older": _older(asked, shown[-1]) if more else None,
         "newer": _newer(asked) if asked.after else None,
         "first": narrowing_path("/browse", asked),
@@ -97,7 +95,6 @@ async def browse(service: Service, request: Request) -> Response:
         "chips": chosen_chips(filters_of("/browse", asked)),
         "filters": f"/browse/filters?{query_string(**parameters(asked))}",
         "asked": asked,
-        "gone": await _forgotten(service, asked.forgotten),
     }
     return page("browse.html", request, values)
 
@@ -174,14 +171,3 @@ def _newer(asked: Browsing) -> str:
     trail = asked.back.split(".") if asked.back else []
     change = {"after": trail[-1], "back": ".".join(trail[:-1])} if trail else {}
     return narrowing_path("/browse", asked, change)
-
-
-async def _forgotten(service: Service, id: str | None) -> tuple[str, str] | None:
-    """The id and title of what was just forgotten; None where it is restored by now."""
-    if id is None:
-        return None
-    try:
-        await service.ask(service.engine.show, [id])
-    except NotFound:
-        return id, forgotten(service).title(id)
-    return None

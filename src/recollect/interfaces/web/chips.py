@@ -16,6 +16,7 @@ from recollect.recipes.base import Recipe
 from recollect.types import ANY_OF, Filter, Response
 
 ROWS = 6  # of each filter; the others are behind "more"
+MOST_ROWS = 24  # of each filter: thousands of tags would be sent after each key
 # Facet, its parameter and its heading.
 FACETS = (
     ("project", "project", "Project"),
@@ -49,12 +50,14 @@ class Chip(Struct, frozen=True):
 
 
 class ChipGroup(Struct, frozen=True):
-    """The values of one filter, in an order that stays: the most common of the vault, the rest."""
+    """The values of one filter: those that something here has, the most common of the vault first;
+    then those that nothing has. `left`: how many more there are."""
 
     name: str
     label: str
     shown: tuple[Chip, ...]
     rest: tuple[Chip, ...] = ()
+    left: int = 0
 
 
 Counts = Mapping[str, Mapping[str, int]]
@@ -78,8 +81,7 @@ def chip_groups(
     address: Address, facets: Counts, everything: Counts, others: Counts = NO_COUNTS
 ) -> list[ChipGroup]:
     """The filters to offer, with how many of what is found each value has. `everything` has the
-    counts of the vault: the order in which values stand whatever is asked for, so that no row
-    moves away under a hand. `others` are counted by `apart`."""
+    counts of the vault: the order of the values that are found. `others` are counted by `apart`."""
     made = [
         _group(
             address,
@@ -109,7 +111,7 @@ def _group(
     values: dict[str, str] = {}
     for value in (*all_counts, *on, *address.values(f"{NOT}{name}"), *counts):
         values.setdefault(value.casefold() if name == "tag" else value, value)
-    chips = tuple(
+    counted = [
         Chip(
             value,
             address.dropping(f"{NOT}{name}", value).toggled(name, value).link(),
@@ -120,10 +122,12 @@ def _group(
             address.holds(f"{NOT}{name}", value),
         )
         for value in values.values()
-    )
-    chosen = {chip.key for chip in chips[ROWS:] if chip.on or chip.out}
-    rest = tuple(chip for chip in chips[ROWS:] if chip.key not in chosen)
-    return ChipGroup(name, label, (*chips[:ROWS], *(c for c in chips if c.key in chosen)), rest)
+    ]
+    chips = sorted(counted, key=lambda chip: chip.count == 0 and not (chip.on or chip.out))
+    shown = [*chips[:ROWS], *(chip for chip in chips[ROWS:] if chip.on or chip.out)]
+    rest = [chip for chip in chips[ROWS:] if not (chip.on or chip.out)]
+    kept = tuple(rest[: MOST_ROWS - ROWS])
+    return ChipGroup(name, label, tuple(shown), kept, len(rest) - len(kept))
 
 
 def _ages(address: Address, counts: Mapping[str, int]) -> ChipGroup:

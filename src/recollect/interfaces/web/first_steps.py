@@ -17,9 +17,10 @@ from recollect.engine import Recollect
 from recollect.importers import detected
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.setup.clients import CLIENTS, Machine
-from recollect.interfaces.web.forms import redirect
+from recollect.interfaces.web.forms import changed
 from recollect.interfaces.web.rendering import environment
-from recollect.types import Filter
+from recollect.present.words import counted
+from recollect.types import TIMES, Filter
 
 MOST_SAMPLES = 1000  # there are fewer
 
@@ -42,26 +43,34 @@ def first_steps() -> dict[str, Any]:
 async def load(service: Service, request: Request) -> Response:
     """Save the samples, unless they are there; those that were removed come back."""
     engine = service.engine
-    await service.ask(engine.save_all, list(sample(engine.now())))
-    return redirect("/")
+    saved = await service.ask(engine.save_all, list(sample(engine.now())))
+    return await changed(service, request, "The samples are loaded.", "/", saved[0].memory.id)
 
 
 async def remove(service: Service, request: Request) -> Response:
-    """Forget all samples; what somebody has changed since is still one."""
-    await service.ask(_forget, service.engine)
-    return redirect("/")
-
-
-def _forget(engine: Recollect) -> None:
-    if ids := loaded_samples(engine):
-        engine.forget(ids)
+    """Forget the samples, but for those that somebody changed."""
+    ids = await service.ask(loaded_samples, service.engine)
+    if ids:
+        await service.ask(service.engine.forget, ids)
+    said = f"Removed {counted(len(ids), 'sample')}."
+    return await changed(service, request, said, "/", ids[0] if ids else "")
 
 
 def loaded_samples(engine: Recollect) -> list[str]:
-    """The ids of the samples that are in the vault."""
-    return [memory.id for memory in engine.list(Filter(among=_sample_ids()), MOST_SAMPLES)]
+    """The ids of the samples that are in the vault as they were loaded."""
+    samples = _samples()
+    found = engine.list(Filter(among=tuple(samples)), MOST_SAMPLES)
+    return [
+        memory.id
+        for memory in found
+        if all(getattr(memory, name) == value for name, value in samples[memory.id].items())
+    ]
 
 
 @cache
-def _sample_ids() -> tuple[str, ...]:
-    return tuple(str(draft.id) for draft in sample(datetime.now(UTC)))
+def _samples() -> dict[str, dict[str, Any]]:
+    """The fields of each sample, by its id, without the times: those are relative to now."""
+    return {
+        str(draft.id): {name: value for name, value in draft.fields.items() if name not in TIMES}
+        for draft in sample(datetime.now(UTC))
+    }

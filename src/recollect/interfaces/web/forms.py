@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from recollect.errors import RecollectError, UserError
-from recollect.id_paths import id_of_path, id_path
+from recollect.engine import Recollect
+from recollect.errors import NotFound, RecollectError, UserError
+from recollect.id_paths import id_of_path
 from recollect.interfaces.http.problems import status_of
-from recollect.interfaces.web.rendering import page
+from recollect.interfaces.http.service import Service
+from recollect.interfaces.web.rendering import Undo, page, say_on_next_page
 
 MOST_FIELDS = 2000  # a memory of a thousand tags, and the rest
 
@@ -38,8 +40,40 @@ def memory_id(request: Request) -> str:
     return id_of_path(request.path_params["id"])
 
 
-def to_memory(id: str, done: str) -> Response:
-    return redirect(f"/memory/{id_path(id)}?done={done}")
+async def changed(
+    service: Service, request: Request, said: str, place: str, id: str = ""
+) -> Response:
+    """Answer a form that changed something, with a way to undo it. `id`: a memory it changed."""
+    operation = await service.ask(last_operation, service.engine, id) if id else None
+    return answer(request, said, place, {"operation": operation} if operation else {})
+
+
+def last_operation(engine: Recollect, id: str) -> int | None:
+    """Return the number of the operation that changed the memory last; None without history."""
+    try:
+        return engine.history(id)[0].operation or None
+    except NotFound:
+        return None
+
+
+def answer(request: Request, said: str, place: str, undo: Undo) -> Response:
+    """Say what was done: as JSON to a script; a browser goes to `place`, which says it once."""
+    if for_script(request):
+        return JSONResponse({"said": said, "to": place, "undo": undo})
+    response = redirect(place)
+    say_on_next_page(request, response, said, undo)
+    return response
+
+
+def for_script(request: Request) -> bool:
+    """Whether a script sent the form, and shows the answer itself."""
+    return "application/json" in request.headers.get("accept", "")
+
+
+def page_before(request: Request) -> str:
+    """Return the path of the page that the form is on; `/` where the browser does not say."""
+    before = urlsplit(request.headers.get("referer", ""))
+    return urlunsplit(("", "", before.path or "/", before.query, ""))
 
 
 def redirect(path: str) -> Response:

@@ -34,6 +34,7 @@ VERBS = READS | {
     "purge": "purged", "tidy": "tidied", "publish": "published", "unpublish": "withdrew",
 }  # fmt: skip
 LOGGED_OUT = "You are no longer logged in here."
+LOCKED = "The vault is locked."
 Name = Annotated[str, Meta(max_length=200)]
 
 
@@ -78,8 +79,9 @@ async def live(service: Service, request: Request) -> Response:
 
 
 async def events(service: Service, request: Request) -> Response:
-    """The stream. It begins with `ready`, after which a page reads again what it may have missed;
-    `over` says why it ended for good."""
+    """The stream. It begins with `ready`, after which a page reads again what it may have missed,
+    or with `locked`, after which `ready` follows once it is unlocked. `over` says why it ended for
+    good."""
     asked: Watching = from_parameters(Watching, request.query_params)
     service.feed.check()
     stream = _stream(service, asked, partial(run_in_threadpool, still_valid, request.scope))
@@ -98,11 +100,12 @@ async def _stream(
             if not await valid():
                 yield _event("over", {"why": LOGGED_OUT})
                 return
-            resting = service.feed.pulse[0] < 0
-            if not changed or resting:
-                yield ": \n\n"
-                if resting and place is not None:  # locked meanwhile
+            if service.feed.pulse[0] < 0:
+                yield _event("locked", {"why": LOCKED})
+                if place is not None:  # the browser connects again, and waits for the unlocking
                     return
+            elif not changed:
+                yield ": \n\n"
             else:
                 news, place = await _news(service, engine, asked, place)
                 for event in news:

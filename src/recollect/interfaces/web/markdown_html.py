@@ -49,6 +49,7 @@ OUTWARD = "noreferrer noopener nofollow"
 # The beginning and the end of a match while a snippet is parsed.
 OPEN, CLOSE = "\ue000", "\ue001"
 MATCH = re.compile(f"{OPEN}([^{OPEN}{CLOSE}]*){CLOSE}")
+COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)  # of HTML: nobody is meant to read it
 CODE_SPAN = re.compile("`([^`]+)`")
 STRAY = re.compile(f"[{OPEN}{CLOSE}]")
 FENCE = re.compile(r"^\s{0,3}(?:```|~~~)[ \t]*(\S*)", re.MULTILINE)
@@ -93,9 +94,10 @@ def names(text: str) -> list[str]:
 
 
 def marked_line(marked: str) -> Markup:
-    """A snippet in one line, its matches in `<mark>`, without the signs that Markdown is made of.
-    What the snippet's cut took the beginning of is read as what it was: a block of code."""
-    text = _signed(marked)
+    """A snippet in one line, its matches in `<mark>`, without comments and the signs that Markdown
+    is made of. What the snippet's cut took the beginning of is read as what it was: a block of
+    code."""
+    text = COMMENT.sub("", _signed(marked))
     fences = FENCE.findall(text)
     if text.startswith("…") and fences and not fences[0] and (len(fences) % 2 or any(fences[1::2])):
         text = f"```\n{text}"

@@ -2,46 +2,39 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from recollect.engine import Recollect
-from recollect.errors import NotFound, RecollectError, UserError
+from recollect.engine.history import Undone
+from recollect.errors import RecollectError, UserError
 from recollect.id_paths import id_path
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.requests import as_of
 from recollect.interfaces.web import editing, memory_form
-from recollect.interfaces.web.forms import memory_id, problem_piece, redirect, submitted, to_memory
+from recollect.interfaces.web.forms import (
+    answer,
+    changed,
+    memory_id,
+    page_before,
+    problem_piece,
+    submitted,
+)
 from recollect.interfaces.web.memory_text import heading
 from recollect.interfaces.web.memory_view import MemoryView, view_of
 from recollect.interfaces.web.rendering import page, query_string
 from recollect.present import sentences
 from recollect.present.history import compared, version_line
-from recollect.types import Memory
 
-KEPT_TITLES = 100  # forgotten a moment ago; later ones are named by their id
+MOST_UNASKED = 5  # memories that an undo changes without a question
+REDO = {"redo": 1}
 NARROWS = ("project", "kind", "source", "domain", "space")
-
-DONE = {
-    "added": "Saved.",
-    "changed": "The change is saved.",
-    "same": "Nothing was changed.",
-    "updated": "There was a memory with this id already; it was updated.",
-    "repeated": "The memory below says the same already, so it was updated.",
-    "unchanged": "The memory below says exactly this already; nothing was changed.",
-    "pinned": "Pinned: this memory is core now, the most trusted tier.",
-    "restored": "The memory is back.",
-    "superseded": "Another memory has taken its place; this one is valid until now.",
-    "undone": "The change is taken back.",
-}
 
 
 class Fact(NamedTuple):
@@ -50,28 +43,6 @@ class Fact(NamedTuple):
     label: str
     value: str
     href: str = ""
-
-
-class Forgotten:
-    """The titles of the last forgotten memories: the engine does not show them any more."""
-
-    def __init__(self) -> None:
-        self._titles: OrderedDict[str, str] = OrderedDict()
-
-    def add(self, memory: Memory) -> None:
-        self._titles[memory.id] = heading(memory)
-        if len(self._titles) > KEPT_TITLES:
-            self._titles.popitem(last=False)
-
-    def title(self, id: str) -> str:
-        return self._titles.get(id, id)
-
-
-_forgotten: WeakKeyDictionary[Service, Forgotten] = WeakKeyDictionary()
-
-
-def forgotten(service: Service) -> Forgotten:
-    return _forgotten.setdefault(service, Forgotten())
 
 
 def routes(service: Service) -> list[BaseRoute]:
@@ -87,6 +58,7 @@ def routes(service: Service) -> list[BaseRoute]:
         ("POST", "/forget/{id:path}", forget),
         ("POST", "/restore/{id:path}", restore),
         ("POST", "/pin/{id:path}", pin),
+        ("POST", "/undo", undo_last),
         ("POST", "/undo/{id:path}", undo),
         ("POST", "/supersede/{id:path}", supersede),
     ]
@@ -98,21 +70,19 @@ def routes(service: Service) -> list[BaseRoute]:
 
 async def show(service: Service, request: Request) -> Response:
     """The memory, whole. What is related is asked for afterwards: it may need a model."""
-    now = service.engine.now()
+    engine, now = service.engine, service.engine.now()
     then = as_of(request.query_params, now)
-    [memory] = await service.ask(service.engine.show, [memory_id(request)], as_of=then)
-    view = await service.ask(view_of, service.engine, memory, past=then is not None)
-    values = described(view, then or now)
-    values["as_of"] = sentences.as_of(then)
-    values["asked"] = memory_id(request) if memory.id != memory_id(request) else ""
-    values["done"] = DONE.get(request.query_params.get("done", ""), "")
-    try:
-        versions = await service.ask(service.engine.history, memory.id)
-    except NotFound:  # it is in another vault
-        versions = []
-    values["versions"] = [
-        (version, version_line(version), differences) for version, differences in compared(versions)
-    ]
+    [found] = await service.ask(engine.located, [memory_id(request)], as_of=then)
+    view = await service.ask(view_of, engine, found, past=then is not None)
+    versions = [] if view.vault else await service.ask(engine.history, found.memory.id)
+    values = described(view, then or now) | {
+        "as_of": sentences.as_of(then),
+        "asked": found.asked,
+        "versions": [
+            (version, version_line(version), differences)
+            for version, differences in compared(versions)
+        ],
+    }
     return page("memory.html", request, values)
 
 
@@ -129,8 +99,8 @@ async def preview(service: Service, request: Request) -> Response:
 
 
 def _previewed(engine: Recollect, id: str, then: datetime | None) -> MemoryView:
-    [memory] = engine.looked_up([id], as_of=then)
-    return view_of(engine, memory, past=then is not None)
+    [found] = engine.located([id], as_of=then, opened=False)
+    return view_of(engine, found, past=then is not None)
 
 
 async def related(service: Service, request: Request) -> Response:
@@ -143,7 +113,7 @@ async def related(service: Service, request: Request) -> Response:
         if alone:
             raise
         return problem_piece(request, error)
-    values = {"memory": memory, "title": heading(memory), "found": found, "heading": heading}
+    values = {"memory": memory, "title": heading(memory), "found": found}
     values["now"] = service.engine.now()
     return page("related.html" if alone else "_related.html", request, values)
 
@@ -167,22 +137,56 @@ def described(view: MemoryView, now: datetime) -> dict[str, Any]:
     return {"one": view, "memory": memory, "title": view.title, "facts": facts, "now": now}
 
 
-# Forgetting
+# Changes
 
 
 async def forget(service: Service, request: Request) -> Response:
-    """Forget it, and go to the page that can undo it."""
     id = memory_id(request)
     [memory] = await service.ask(service.engine.looked_up, [id])
     await service.ask(service.engine.forget, [id])
-    forgotten(service).add(memory)
-    return redirect(f"/browse?{query_string(forgotten=id)}")
+    return await changed(service, request, f"Forgotten: {heading(memory)}", "/browse", id)
 
 
 async def restore(service: Service, request: Request) -> Response:
     id = memory_id(request)
     await service.ask(service.engine.forget, [id], undo=True)
-    return to_memory(id, "restored")
+    return await changed(service, request, "The memory is back.", f"/memory/{id_path(id)}", id)
+
+
+async def undo_last(service: Service, request: Request) -> Response:
+    """Take back the operation that the form names, or else the caller's last change; with `redo` do
+    again what was taken back last. Where many memories would change, the person is asked first."""
+    form, place = await submitted(request), page_before(request)
+    operation, agreed = number(form, "operation"), number(form, "agreed") or MOST_UNASKED
+
+    def agree(undone: Undone) -> None:
+        if operation is None and len(undone.memories) > agreed:
+            raise _Asks(undone)
+
+    try:
+        if "redo" in form:
+            done = await service.ask(service.engine.redo)
+        else:
+            done = await service.ask(service.engine.undo, operation=operation, agree=agree)
+    except _Asks as asks:
+        said = f"Your last change is the {_what(asks.undone)}. Take it back?"
+        return answer(request, said, place, {"agreed": len(asks.undone.memories)})
+    verb, back = ("Redone", {"agreed": len(done.memories)}) if "redo" in form else ("Undone", REDO)
+    return answer(request, f"{verb}: {_what(done)}.", "/browse" if done.forgotten else place, back)
+
+
+class _Asks(Exception):
+    """Raised before an undo that changes many memories."""
+
+    def __init__(self, undone: Undone) -> None:
+        self.undone = undone
+
+
+def _what(done: Undone) -> str:
+    """Name a change: `forget of “Tokens live 15 minutes”, and 2 more`."""
+    first, *others = done.memories
+    more = f", and {len(others):,} more" if others else ""
+    return f"{done.action} of “{heading(first)}”{more}"
 
 
 async def undo(service: Service, request: Request) -> Response:
@@ -190,28 +194,29 @@ async def undo(service: Service, request: Request) -> Response:
     id, form = memory_id(request), await submitted(request)
     to, newest = (number(form, name) for name in ("to", "newest"))
     done = await service.ask(service.engine.undo, id, to=to, if_version=newest)
-    if id in done.forgotten:
-        forgotten(service).add(done.memories[0])
-        return redirect(f"/browse?{query_string(forgotten=id)}")
-    return to_memory(id, "undone")
+    place = "/browse" if id in done.forgotten else f"/memory/{id_path(id)}"
+    return answer(request, "The change is taken back.", place, REDO)
 
 
 def number(form: dict[str, list[str]], name: str) -> int | None:
     """The number in a field of a form; None where it is not there."""
     value = form.get(name, [""])[0]
     if value and not value.isdecimal():
-        raise UserError(f"{name} must be the number of a version.")
+        raise UserError(f"{name} must be a number.")
     return int(value) if value else None
 
 
 async def pin(service: Service, request: Request) -> Response:
-    id = memory_id(request)
-    await service.ask(service.engine.pin, [id])
-    return to_memory(id, "pinned")
+    """Pin it, or with the field `unpin` no longer."""
+    id, off = memory_id(request), "unpin" in await submitted(request)
+    await service.ask(service.engine.unpin if off else service.engine.pin, [id])
+    said = "No longer pinned." if off else "Pinned: it is core now, the most trusted tier."
+    return await changed(service, request, said, f"/memory/{id_path(id)}", id)
 
 
 async def supersede(service: Service, request: Request) -> Response:
     """Put the memory whose id was typed in the place of this one."""
     id, form = memory_id(request), await submitted(request)
     await service.ask(service.engine.supersede, id, form.get("by", [""])[-1].strip())
-    return to_memory(id, "superseded")
+    said = "Another memory has taken its place; this one is valid until now."
+    return await changed(service, request, said, f"/memory/{id_path(id)}", id)

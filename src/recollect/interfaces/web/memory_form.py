@@ -11,14 +11,17 @@ from recollect.engine import Recollect
 from recollect.errors import Changed, NotFound, RecollectError, StoreError, UserError
 from recollect.id_paths import id_path
 from recollect.ingest.draft import draft
+from recollect.ingest.saving import Saved
 from recollect.interfaces.http.parameters import from_parameters
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web import editing
-from recollect.interfaces.web.forms import memory_id, submitted, to_memory
+from recollect.interfaces.web.forms import changed, for_script, memory_id, submitted
 from recollect.interfaces.web.memory_text import heading
 from recollect.interfaces.web.rendering import page
 from recollect.memory_json import revision
+from recollect.secrets.redaction import summary
 from recollect.types import Memory
+from recollect.vaults.known import HOME
 
 # Runs on the page that somebody reads, and opens the form. An address has a longest length, so a
 # long selection is cut.
@@ -27,6 +30,14 @@ BOOKMARKLET = (
     "s=s.slice(0,-200);open('%snew?'+new URLSearchParams({title:document.title.slice(0,200),"
     "text:s,source:location.href.slice(0,800)}),'_blank','width=760,height=800')})()"
 )
+
+
+DONE = {
+    "added": "Saved.",
+    "updated": "There was a memory with this id already; it was updated.",
+    "repeated": "A memory says the same already, so it was updated.",
+    "unchanged": "A memory says exactly this already; nothing was changed.",
+}
 
 
 class Prefilled(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,48 +57,68 @@ async def new(service: Service, request: Request) -> Response:
 
 
 async def save_new(service: Service, request: Request) -> Response:
-    """Save the new memory, and say whether it existed already."""
+    """Save the new memory, and say whether it existed already; with `more`, show all fields."""
     form = await submitted(request)
+    if "more" in form:
+        values = editing.shown(None) | editing.typed(form)
+        return _form(request, None, values, unsaved=True)
     try:
         [saved] = await service.ask(service.engine.save_all, [draft(editing.as_draft(form))])
     except (UserError, StoreError) as error:
+        if for_script(request):
+            raise
         return _refused(request, None, form, error)
-    outcome = saved.outcome
-    done = "repeated" if saved.repeated and outcome == "updated" else outcome
-    return to_memory(saved.memory.id, done)
+    outcome = "repeated" if saved.repeated and saved.outcome == "updated" else saved.outcome
+    said, id = DONE[outcome] + _redacted(saved), saved.memory.id
+    new = "" if outcome == "unchanged" else id
+    return await changed(service, request, said, f"/memory/{id_path(id)}", new)
 
 
 async def edit(service: Service, request: Request) -> Response:
-    [memory] = await service.ask(service.engine.show, [memory_id(request)])
-    values = editing.shown(memory)
-    return _form(request, memory, values)
+    memory = await service.ask(_own, service.engine, memory_id(request))
+    return _form(request, memory, editing.shown(memory))
+
+
+def _own(engine: Recollect, id: str) -> Memory:
+    """Return the memory; raise UserError if it is in another vault."""
+    [found] = engine.located([id])
+    if found.vault != HOME:
+        raise UserError(f"This memory is in the vault {found.vault!r}; change it there.")
+    return found.memory
 
 
 async def save_edit(service: Service, request: Request) -> Response:
     """Save the changes, unless somebody else was quicker; then what was typed stays in the form."""
     id, form = memory_id(request), await submitted(request)
     try:
-        [memory] = await service.ask(service.engine.show, [id])
+        memory = await service.ask(_own, service.engine, id)
     except NotFound:
         return _gone(request, form)
     try:
-        done = await service.ask(_changed, service.engine, memory, form)
+        saved = await service.ask(_changed, service.engine, memory, form)
     except NotFound:
         return _gone(request, form)
     except Changed:
         return await _conflict(service, request, form)
     except (UserError, StoreError) as error:
         return _refused(request, memory, form, error)
-    return to_memory(id, done)
+    place = f"/memory/{id_path(id)}"
+    if saved is None or saved.outcome == "unchanged":
+        return await changed(service, request, "Nothing was changed.", place)
+    return await changed(service, request, f"The change is saved.{_redacted(saved)}", place, id)
 
 
-def _changed(engine: Recollect, memory: Memory, form: editing.Form) -> str:
-    """Change the memory and return which of DONE it was."""
+def _changed(engine: Recollect, memory: Memory, form: editing.Form) -> Saved | None:
+    """Change the memory; None where the form changes nothing."""
     changes = editing.as_edit(editing.changed(form), memory)
     if not changes:
-        return "same"
-    engine.edit(memory.id, if_revision=form.get("revision", [""])[-1] or None, **changes)
-    return "changed"
+        return None
+    return engine.edited(memory.id, if_revision=form.get("revision", [""])[-1] or None, **changes)
+
+
+def _redacted(saved: Saved) -> str:
+    """Say how many secrets were replaced; empty for none."""
+    return f" {summary(saved.redacted)}." if saved.redacted else ""
 
 
 async def _conflict(service: Service, request: Request, form: editing.Form) -> Response:
@@ -127,9 +158,11 @@ def _form(
     problem: str = "",
     differences: list[editing.Difference] | None = None,
     form: editing.Form | None = None,
+    unsaved: bool = False,
     status: int = 200,
 ) -> Response:
-    """The form. After an error it keeps the digests that it was handed out with."""
+    """The form. After an error it keeps the digests that it was handed out with. `unsaved`: it
+    holds what was typed elsewhere, which leaving the page would lose."""
     was, state = editing.digests(editing.shown(memory)), revision(memory) if memory else ""
     if form is not None:
         was, state = form.get("was", [""])[-1], form.get("revision", [""])[-1]
@@ -146,6 +179,7 @@ def _form(
         "was": was,
         "revision": state,
         "problem": problem,
+        "unsaved": unsaved,
         "wrong": editing.field_of(problem),
         "differences": differences or [],
         "bookmarklet": BOOKMARKLET % str(request.base_url) if memory is None else "",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from markupsafe import Markup
 
 from recollect.interfaces.web.markdown_html import (
+    COMMENT,
     Links,
     code,
     is_source,
@@ -23,11 +24,11 @@ READ = 20_000  # characters of a memory in which names of others are looked for
 
 
 def heading(memory: Memory) -> str:
-    """The title, or how the text begins."""
+    """The title, or how the text begins, without comments and signs of Markdown before it."""
     if title_of(memory).strip():
         return title_of(memory)
-    [first, *_] = memory.text.strip().splitlines() or [memory.id]
-    return cut_title(first, HEADING)
+    [first, *_] = COMMENT.sub("", memory.text).strip("#>*-+ \t\n").splitlines() or [memory.id]
+    return cut_title(first.rstrip("# "), HEADING)
 
 
 class Texts:

@@ -9,20 +9,22 @@ from urllib.parse import quote
 
 from recollect.engine import Recollect
 from recollect.engine.file_places import FilePassages
-from recollect.errors import NotFound
 from recollect.interfaces.web import editing
 from recollect.interfaces.web.memory_text import Texts, heading
 from recollect.settings import EDITORS, Editor
 from recollect.types import NO_CHAIN, Chain, FilePlace, Memory
+from recollect.vaults.known import HOME, FoundMemory
 
 FOLDED = 600  # characters of details that are shown without unfolding
 
 
 class MemoryView(NamedTuple):
-    """`fields`: the label and name of each text besides the main one. `file`: its surroundings,
-    where it is a passage of a file. `editor`: the link that opens the file in an editor."""
+    """`vault`: the other vault that holds it; empty for one's own. `fields`: the label and name of
+    each text besides the main one. `file`: its surroundings, where it is a passage of a file.
+    `editor`: the link that opens the file in an editor."""
 
     memory: Memory
+    vault: str
     title: str
     texts: Texts
     fields: Sequence[tuple[str, str]]
@@ -32,15 +34,10 @@ class MemoryView(NamedTuple):
     editor: str
 
 
-def view_of(engine: Recollect, memory: Memory, *, past: bool = False) -> MemoryView:
+def view_of(engine: Recollect, found: FoundMemory, *, past: bool = False) -> MemoryView:
     """Everything that is shown of a memory; of one from the past, nothing around it."""
-    chain, file = NO_CHAIN, None
-    if not past:
-        file = engine.in_file(memory)
-        try:
-            chain = engine.chain(memory.id)
-        except NotFound:  # it is in another vault
-            file = None
+    memory, own = found.memory, found.vault == HOME
+    file = engine.in_file(memory) if own and not past else None
     fields = [
         (editing.FIELDS[name].label, name)
         for name in ("context", "why", "impact")
@@ -48,11 +45,12 @@ def view_of(engine: Recollect, memory: Memory, *, past: bool = False) -> MemoryV
     ]
     return MemoryView(
         memory,
+        "" if own else found.vault,
         heading(memory),
         Texts(memory, partial(engine.mentioned, beside=memory.path)),
         fields,
         len(memory.details) > FOLDED,
-        chain,
+        NO_CHAIN if past else found.chain,
         file,
         editor_link(engine.settings.serve.editor, file.place) if file else "",
     )

@@ -56,6 +56,7 @@ MORE: dict[str, str | tuple[str, ...]] = {
     "/palette/capture": WRITE,
     "/edit/{id:path}": WRITE,
     "/pin/{id:path}": WRITE,
+    "/undo": WRITE,
     "/undo/{id:path}": WRITE,
     "/supersede/{id:path}": WRITE,
     "/bulk": WRITE,
@@ -75,7 +76,8 @@ MORE: dict[str, str | tuple[str, ...]] = {
 SEARCHING = frozenset({
     "/", "/results", "/lab", "/lab/results", "/related/{id:path}", "/browse/filters", "/timeline",
     "/timeline/filters", "/projects", "/project/{id:path}", "/tag/{id:path}", "/new/values",
-    "/live", "/palette", "/palette/found", "/palette/capture", "/upkeep", "/review", "/trash",
+    "/live", "/palette", "/palette/found", "/palette/capture", "/upkeep", "/review",
+    "/review/items", "/trash",
 })  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from recollect.interfaces.web.rendering import page, query_string
 
 RECENT = 8
 FOUND = 6
-MOST_PROJECTS = 50  # with more of them one searches
+MOST_PROJECTS = 1000  # that letters find at once; then the page of all of them is offered
 # What each leads to, the capability that it needs, and other words that people look for it by.
 COMMANDS = (
     ("New memory", "/new", WRITE, "write save capture n"),
@@ -94,10 +94,13 @@ def _everything(engine: Recollect) -> list[tuple[str, list[PaletteOption]]]:
         PaletteOption(f"Search with {name}", f"/?{query_string(recipe=name)}", "recipe ranking")
         for name in engine.recipes.names()
     ]
+    names = [*engine.facets().project]
     projects = [
         PaletteOption(name, f"/project/{id_path(name)}", "project")
-        for name in [*engine.facets().project][:MOST_PROJECTS]
+        for name in names[:MOST_PROJECTS]
     ]
+    if len(names) > MOST_PROJECTS:
+        projects.append(PaletteOption(f"All {len(names):,} projects", "/projects", "project"))
     named = [PaletteOption(heading(memory), f"/memory/{id_path(memory.id)}") for memory in recent]
     return [("Commands", commands), ("Recent", named), ("Projects", projects), ("Recipes", recipes)]
 

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, unquote, urlencode
 
+import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, Response
 
 from recollect.auth.capabilities import CAPABILITIES, NOBODY, Caller
 from recollect.id_paths import id_path
 from recollect.interfaces.web.markdown_html import is_source, marked_code, marked_line, title_line
-from recollect.interfaces.web.memory_text import beginning, heading
+from recollect.interfaces.web.memory_text import beginning, heading, opening
 from recollect.present.sentences import degraded
 from recollect.present.words import age, counted, number, place_in_file
+from recollect.times import day, minute, moved
 from recollect.vaults.known import HOME
 from recollect.version import __version__
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
+MOST_SAID = 300  # characters: a cookie holds 4 kB, and one may take nine bytes there
+# The field that the form of an undo sends: the `operation` to take back, `agreed` how many memories
+# may change, or `redo`. Empty: there is nothing to take back.
+Undo = Mapping[str, int]
 # The ages that facets count, as a chip says them.
 AGES = {"1d": "Past day", "7d": "Past week", "30d": "Past month", "365d": "Past year"}
 
@@ -46,15 +52,13 @@ def query_string(**parameters: object) -> str:
     return urlencode(pairs)
 
 
-def day(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%d")
-
-
-def dated(then: str, now: datetime) -> dict[str, str]:
-    """What a field for a date shows, and what leads to memories as they were then."""
+def dated(then: str, now: datetime, begins: datetime | None) -> dict[str, str]:
+    """What a field for a date shows and takes, and what leads to memories as they were then. It
+    takes no day that was over when history `begins`."""
     return {
         "day": then if re.fullmatch(r"\d{4}-\d\d-\d\d", then) else "",
-        "today": f"{now:%Y-%m-%d}",
+        "today": day(now),
+        "first_day": min(day(moved(begins or now, timedelta(days=1))), day(now)),
         "memory_query": f"?{urlencode({'as_of': then})}" if then else "",
     }
 
@@ -70,9 +74,9 @@ def environment() -> Environment:
     )
     made.filters |= {
         "age": age, "beginning": beginning, "counted": counted, "day": day, "degraded": degraded,
-        "heading": heading,
+        "heading": heading, "minute": minute,
         "titled": title_line, "marked": marked_line, "marked_code": marked_code,
-        "number": number, "path_of": id_path, "place_in_file": place_in_file,
+        "number": number, "opening": opening, "path_of": id_path, "place_in_file": place_in_file,
     }  # fmt: skip
     made.tests["source"] = is_source
     made.globals |= {"static": static, "query_string": query_string, "version": __version__}
@@ -83,15 +87,42 @@ def page(
     name: str, request: Request, values: Mapping[str, Any], *, status: int = 200
 ) -> HTMLResponse:
     """A template as a response. `here` is the path, by which the menu marks the current page; `may`
-    says what the caller may do, and so what the page offers."""
+    says what the caller may do, and so what the page offers; `said` is what was just done."""
     caller: Caller = request.scope.get("caller", NOBODY)
     common = {
         "here": request.url.path,
         "may": {name: caller.may(name) and caller.sees(HOME) for name in CAPABILITIES},
         "logged_in": request.scope.get("browser_session") is not None,
+        "said": None if name.startswith("_") else _said(request),
     }
     text = environment().get_template(name).render({**common, **values})
-    return HTMLResponse(text, status, headers={"Cache-Control": "no-store"})
+    response = HTMLResponse(text, status, headers={"Cache-Control": "no-store"})
+    if common["said"]:
+        response.delete_cookie(_said_cookie(request))
+    return response
+
+
+def say_on_next_page(request: Request, response: Response, said: str, undo: Undo) -> None:
+    """Let the next page say this once, with a button that takes it back."""
+    value = quote(msgspec.json.encode({"text": said[:MOST_SAID], "undo": undo}))
+    response.set_cookie(
+        _said_cookie(request), value, max_age=60, httponly=True, samesite="strict",
+        secure=request.url.scheme == "https",
+    )  # fmt: skip
+
+
+def _said_cookie(request: Request) -> str:
+    """A browser sends a cookie to every port of a host, so its name holds the port."""
+    return f"recollect_said_{request.url.port or ''}"
+
+
+def _said(request: Request) -> dict[str, Any] | None:
+    """What the request before this one did."""
+    try:
+        said = msgspec.json.decode(unquote(request.cookies.get(_said_cookie(request), "")))
+    except msgspec.DecodeError:
+        return None
+    return said if isinstance(said, dict) and {"text", "undo"} <= said.keys() else None
 
 
 def problem_page(request: Request, status: int, title: str, detail: str) -> HTMLResponse:

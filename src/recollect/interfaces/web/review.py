@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -9,9 +10,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from recollect.engine import Recollect
+from recollect.errors import RecollectError
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.web.forms import memory_id, redirect, submitted
-from recollect.interfaces.web.memory_text import heading
+from recollect.interfaces.web.forms import (
+    answer,
+    last_operation,
+    memory_id,
+    problem_piece,
+    submitted,
+)
 from recollect.interfaces.web.rendering import page, query_string
 
 LABELS = {
@@ -23,28 +31,46 @@ LABELS = {
     "later": "Later",
 }
 
+UNCHANGING = ("keep", "later")  # decisions that change no memory
+
 
 def routes(service: Service) -> list[BaseRoute]:
     return [
         Route("/review", partial(inbox, service)),
+        Route("/review/items", partial(items, service)),
         Route("/review/{id:path}", partial(decide, service), methods=["POST"]),
     ]
 
 
 async def inbox(service: Service, request: Request) -> Response:
+    """The page. A script asks for the items afterwards: to find them takes seconds in a large
+    vault. Without script the address has `items`."""
     kind = request.query_params.get("kind") or None
+    values = {"address": f"/review/items?{query_string(kind=kind)}", "kind": kind, "items": None}
+    if "items" in request.query_params:
+        values |= await _items(service, kind)
+    return page("review.html", request, values)
+
+
+async def items(service: Service, request: Request) -> Response:
+    """The items with their forms, as a piece of the page."""
+    try:
+        values = await _items(service, request.query_params.get("kind") or None)
+    except RecollectError as error:
+        return problem_piece(request, error)
+    return page("_review.html", request, values)
+
+
+async def _items(service: Service, kind: str | None) -> dict[str, Any]:
     found = await service.ask(service.engine.review, kind=kind)
-    values: dict[str, Any] = {
+    return {
         "items": found.items,
         "counts": found.counts,
         "total": sum(found.counts.values()),
         "kind": kind,
         "labels": LABELS,
-        "heading": heading,
-        "done": request.query_params.get("done", ""),
         "now": service.engine.now(),
     }
-    return page("review.html", request, values)
 
 
 async def decide(service: Service, request: Request) -> Response:
@@ -55,5 +81,12 @@ async def decide(service: Service, request: Request) -> Response:
     text = fields.get("text", [""])[0] if decision == "edit" else ""
     changes = {"text": text} if text else None
     done = await service.ask(service.engine.decide, memory_id(request), decision, changes=changes)
+    operations = await service.ask(_operations, service.engine, fields.get("memory", []))
+    undo = {"operation": max(operations)} if operations and decision not in UNCHANGING else {}
     kind = request.query_params.get("kind")
-    return redirect(f"/review?{query_string(kind=kind, done=done)}")
+    return answer(request, done, f"/review?{query_string(kind=kind, items=True)}", undo)
+
+
+def _operations(engine: Recollect, ids: Sequence[str]) -> list[int]:
+    """Return the numbers of the operations that changed these memories last."""
+    return [number for id in ids if (number := last_operation(engine, id))]

@@ -92,7 +92,7 @@ def _values(engine: Recollect, parameters: QueryParams) -> dict[str, Any]:
         "chosen": chosen_chips(address),
         "cleared": address.without(*narrowing(address)).link(),
         "error": None, "status": 200, "response": None, "pending": False, "groups": [],
-        **dated("".join(address.values("as_of")[-1:]), engine.now()),
+        **dated("".join(address.values("as_of")[-1:]), engine.now(), engine.store.history.begins()),
     }  # fmt: skip
     try:
         asked = _asked(address)
@@ -139,6 +139,7 @@ def _found(
         "response": response,
         "pending": pending,
         "evidence": sentences.evidence(response),
+        "unanswered": response.evidence == "none" and bool(response.results),
         "reranking": ("", "Reranking the best results…") if pending else _reranking(response),
         "degraded": [_degraded(part, response) for part in response.degraded],
         "warned": [_degraded(part, response) for part in warned],
@@ -248,7 +249,6 @@ def _start(engine: Recollect, asked: SearchParameters, address: Address) -> dict
         "narrowed": narrowed,
         "memories": memories,
         "examples": _examples(memories, counts["tags"], address),
-        "opening": opening,
     }
 
 

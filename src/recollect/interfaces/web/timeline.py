@@ -16,7 +16,6 @@ from recollect.interfaces.http.parameters import FilterParameters, from_paramete
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.browse import filters, filters_of, narrowing_path, parameters
 from recollect.interfaces.web.chips import chosen_chips
-from recollect.interfaces.web.memory_text import heading
 from recollect.interfaces.web.rendering import page, query_string
 from recollect.interfaces.web.time_chart import drawn
 from recollect.interfaces.web.time_spans import (
@@ -85,7 +84,6 @@ async def timeline(service: Service, request: Request) -> Response:
         "asked": asked,
         "now": now,
         "ends": ends,
-        "heading": heading,
     }
     return page("timeline.html", request, values)
 

@@ -15,10 +15,15 @@ from recollect.errors import UserError
 from recollect.interfaces.http.parameters import from_parameters
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.requests import Query
-from recollect.interfaces.web.forms import redirect, submitted
+from recollect.interfaces.web.forms import changed, submitted
 from recollect.interfaces.web.rendering import page
+from recollect.present.words import counted
 
 SHOWN = 100
+BULK = {
+    "pin": "Pinned", "unpin": "Unpinned", "tag": "Tagged", "untag": "Removed the tag of",
+    "move": "Moved", "forget": "Forgot",
+}  # fmt: skip
 
 
 class Looking(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -59,4 +64,5 @@ async def bulk(service: Service, request: Request) -> Response:
     if not ids:
         raise UserError("Tick the memories to change first.")
     await service.ask(changes[action])
-    return redirect("/trash" if action == "forget" else "/browse")
+    said = f"{BULK[action]} {counted(len(set(ids)), 'memory')}."
+    return await changed(service, request, said, "/browse", ids[0])

@@ -1,7 +1,8 @@
-// What every page shares: short messages, and asking the server.
+// What every page shares: short messages, asking the server, changes that can be undone, and keys.
 
-// A message that goes away by itself; `action` is { label, run } for a button in it.
-export function toast(text, { action, bad = false } = {}) {
+// A message that goes away by itself; `action` is { label, run } for a button in it, and `undo` the field of
+// the form that takes back what it tells, as the server names it.
+export function toast(text, { action, undo = {}, bad = false } = {}) {
   const box = document.createElement("div");
   box.className = bad ? "toast bad" : "toast";
   box.append(text);
@@ -10,18 +11,100 @@ export function toast(text, { action, bad = false } = {}) {
     button.type = "button";
     button.className = "quiet";
     button.textContent = action.label;
+    button.toggleAttribute("data-undo", action.label === "Undo");
     button.addEventListener("click", () => { box.remove(); action.run(); });
     box.append(button);
   }
-  document.querySelector("[data-toasts]").append(box);
-  setTimeout(() => box.remove(), bad || action ? 10000 : 5000);
+  const toasts = document.querySelector("[data-toasts]");
+  for (const [field, value] of Object.entries(undo)) {
+    for (const older of toasts.querySelectorAll("form")) older.remove(); // one undo at a time
+    box.append(undoForm(field, value));
+  }
+  toasts.append(box);
+  setTimeout(() => box.remove(), bad || box.querySelector("button") ? 10000 : 5000);
   return box;
+}
+
+function undoForm(field, value) {
+  const form = document.createElement("form");
+  form.method = "post";
+  form.action = "/undo";
+  form.dataset.change = "";
+  form.innerHTML = '<input type="hidden"><button type="submit" class="quiet" data-undo></button>';
+  form.firstChild.name = field;
+  form.firstChild.value = value;
+  form.lastChild.textContent = field === "redo" ? "Redo" : "Undo";
+  return form;
+}
+
+// Send the page's forms that change memories without leaving the page: `refresh` shows what became of it.
+// Elsewhere the browser sends them, and the next page says what was done.
+export function changeInPlace(refresh) {
+  document.addEventListener("submit", async (event) => {
+    const { target: form, submitter } = event;
+    if (!form.matches("[data-change]")) return;
+    event.preventDefault();
+    const path = submitter?.getAttribute("formaction") ?? form.getAttribute("action");
+    try {
+      const { said, undo } = await ask(path, { method: "POST", body: new URLSearchParams(new FormData(form, submitter)) });
+      form.closest(".toast, [data-done]")?.remove();
+      await refresh(form);
+      toast(said, { undo });
+    } catch (error) {
+      toast(error.message, { bad: true });
+    }
+  });
+}
+
+// A button that copies what its attribute says.
+document.addEventListener("click", async (event) => {
+  const text = event.target.closest("[data-copies]")?.dataset.copies;
+  if (text === undefined) return;
+  try {
+    await navigator.clipboard.writeText(text);
+    toast("Copied.");
+  } catch {
+    toast("The browser does not allow copying here.", { bad: true });
+  }
+});
+
+// Keys: one registry, one handler. A binding returns false where it does not apply, and the key does what
+// it does otherwise. In a field only the search box has keys of its own, and those have names.
+const bindings = new Map();
+const FIELDS = "input:not([type=checkbox], [type=radio]), select, textarea, [contenteditable]";
+
+export const singleKeys = {
+  get on() { return localStorage.getItem("letters") !== "off"; },
+  set on(yes) { localStorage.setItem("letters", yes ? "on" : "off"); },
+};
+
+export function bindKeys(more) {
+  for (const [key, run] of Object.entries(more)) bindings.set(key, [run, ...(bindings.get(key) ?? [])]);
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.isComposing || event.defaultPrevented || event.altKey || document.querySelector("dialog[open]")) return;
+  const control = event.ctrlKey || event.metaKey;
+  if (!control && event.key.length === 1 && event.key !== " " && !singleKeys.on) return;
+  if (!control && event.target.closest(FIELDS) && !(event.key.length > 1 && event.target.matches("[data-box]"))) return;
+  const key = control ? `Control+${event.key.toLowerCase()}` : event.key;
+  if ((bindings.get(key) ?? []).some((run) => run(event) !== false)) event.preventDefault();
+});
+
+// Put the focus on the row so many further down a list; before the first of them `above` gets it.
+export function moveThrough(rows, step, above) {
+  const here = rows.indexOf(document.activeElement);
+  const to = here < 0 && step < 0 ? 0 : here + step;
+  const row = to < 0 && above ? above : rows[Math.max(0, Math.min(rows.length - 1, to))];
+  row?.focus();
+  row?.scrollIntoView({ block: "nearest" });
 }
 
 // JSON from the API; what went wrong is thrown as one sentence.
 export async function ask(path, { method = "GET", body, headers = {}, signal } = {}) {
   const options = { method, signal, headers: { Accept: "application/json", ...headers } };
-  if (body !== undefined) {
+  if (body instanceof URLSearchParams) options.body = body;
+  else if (body !== undefined) {
     options.body = JSON.stringify(body);
     options.headers["Content-Type"] = "application/json";
   }

@@ -1,7 +1,7 @@
 // Filters that are counted after the page is there, and the keys of the listing.
 
 // By the address the page loaded it from: under any other it would be a second one.
-const { piece, show } = await import(document.querySelector('script[src*="/base.js"]').src);
+const { bindKeys, moveThrough, piece, show } = await import(document.querySelector('script[src*="/base.js"]').src);
 
 const panel = document.querySelector("[data-filters]");
 if (panel) {
@@ -22,29 +22,15 @@ async function fill(panel, groups) {
 
 const asOf = document.querySelector("[data-as-of-field]");
 asOf?.addEventListener("change", () => asOf.form.requestSubmit());
-const turns = { "]": "[data-older]", "[": "[data-newer]" };
 
-document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]") || event.target.closest("input, textarea, select, [contenteditable]")) return;
-  const titles = [...document.querySelectorAll("[data-row] .entry-title")];
-  const at = titles.indexOf(document.activeElement);
-  const arrows = at >= 0;  // elsewhere they scroll
-  if (event.key === "j" || (arrows && event.key === "ArrowDown")) step(event, titles, at + 1);
-  else if (event.key === "k" || (arrows && event.key === "ArrowUp")) step(event, titles, at < 0 ? 0 : at - 1);
-  else if (turns[event.key]) document.querySelector(turns[event.key])?.click();
+const titles = () => [...document.querySelectorAll("[data-row] .entry-title")];
+const arrow = (step) => () => titles().includes(document.activeElement) && moveThrough(titles(), step);  // elsewhere they scroll
+
+bindKeys({
+  j: () => moveThrough(titles(), 1),
+  k: () => moveThrough(titles(), -1),
+  ArrowDown: arrow(1),
+  ArrowUp: arrow(-1),
+  "]": () => document.querySelector("[data-older]")?.click(),
+  "[": () => document.querySelector("[data-newer]")?.click(),
 });
-
-function step(event, titles, to) {
-  if (!titles.length) return;
-  event.preventDefault();
-  const title = titles[Math.max(0, Math.min(titles.length - 1, to))];
-  title.focus();
-  title.scrollIntoView({ block: "nearest" });
-}
-
-// What was just forgotten is said once, not again on every reload.
-if (document.querySelector("[data-forgotten]")) {
-  const here = new URL(location.href);
-  here.searchParams.delete("forgotten");
-  history.replaceState(null, "", here);
-}

@@ -7,6 +7,7 @@ const START_MS = 1500; // a page that is left at once asks for nothing; the feed
 const AWAY_MS = 1200; // a restart that is over sooner is not told
 const AGAIN_MS = 5000; // where the browser does not connect again by itself
 const LIST_MS = 400; // after the last of several writes
+const AWAY = "The server cannot be reached. This page goes on by itself once it is back.";
 
 const feed = document.querySelector("[data-feed]");
 const bar = document.querySelector("[data-server-bar]");
@@ -24,7 +25,9 @@ function connect() {
     state();
   });
   source.addEventListener("activity", (event) => arrived(JSON.parse(event.data)));
-  source.addEventListener("over", (event) => { close(); tell(JSON.parse(event.data).why, "/login"); });
+  source.addEventListener("open", () => clearTimeout(timer));
+  source.addEventListener("locked", (event) => tell(JSON.parse(event.data).why, "Unlock it", "/"));
+  source.addEventListener("over", (event) => { close(); tell(JSON.parse(event.data).why, "Log in", login()); });
   source.addEventListener("error", failed);
 }
 
@@ -37,15 +40,15 @@ function failed() {
   const gone = source?.readyState === EventSource.CLOSED;
   if (gone) close();
   clearTimeout(timer);
-  timer = setTimeout(gone ? ask : () => tell("The server cannot be reached. This page goes on by itself once it is back."), gone ? 0 : AWAY_MS);
+  timer = setTimeout(gone ? ask : () => tell(AWAY), gone ? 0 : AWAY_MS);
 }
 
 // A refusal, of which an EventSource knows nothing: what does the server say?
 async function ask() {
-  let why = "The server cannot be reached. This page goes on by itself once it is back.";
+  let why = AWAY;
   try {
     const answer = await fetch("/live/events?once=true", { headers: { Accept: "application/json" } });
-    if (answer.status === 401) return tell("You are no longer logged in here.", "/login");
+    if (answer.status === 401) return tell("You are no longer logged in here.", "Log in", login());
     if (answer.ok) return connect();
     why = (await answer.json()).detail ?? why;
   } catch { /* it is away */ }
@@ -53,14 +56,16 @@ async function ask() {
   timer = setTimeout(connect, AGAIN_MS);
 }
 
-function tell(text, login = "") {
+const login = () => `/login?next=${encodeURIComponent(location.pathname + location.search)}`;
+
+function tell(text, label = "", href = "") {
   clearTimeout(timer);
   bar.hidden = !text;
   bar.replaceChildren(text);
-  if (!login) return;
+  if (!label) return;
   const link = document.createElement("a");
-  link.href = `${login}?next=${encodeURIComponent(location.pathname + location.search)}`;
-  link.textContent = "Log in";
+  link.href = href;
+  link.textContent = label;
   bar.append(" ", link);
 }
 
@@ -136,8 +141,8 @@ const fragment = (html) => {
 const rowsOf = (list) => [...list.querySelectorAll("[data-row], [data-result]")].map((row) => row.dataset.row ?? row.dataset.result);
 
 async function newer(list) {
-  const html = await piece(list.dataset.live).catch(() => "");
-  return [...fragment(html).querySelectorAll("[data-live]")].find((one) => one.dataset.live === list.dataset.live);
+  const html = await piece(list.dataset.live).catch(() => null);
+  return html && [...fragment(html).querySelectorAll("[data-live]")].find((one) => one.dataset.live === list.dataset.live);
 }
 
 async function renew(list) {
@@ -148,6 +153,7 @@ async function renew(list) {
 async function listed() {
   for (const list of lists()) {
     const next = await newer(list);
+    if (next === undefined && list.matches(".first-steps")) location.reload(); // there is a memory now
     if (!next || !list.isConnected || next.textContent === list.textContent) continue;
     const before = new Set(rowsOf(list));
     const more = rowsOf(next).filter((id) => !before.has(id)).length;
@@ -179,6 +185,31 @@ function offer(list, more) {
   };
   if (!button.isConnected) document.body.append(button);
 }
+
+// Ages: they go on while the page is open, in the words that the server uses.
+
+const UNITS = [[31536000, "year"], [2592000, "month"], [86400, "day"], [3600, "hour"], [60, "minute"]];
+const AGE_MS = 15000;
+const since = new WeakMap(); // when the page had the element, in seconds
+
+function age(seconds) {
+  const [unit, name] = UNITS.find(([one]) => Math.abs(seconds) >= one) ?? [];
+  if (!unit) return "just now";
+  const count = Math.floor(Math.abs(seconds) / unit);
+  const amount = `${count} ${name}${count > 1 ? "s" : ""}`;
+  return seconds > 0 ? `${amount} ago` : `in ${amount}`;
+}
+
+function tick() {
+  const now = Date.now() / 1000;
+  for (const time of document.querySelectorAll("time[data-age]")) {
+    if (!since.has(time)) since.set(time, now - Number(time.dataset.age));
+    else time.textContent = age(now - since.get(time));
+  }
+}
+
+tick();
+setInterval(tick, AGE_MS);
 
 // Whether the page can be seen
 

@@ -1,23 +1,7 @@
 // A memory's page and the form. Everything works without this too, with a click more.
 
 // By the address the page loaded it from: under any other it would be a second one.
-const { piece, show, toast } = await import(document.querySelector('script[src*="/base.js"]').src);
-
-// What was just done is said once, not again on every reload.
-if (document.querySelector("[data-done]")) history.replaceState(null, "", location.pathname);
-
-const copy = document.querySelector("[data-copy]");
-if (copy && navigator.clipboard) {
-  copy.hidden = false;
-  copy.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(document.querySelector("[data-id]").textContent);
-      toast("The id is copied.");
-    } catch {
-      toast("The browser does not allow copying here.", { bad: true });
-    }
-  });
-}
+const { piece, show } = await import(document.querySelector('script[src*="/base.js"]').src);
 
 const related = document.querySelector("[data-related]");
 if (related) {
@@ -29,7 +13,7 @@ if (related) {
 
 const form = document.querySelector("[data-edit-form]");
 if (form) {
-  let typed = document.querySelector("[data-problem], [data-conflict]") !== null;
+  let typed = document.querySelector("[data-problem], [data-conflict], [data-unsaved]") !== null;
   form.addEventListener("input", () => { typed = true; });
   form.addEventListener("submit", () => { typed = false; });
   addEventListener("beforeunload", (event) => { if (typed) event.preventDefault(); });

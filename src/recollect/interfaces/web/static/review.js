@@ -1,45 +1,34 @@
-// The inbox by keys: one letter decides the item that is marked, and the next one follows.
+// The inbox: looked up after the page is there, and decided by keys; the next item follows.
 
-const { toast } = await import(document.querySelector('script[src*="/base.js"]').src);
+const { bindKeys, changeInPlace, piece, show } = await import(document.querySelector('script[src*="/base.js"]').src);
 
 const DECISIONS = { a: "keep", e: "edit", m: "merge", s: "supersede", x: "forget", l: "later" };
-const inbox = () => document.querySelector("[data-inbox]");
-const items = () => [...inbox().querySelectorAll("[data-item]")];
-let deciding = false;
-
+const inbox = document.querySelector("[data-inbox]");
+const items = () => [...inbox.querySelectorAll("[data-item]")];
 const current = () => items().find((item) => item.hasAttribute("data-current"));
 
 function mark(place, { focus = true } = {}) {
   const all = items();
   const chosen = all[Math.max(0, Math.min(all.length - 1, place))];
   for (const item of all) item.toggleAttribute("data-current", item === chosen);
-  if (focus) chosen?.focus({ preventScroll: true });
-  if (focus) chosen?.scrollIntoView({ block: "nearest" });
+  if (!focus) return;
+  chosen?.focus({ preventScroll: true });
+  chosen?.scrollIntoView({ block: "nearest" });
 }
 
-async function send(form, button) {
-  if (deciding) return;
-  deciding = true;
-  const place = items().indexOf(form.closest("[data-item]"));
-  const body = new URLSearchParams(new FormData(form));
-  body.set("decision", button.value);
-  try {
-    const answer = await fetch(form.action, { method: "POST", body, headers: { Accept: "text/html" } });
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const next = page.querySelector("[data-inbox]");
-    if (!next) throw new Error(page.querySelector("[data-problem] p")?.textContent ?? `The server answered ${answer.status}.`);
-    inbox().replaceWith(document.adoptNode(next));
-    mark(place);
-  } catch (error) {
-    toast(error.message, { bad: true });
-  }
-  deciding = false;
+async function look() {
+  const looking = inbox.querySelector("[data-looking]"), start = Date.now();
+  const clock = looking && setInterval(() => { looking.textContent = `Looking through the memories … ${Math.round((Date.now() - start) / 1000)} s`; }, 1000);
+  inbox.setAttribute("aria-busy", "true");
+  await show(inbox, piece(inbox.dataset.inbox));
+  inbox.removeAttribute("aria-busy");
+  clearInterval(clock);
 }
 
-document.addEventListener("submit", (event) => {
-  if (!event.target.matches("[data-decide]") || !event.submitter) return;
-  event.preventDefault();
-  send(event.target, event.submitter);
+changeInPlace(async () => {
+  const place = items().indexOf(current());
+  await look();
+  mark(place);
 });
 
 document.addEventListener("focusin", (event) => {
@@ -47,15 +36,13 @@ document.addEventListener("focusin", (event) => {
   if (item) mark(items().indexOf(item), { focus: false });
 });
 
-document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [contenteditable]")) return;
-  if (document.querySelector("dialog[open]") || localStorage.getItem("letters") === "off") return;
-  const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
-  const decision = DECISIONS[event.key];
-  if (step) mark(items().indexOf(current()) + step);
-  else if (decision) current()?.querySelector(`[data-decision=${decision}]`)?.click();
-  else return;
-  event.preventDefault();
+const step = (by) => () => mark(items().indexOf(current()) + by);
+const decide = (decision) => () => current()?.querySelector(`[data-decision=${decision}]`)?.click();
+
+bindKeys({
+  j: step(1), ArrowDown: step(1), k: step(-1), ArrowUp: step(-1),
+  ...Object.fromEntries(Object.entries(DECISIONS).map(([key, decision]) => [key, decide(decision)])),
 });
 
+await look();
 mark(0, { focus: false });

@@ -5,7 +5,7 @@
 // glides there. It never moves under a hand: whoever is already among the results is asked first.
 
 // By the address the page loaded it from: another one would be another module.
-const { ask, piece, toast } = await import(document.querySelector('script[src*="/base.js"]').src);
+const { ask, bindKeys, changeInPlace, moveThrough, piece, toast } = await import(document.querySelector('script[src*="/base.js"]').src);
 
 const QUICK_MS = 120; // after a key: a quick answer
 const LONGEST_MS = 300; // after the first key: a quick answer, however fast the next ones come
@@ -172,14 +172,16 @@ function swap(next, keepPlace) {
   const places = new Map([...found.querySelectorAll("[data-result]")].map((one) => [one.dataset.result, one.getBoundingClientRect().top]));
   const open = new Set([...found.querySelectorAll("details[data-keep][open]")].map((one) => one.dataset.keep));
   const focus = focused();
+  const before = idsIn(found);
   const top = scrollY;
   found.replaceChildren(next);
   for (const one of found.querySelectorAll("details[data-keep]")) one.open = open.has(one.dataset.keep);
   if (keepPlace) scrollTo({ top, behavior: "instant" });
-  refocus(focus);
+  const stays = (id) => idsIn(found).includes(id) ? id : idsIn(found)[Math.min(before.indexOf(id), idsIn(found).length - 1)];
+  refocus(focus, stays);
   glide(places);
   announce();
-  choose(keepPlace ? chosen : "");
+  choose(keepPlace ? stays(chosen) : "");
 }
 
 function focused() {
@@ -188,11 +190,12 @@ function focused() {
   return { chip: here.dataset.chip, result: here.closest("[data-result]")?.dataset.result };
 }
 
-function refocus(focus) {
+// Where it was; what is gone gives way to what stands in its place now.
+function refocus(focus, stays) {
   if (!focus) return;
   const all = (name) => [...found.querySelectorAll(`[data-${name}]`)];
   const chip = focus.chip && all("chip").find((one) => one.dataset.chip === focus.chip);
-  const result = all("result").find((one) => one.dataset.result === focus.result)?.querySelector("[data-open]");
+  const result = all("result").find((one) => one.dataset.result === stays(focus.result))?.querySelector("[data-open]");
   (chip || result || box).focus({ preventScroll: true });
 }
 
@@ -249,8 +252,6 @@ found.addEventListener("click", (event) => {
     event.preventDefault();
     follow(chip);
   }
-  const copied = event.target.closest("[data-copy]");
-  if (copied) copy(copied.closest("[data-result]").dataset.result);
 });
 
 function follow(chip) {
@@ -261,20 +262,10 @@ function follow(chip) {
   search(next, { keepPlace: "more" in chip.dataset });
 }
 
-async function copy(id) {
-  try {
-    await navigator.clipboard.writeText(id);
-    toast(`Copied ${id}`);
-  } catch {
-    toast(`The browser does not allow copying. The id is ${id}`, { bad: true });
-  }
-}
-
 found.addEventListener("submit", (event) => {
-  if (!event.target.matches("[data-judge], [data-act]")) return;
+  if (!event.target.matches("[data-judge]")) return;
   event.preventDefault();
-  if (event.target.matches("[data-act]")) act(event.submitter);
-  else decide(event.target, event.submitter);
+  decide(event.target, event.submitter);
 });
 
 async function decide(form, pressed) {
@@ -309,7 +300,7 @@ const beside = matchMedia("(min-width: 75rem)");
 let chosen = ""; // the id of the result that is read
 let reading = null;
 
-const rows = () => [...found.querySelectorAll("[data-result]")];
+const rows = () => [...found.querySelectorAll("[data-result]")].filter((row) => row.checkVisibility()); // some are folded
 
 // Reads that result, or where it is gone, or none was chosen, the first.
 function choose(id) {
@@ -341,6 +332,7 @@ function read(row, ms) {
 }
 
 beside.addEventListener("change", () => choose(chosen));
+found.addEventListener("toggle", (event) => { if (event.target.matches("[data-nearest]")) choose(""); }, true);
 found.addEventListener("focusin", (event) => {
   const row = event.target.closest("[data-result]");
   if (row) choose(row.dataset.result);
@@ -350,100 +342,53 @@ found.addEventListener("click", (event) => {
   if (row && !event.target.closest("a, button, summary, details")) choose(row.dataset.result);
 });
 
-// What is done with a result; the page stays where it is.
-
-async function act(button) {
-  const row = button.closest("[data-result]");
-  const path = `/api/v1/memories/${new URL(button.formAction).pathname.split("/").slice(2).join("/")}`;
-  try {
-    if ("forget" in button.dataset) await forget(row, path);
-    else await pin(button, path);
-  } catch (error) {
-    toast(error.message, { bad: true });
-  }
-}
-
-async function forget(row, path) {
-  await ask(path, { method: "DELETE" });
-  const next = row.nextElementSibling ?? row.previousElementSibling;
-  const place = row.nextElementSibling;
-  const list = row.parentElement;
-  row.remove();
-  next?.querySelector("[data-open]").focus();
-  choose(next?.dataset.result);
-  const back = async () => {
-    await ask(path.replace("/memories/", "/restore/"), { method: "POST" });
-    if (list.isConnected) list.insertBefore(row, place?.isConnected ? place : null);
-    row.querySelector("[data-open]").focus();
-  };
-  toast("Forgotten.", { action: { label: "Undo", run: () => back().catch((error) => toast(error.message, { bad: true })) } });
-}
-
-async function pin(button, path) {
-  const pinned = button.getAttribute("aria-pressed") !== "true";
-  const undone = button.dataset.tier || (button.closest("[data-result]").querySelector("[data-file]") ? "file" : "capture");
-  await ask(path, { method: "PATCH", body: { tier: pinned ? "core" : undone } });
-  button.setAttribute("aria-pressed", String(pinned));
-  toast(pinned ? "Pinned: it is core now, the most trusted tier." : "No longer pinned.");
-}
+// What is done with a memory, here or beside the list; the search stays.
+changeInPlace(async (form) => {
+  const before = idsIn(found);
+  preview.replaceChildren(); // it is read again
+  await load({ keepPlace: true });
+  const back = rows().find((row) => !before.includes(row.dataset.result));
+  if (form.matches("[action='/undo']")) back?.querySelector("[data-open]").focus();
+});
 
 // Keys
 
-const typing = (target) => target.closest("input:not([type=checkbox]), select, textarea, [contenteditable]");
-const links = () => [...found.querySelectorAll("[data-open]")];
-
-function move(step) {
-  const all = links();
-  const here = document.activeElement.closest("[data-result]")?.querySelector("[data-open]");
-  const place = all.indexOf(here) + step;
-  if (place < 0) box.focus();
-  else all[Math.min(place, all.length - 1)]?.focus();
-}
-
-function pick(name) {
-  return document.activeElement.closest("[data-result]")?.querySelector(name);
-}
-
-function letters(key) {
-  switch (key) {
-    case "/": box.focus(); box.select(); return true;
-    case "j": move(1); return true;
-    case "k": move(-1); return true;
-    case "w": return Boolean(pick("[data-why] > summary")?.click() ?? pick("[data-why]"));
-    case "a": return press("right");
-    case "d": return press("wrong");
-    case "e": return click("[data-edit]");
-    case "p": return click("[data-pin]");
-    case "x": return click("[data-forget]");
-  }
-  return false;
-}
-
-function press(name) {
-  return click(`[form=judge][name=${name}]`);
-}
-
-function click(what) {
-  const button = pick(what);
+const links = () => rows().map((row) => row.querySelector("[data-open]"));
+const here = () => document.activeElement.closest("[data-result]");
+const click = (what) => () => {
+  const button = here()?.querySelector(what);
   button?.click();
   return Boolean(button);
+};
+
+function move(step) {
+  here()?.querySelector("[data-open]").focus();
+  moveThrough(links(), step, box);
 }
 
 function escape() {
   forgetTimers();
   if (document.activeElement !== box) box.focus();
   else if (box.value) { box.value = ""; typed(); }
+  else box.blur(); // the keys of a single letter work again
 }
 
-document.addEventListener("keydown", (event) => {
-  if (event.metaKey || event.ctrlKey || event.altKey || document.querySelector("dialog[open]") || event.isComposing) return;
-  const { key, target } = event;
-  const inBox = target === box;
-  if (key === "Escape" && (inBox || !typing(target))) escape();
-  else if ((key === "ArrowDown" || key === "ArrowUp") && (inBox || found.contains(target))) move(key === "ArrowDown" ? 1 : -1);
-  else if (key === " " && target.matches?.("a[role=button]")) target.click();
-  else if (typing(target) || localStorage.getItem("letters") === "off" || !letters(key)) return;
-  event.preventDefault();
+const arrow = (step) => ({ target }) => (target === box || found.contains(target)) && move(step);
+
+bindKeys({
+  Escape: escape,
+  ArrowDown: arrow(1),
+  ArrowUp: arrow(-1),
+  " ": ({ target }) => target.matches("a[role=button]") && target.click(),
+  "/": () => { box.focus(); box.select(); },
+  j: () => move(1),
+  k: () => move(-1),
+  w: click("[data-why] > summary"),
+  a: click("[form=judge][name=right]"),
+  d: click("[form=judge][name=wrong]"),
+  e: click("[data-edit]"),
+  p: click("[data-pin]"),
+  x: click("[data-forget]"),
 });
 
 found.addEventListener("recollect:listed", () => choose(chosen));

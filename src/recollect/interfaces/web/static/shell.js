@@ -1,13 +1,34 @@
-// The palette, the small form for a new memory, and files that are dropped. Loaded by keys.js when the
-// first of them is wanted.
+// What every page offers: the keys, the palette, the small form for a new memory, and files that are
+// dropped.
 
-const { ask, piece, toast } = await import(document.querySelector('script[src*="/base.js"]').src);
+const { ask, bindKeys, piece, singleKeys, toast } = await import(document.querySelector('script[src*="/base.js"]').src);
 
 const FOUND_MS = 130; // after a key: memories that answer what was typed
 const MOST_TEXT = 1_000_000; // characters, as the server allows in a text
 const MOST_BYTES = 12 << 20; // of a JSONL file: a request may have 16 MiB
 const MOST_FILES = 50;
 const AT_ONCE = 500; // memories in a request
+
+const mayWrite = document.body.hasAttribute("data-may-write");
+const keys = document.querySelector("[data-keys]");
+const single = keys.querySelector("[data-keys-on]");
+single.checked = singleKeys.on;
+single.addEventListener("change", () => { singleKeys.on = single.checked; });
+
+bindKeys({
+  "Control+k": (event) => !event.shiftKey && openPalette(),
+  "?": () => keys.showModal(),
+  "/": () => !document.querySelector("[data-box]") && location.assign("/"),
+  ...(mayWrite && { n: () => openCapture(), u: () => [...document.querySelectorAll("[data-undo]")].at(-1).click() }),
+});
+
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-keys-open]")) keys.showModal();
+  if (event.target.closest("[data-palette-open]")) openPalette();
+  if (!event.target.closest("[data-capture-open]") || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  openCapture();
+});
 
 function dialog(name, label) {
   const made = document.createElement("dialog");
@@ -27,7 +48,7 @@ let everything = "";
 let foundTimer = 0;
 let turn = 0;
 
-export async function openPalette() {
+async function openPalette() {
   if (document.querySelector("dialog[open]")) return;
   palette ??= build();
   palette.querySelector("input").value = "";
@@ -124,12 +145,12 @@ function follow(option, aside) {
 
 let capture = null;
 
-export async function openCapture(fields = {}) {
+async function openCapture(fields = {}) {
   if (document.querySelector("dialog[open]")) return;
   try {
     capture ??= await captureDialog();
-  } catch {
-    location.assign("/new");
+  } catch (error) {
+    toast(error.message, { bad: true });
     return;
   }
   const form = capture.querySelector("form");
@@ -147,35 +168,56 @@ async function captureDialog() {
   const made = dialog("capture", "#capture-title");
   made.innerHTML = html;
   const form = made.querySelector("form");
-  form.addEventListener("submit", (event) => { event.preventDefault(); save(form); });
+  form.addEventListener("submit", (event) => {
+    // All fields, or the first memory of all: the browser goes to the page that the form leads to.
+    if (event.submitter?.name === "more" || document.querySelector(".first-steps")) return;
+    event.preventDefault();
+    save(form);
+  });
   form.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
-  });
-  made.querySelector("[data-capture-more]").addEventListener("click", (event) => {
-    const typed = [...new FormData(form)].filter(([, value]) => value);
-    event.currentTarget.href = `/new?${new URLSearchParams(typed)}`;
   });
   return made;
 }
 
 async function save(form) {
-  const { add_tags: tags, ...fields } = Object.fromEntries([...new FormData(form)].filter(([, value]) => value.trim()));
   const problem = form.querySelector("[data-capture-problem]");
   problem.hidden = true;
   try {
-    const saved = await ask("/api/v1/memories", { method: "POST", body: { ...fields, tags: (tags ?? "").split(",").map((tag) => tag.trim()).filter(Boolean) } });
+    const { said, to, undo } = await ask("/new", { method: "POST", body: new URLSearchParams(new FormData(form)) });
     form.reset();
     capture.close();
-    toast("Saved.", { action: { label: "Open", run: () => location.assign(`/memory/${encodeURIComponent(saved.id)}`) } });
+    toast(said, { action: { label: "Open", run: () => location.assign(to) }, undo });
   } catch (error) {
     problem.textContent = error.message;
     problem.hidden = false;
   }
 }
 
+const holdsFiles = (event) => event.dataTransfer?.types.includes("Files");
+const dropping = (yes) => document.documentElement.toggleAttribute("data-dropping", yes);
+
+if (mayWrite) {
+  addEventListener("dragover", (event) => {
+    if (!holdsFiles(event)) return;
+    event.preventDefault();
+    dropping(true);
+  });
+  addEventListener("dragleave", (event) => { if (!event.relatedTarget) dropping(false); });
+  addEventListener("drop", (event) => {
+    dropping(false);
+    if (!holdsFiles(event)) return;
+    event.preventDefault();
+    take([...event.dataTransfer.files]);
+  });
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("[data-choose-files]")) take([...event.target.files]);
+  });
+}
+
 // Files that are dropped: one text fills the form; several, or JSON Lines, are saved after a question.
 
-export async function take(files) {
+async function take(files) {
   try {
     if (files.length > MOST_FILES) throw new Error(`At most ${MOST_FILES} files at once; for a folder use: recollect add FOLDER`);
     const drafts = (await Promise.all(files.map(read))).flat();
