@@ -140,8 +140,8 @@ def test_near_values_are_named(server: Server, shelf: str) -> None:
     answer = server.get(MEMORIES, params={"project": f"{shelf}f"}).json()
     assert answer == {"memories": [], "next": None, "notes": [near]}
     assert near in server.search("ship", project=f"{shelf}f")["notes"]
-    for path in ("/browse", "/?q=ship"):
-        page = server.get(path, params={"project": f"{shelf}f"}, headers={"Accept": "text/html"})
+    for path in ("/browse?", "/?q=ship&"):
+        page = server.get(f"{path}project={shelf}f", headers={"Accept": "text/html"})
         assert near in html.unescape(page.text), path
     assert server.listed(project=f" {shelf.upper()}") == server.listed(project=shelf) != []
 
