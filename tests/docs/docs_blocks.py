@@ -233,7 +233,7 @@ class Reader:
 
 
 class _Captured:
-    """This process as if it had been started there: directory, variables, output."""
+    """This process as if it had been started there: directory, variables, empty input, output."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self._raw = io.BytesIO()
@@ -241,6 +241,7 @@ class _Captured:
         self._held = (
             chdir(folder),
             patch.dict(os.environ, environment, clear=True),
+            patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO())),
             redirect_stdout(self._stream),
             redirect_stderr(self._stream),
         )
