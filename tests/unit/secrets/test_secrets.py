@@ -117,6 +117,7 @@ def test_every_detector_finds_something_in_the_samples() -> None:
         "xoxe.xoxp-" + "1-Ab3" * 8,
         "https://blob.example.org/x?sv=1&sig=" + "aB3%2F" * 12,
         "hvs" + ".CAES" + "aB3dE" * 8,
+        "GOC" + "SPX-" + "aB3dE" * 6,
         "dckr" + "_pat_" + "aB3dE" * 6,
         "dop" + "_v1_" + "0a1b2c3d" * 8,
     ]
