@@ -31,7 +31,8 @@ VERBS = READS | {
     "save": "saved", "edit": "changed", "pin": "pinned", "unpin": "unpinned", "tag": "tagged",
     "move": "moved", "import": "imported", "forget": "forgot", "restore": "restored",
     "supersede": "replaced", "merge": "merged", "undo": "took back a change of",
-    "purge": "purged", "tidy": "tidied", "publish": "published", "unpublish": "withdrew",
+    "redo": "did again a change of", "purge": "purged", "tidy": "tidied",
+    "publish": "published", "unpublish": "withdrew",
 }  # fmt: skip
 LOGGED_OUT = "You are no longer logged in here."
 LOCKED = "The vault is locked."
