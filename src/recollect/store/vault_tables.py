@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from recollect.named_tuples import NamedTuple
 from recollect.parts import parts
 from recollect.store.feedback_log import SET_NOTE
 from recollect.store.sqlite.store import SqliteStore
@@ -69,7 +68,7 @@ DIFFERENT = ("chunks", "author")  # names that shared statements have in braces
 # Of `meta`: what was learned, and how far a look through the vault came. The rest is the store's.
 OWN_NOTES = (
     "topic_key", "bulk", "unscrubbed", "embedding_dim", "embedding_identity", "vault_id",
-    "history_bytes", "history_from", "learned_until", "copy",
+    "history_bytes", "history_from", "last_key", "learned_until", "copy",
 )  # fmt: skip
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
+from killed_work import Killing, killed
 from locked_work import OLD, key_of
 from words_in_vault import check_words, small_segments
 
@@ -20,7 +17,6 @@ from examples import one_in
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery
 from recollect.store.sqlite import keyword
 from recollect.store.sqlite.bm25 import pooled_bm25
-from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.segments import buffer, merging, packing
 from recollect.store.sqlite.segments.joining import joined_documents
@@ -384,41 +380,6 @@ def test_a_command_that_fills_the_buffer_merges_when_it_closes_the_vault(tmp_pat
 
 
 # Killed
-
-
-class Killing:
-    """Kills the process in its n-th write, before or after it is committed."""
-
-    def __init__(self, at: int, *, committed: bool) -> None:
-        self._left = at
-        self._committed = committed
-
-    def patch(self) -> None:
-        real = Database.writing
-
-        @contextmanager
-        def writing(database: Database, **options: bool) -> Iterator[apsw.Connection]:
-            self._left -= 1
-            with real(database, **options) as connection:
-                yield connection
-                if not self._left and not self._committed:
-                    os.kill(os.getpid(), signal.SIGKILL)
-            if not self._left:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        setattr(Database, "writing", writing)  # noqa: B010  mypy
-
-
-def killed(work: Callable[[], None], killing: Killing) -> bool:
-    """Do the work in a process that is killed; whether it was."""
-    child = os.fork()
-    if not child:  # nothing of the test's own must end with it
-        try:
-            killing.patch()
-            work()
-        finally:
-            os._exit(0)
-    return os.waitpid(child, 0)[1] == signal.SIGKILL
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is a matter of POSIX")

@@ -26,7 +26,12 @@ from recollect.store.sqlite import subwords
 from recollect.store.sqlite.checksums import differing
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.fts5_index import TABLES, TOKENIZERS
-from recollect.store.sqlite.integrity import file_problem, integrity, references_problem
+from recollect.store.sqlite.integrity import (
+    file_problem,
+    integrity,
+    orphans_problem,
+    references_problem,
+)
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.upkeep import WAITING, WRONG_VECTORS, TopicHash
 from recollect.store.sqlite.vocabulary import sample_problem, vocabulary_problem
@@ -183,7 +188,7 @@ class FullChecks(QuickChecks):
         connection = self._connection
         return {
             "file": lambda: file_problem(connection),
-            "references": lambda: references_problem(connection),
+            "references": lambda: references_problem(connection) or orphans_problem(connection),
             "memories": lambda: _not_saved(connection, None, self._advance),
             "stemmed index": lambda: self._words("stemmed"),
             "plain index": lambda: self._words("plain"),

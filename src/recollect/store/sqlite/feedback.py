@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from recollect.store.feedback_log import EVENT, LEARNED_UNTIL, NARROWER, StoredFeedback
+from recollect.store.feedback_log import EVENT, LEARNED_UNTIL, NARROWER, UNUSED, StoredFeedback
+from recollect.store.sqlite.connection import sqlite_sql
 
 if TYPE_CHECKING:
     import apsw
@@ -29,6 +30,15 @@ UNEMBEDDED = """
 SELECT words, query FROM feedback f WHERE NOT EXISTS (
     SELECT 1 FROM feedback_vectors v WHERE v.model = ? AND v.words = f.words
 ) GROUP BY words ORDER BY max(key) DESC LIMIT ?"""
+
+
+def remove_feedback(connection: apsw.Connection, memory_id: str) -> None:
+    """Remove what was said of a memory that is purged, and vectors of queries without feedback."""
+    sql = "SELECT DISTINCT words FROM feedback WHERE memory_id = ?"
+    words = connection.execute(sql, (memory_id,)).fetchall()
+    connection.execute("DELETE FROM feedback WHERE memory_id = ?", (memory_id,))
+    connection.executemany(sqlite_sql(UNUSED), [(each, each) for (each,) in words])
+    connection.execute(GIVEN_AGAIN, (LEARNED_UNTIL,))
 
 
 class SqliteFeedback(StoredFeedback):

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import apsw
 
+ORPHANS = """
+SELECT (SELECT count(*) FROM postings WHERE segment NOT IN (SELECT number FROM segments))
+     + (SELECT count(*) FROM segment_documents WHERE segment NOT IN (SELECT number FROM segments))
+     + (SELECT count(*) FROM large_postings
+         WHERE key NOT IN (SELECT large FROM postings WHERE large IS NOT NULL))"""
+
 
 def file_problem(connection: apsw.Connection) -> str | None:
     """What SQLite's own check finds, without the keyword indexes: they have checks of their own and
@@ -22,6 +28,12 @@ def references_problem(connection: apsw.Connection) -> str | None:
     """How many rows refer to rows that do not exist."""
     broken = connection.execute("PRAGMA foreign_key_check").fetchall()
     return f"{len(broken)} rows refer to rows that do not exist" if broken else None
+
+
+def orphans_problem(connection: apsw.Connection) -> str | None:
+    """How many rows of the keyword index belong to no segment."""
+    orphans = int(connection.execute(ORPHANS).get)
+    return f"{orphans} rows of the keyword index belong to no segment" if orphans else None
 
 
 def row_counts(connection: apsw.Connection) -> list[tuple[str, int]]:

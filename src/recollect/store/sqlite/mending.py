@@ -62,6 +62,7 @@ def _in_place(database: Database, hashed: TopicHash, now: datetime | None) -> Me
         if repair(connection, [memory.key for memory in found if memory.what == "fields"]):
             costs.others.append(HISTORY)
         rebuild(connection, hashed)
+    database.rewrite()
     return Mended(costs)
 
 

@@ -21,10 +21,12 @@ LONGEST_S = 5.0  # that a long work waits for others: it must come to an end as 
 LOOK_S = 0.01
 
 
-def begin(connection: apsw.Connection, real: str, *, patient: bool) -> None:
-    """Begin a write to the vault at this path. Who is not patient gets BusyError while another one
-    writes."""
-    start = partial(connection.execute, "BEGIN IMMEDIATE")
+def begin(
+    connection: apsw.Connection, real: str, *, patient: bool, sql: str = "BEGIN IMMEDIATE"
+) -> None:
+    """Begin a write to the vault at this path, or run another statement that needs the write lock.
+    patient=False: raise BusyError while another process writes."""
+    start = partial(connection.execute, sql)
     try:
         with waiting(connection, 0):
             start()

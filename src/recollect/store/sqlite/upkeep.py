@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 import apsw
@@ -10,9 +11,9 @@ from recollect.store.sqlite import vocabulary
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.errors import BUSY_SECONDS
 from recollect.store.sqlite.fts5_index import TABLES
-from recollect.store.sqlite.memories import unscrubbed
+from recollect.store.sqlite.memories import UNSCRUBBED
 from recollect.store.sqlite.segments import buffer
-from recollect.store.sqlite.vault_files import log_copied
+from recollect.store.sqlite.vault_files import SET, log_copied
 
 SEGMENTS = ("postings", "large_postings", "segment_documents", "segments", "segment_changes")
 TopicHash = Callable[[str], bytes]
@@ -61,10 +62,11 @@ def _rebuild_words(connection: apsw.Connection) -> None:
 
 def scrub(database: Database, *, patient: bool = True) -> None:
     """Remove what is left of purged memories: unused tags, words that the indexes only mark as
-    deleted, and the log's copies. Killed in between, or kept from it by a reader, it is done again
-    when the vault is next opened."""
-    unfinished = unscrubbed(database)
+    deleted, and copies in the unused bytes of pages and in the log. Killed in between, or kept from
+    it by a reader, it is done again when the vault is next opened."""
+    mark = os.urandom(8).hex()
     with database.writing(patient=patient) as connection:
+        connection.execute(SET, (UNSCRUBBED, mark))
         connection.execute("DELETE FROM tags WHERE key NOT IN (SELECT tag FROM memory_tags)")
         for table in TABLES.values():
             connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
@@ -75,8 +77,10 @@ def scrub(database: Database, *, patient: bool = True) -> None:
         )
 
         scrub_segments(database, patient=patient)
+    rewritten = database.rewrite(patient=patient)
     with database.translated():
         done = log_copied(database.connection(), BUSY_SECONDS if patient else 0)
-    if done:
+    if rewritten and done:
         with database.writing(patient=patient) as connection:
-            connection.executemany("DELETE FROM meta WHERE key = ? AND value = ?", unfinished)
+            sql = "DELETE FROM meta WHERE key = ? AND value = ?"
+            connection.execute(sql, (UNSCRUBBED, mark))

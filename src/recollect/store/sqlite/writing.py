@@ -17,6 +17,7 @@ from recollect.store.memory_rows import FIELDS, content_hash_of, values_of
 from recollect.store.prepared import PreparedMemories
 from recollect.store.sqlite.checksums import checksum
 from recollect.store.sqlite.connection import as_json_list, sqlite_sql
+from recollect.store.sqlite.feedback import remove_feedback
 from recollect.store.sqlite.memories import READ, UNSCRUBBED, find_stored, from_row
 from recollect.store.sqlite.segments.bulk import AddedMemories
 from recollect.store.sqlite.subwords import SubwordsChange
@@ -36,6 +37,14 @@ UPDATE = (
     f"UPDATE memories SET {', '.join(f'{column} = ?' for column in COLUMNS)}, forgotten_at = NULL "
     "WHERE key = ?"
 )
+# The key of a purged memory is never given again: a segment that is being made while it is purged
+# does not speak for that key. `meta` has the largest key that was purged.
+LAST_KEY = """
+SELECT max(coalesce((SELECT max(key) FROM memories), 0),
+           coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_key'), 0))"""
+SET_LAST_KEY = """
+INSERT INTO meta VALUES ('last_key', ?) ON CONFLICT DO UPDATE
+   SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))"""
 
 
 class SqliteWriting:
@@ -118,17 +127,21 @@ class SqliteWriting:
         self.flush()
         self.added.settle(before.key)
         self._connection.execute(SET, (UNSCRUBBED, os.urandom(8).hex()))
+        self._connection.execute(SET_LAST_KEY, (before.key,))
         self._versions.purge(before)
         self._connection.execute("DELETE FROM memories WHERE key = ?", (before.key,))
         self._subwords.remove(before.key)
         if not before.forgotten:
             self._vocabulary.remove(before.memory)
         self._unlink(before.memory.id)
+        remove_feedback(self._connection, before.memory.id)
 
     def _unlink(self, id: str) -> None:
         """Remove the links to a purged memory, without a version: that would keep its id."""
         rows = self._connection.execute(f"{READ} WHERE m.superseded_by = ?", (id,)).fetchall()
-        for key, memory, forgotten_at in map(from_row, rows):
+        for stored in map(from_row, rows):
+            self._versions.unlink(stored)
+            key, memory, forgotten_at = stored
             at = None if forgotten_at is None else to_micros(forgotten_at)
             alone = msgspec.structs.replace(memory, superseded_by="")
             check = checksum((key, *values_of(alone), at), alone.tags)
@@ -158,8 +171,7 @@ class SqliteWriting:
 
     def _new_key(self) -> int:
         if self._next_key is None:
-            sql = "SELECT coalesce(max(key), 0) FROM memories"
-            [(last,)] = self._connection.execute(sql).fetchall()
+            [(last,)] = self._connection.execute(LAST_KEY).fetchall()
             assert isinstance(last, int)
             self._next_key = last + 1
         key = self._next_key

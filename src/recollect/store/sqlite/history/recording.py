@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import apsw
+from msgspec.structs import replace
 
 from recollect.store.base import Stored
-from recollect.store.differences import MADE, difference, number_of
+from recollect.store.differences import FIELDS, MADE, changed_by, difference, earlier, number_of
 from recollect.store.history import Change
+from recollect.store.sqlite.memories import READ, from_row
 from recollect.store.version_rows import VERSION_BYTES, WRITE_BYTES
 from recollect.times import to_micros
 
@@ -16,6 +20,12 @@ INSERT_WRITE = """
                         undoes)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq"""
 INSERT = "INSERT INTO versions VALUES (?, ?, ?)"
+VERSIONS = "SELECT write, before FROM versions WHERE memory = ? ORDER BY write DESC"
+REMOVE_WRITE = """
+    DELETE FROM writes WHERE seq = ?1 AND NOT EXISTS (SELECT 1 FROM versions WHERE write = ?1)"""
+LINK = "superseded_by"
+# A difference of this field has its place as a byte; some others have that byte, too.
+LINKED = f"SELECT memory, before FROM versions WHERE instr(before, x'{FIELDS.index(LINK):02x}')"
 LAST = "SELECT before FROM versions WHERE memory = ? ORDER BY write DESC LIMIT 1"
 GROW = "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = value + excluded.value"
 
@@ -28,7 +38,8 @@ class VersionsChange:
         self._change = change
         self._made: set[int] = set()
         self._changed: dict[int, tuple[Stored, Stored]] = {}
-        self._purged: set[int] = set()
+        self._purged: set[str] = set()
+        self._linked: dict[int, Stored] = {}
         self.write: int | None = None
 
     def made(self, key: int) -> None:
@@ -44,23 +55,70 @@ class VersionsChange:
         is a target."""
         self._made.discard(stored.key)
         self._changed.pop(stored.key, None)
-        execute = self._connection.execute
-        rows = execute("SELECT write, before FROM versions WHERE memory = ?", (stored.key,))
-        removed = [(int(write), len(before)) for write, before in rows]
-        execute("DELETE FROM versions WHERE memory = ?", (stored.key,))
-        execute("UPDATE writes SET target = '' WHERE target = ?", (stored.memory.id,))
+        self._purged.add(stored.memory.id)
+        sql = "UPDATE writes SET target = '' WHERE target = ?"
+        self._connection.execute(sql, (stored.memory.id,))
+        self._remove(stored.key, self._versions(stored.key))
+
+    def unlink(self, stored: Stored) -> None:
+        """Note a memory as it was before its link to a purged one is removed."""
+        if stored.key not in self._changed:
+            self._linked.setdefault(stored.key, stored)
+
+    def _versions(self, key: int) -> list[tuple[int, bytes]]:
+        """Return the writes of a memory's versions and what was before each, newest first."""
+        return self._connection.execute(VERSIONS, (key,)).fetchall()  # type: ignore[return-value]
+
+    def _remove(self, key: int, versions: Sequence[tuple[int, bytes]]) -> None:
+        """Remove versions of a memory, and the writes that changed nothing else."""
         gone = 0
-        for write, _ in removed:
-            execute(
-                "DELETE FROM writes WHERE seq = ?1 "
-                "AND NOT EXISTS (SELECT 1 FROM versions WHERE write = ?1)",
-                (write,),
-            )
+        for write, _ in versions:
+            sql = "DELETE FROM versions WHERE memory = ? AND write = ?"
+            self._connection.execute(sql, (key, write))
+            self._connection.execute(REMOVE_WRITE, (write,))
             gone += self._connection.changes()
-        self.grow(-sum(VERSION_BYTES + size for _, size in removed) - WRITE_BYTES * gone)
+        self.grow(-sum(VERSION_BYTES + len(before) for _, before in versions) - WRITE_BYTES * gone)
+
+    def _without_links(self, stored: Stored) -> Stored:
+        """Return the memory without its link to a purged one."""
+        if stored.memory.superseded_by not in self._purged:
+            return stored
+        return stored._replace(memory=replace(stored.memory, superseded_by=""))
+
+    def _unlink(self) -> None:
+        """Remove links to purged memories from the versions of others: an id has words of a title.
+        Each version is made from the one after it, so that all of a memory are written anew."""
+        rows = self._connection.execute(LINKED).fetchall()
+        keys = {int(str(key)) for key, before in rows if LINK in changed_by(before)}  # type: ignore[arg-type]
+        for key in sorted(keys):
+            after = self._linked.get(key) or self._changed.get(key, (None,))[0]
+            if after is None:
+                [row] = self._connection.execute(f"{READ} WHERE m.key = ?", (key,)).fetchall()
+                after = from_row(row)
+            clean = self._without_links(after)
+            for write, before in self._versions(key):
+                if not before:
+                    break
+                earlier_one = earlier(after, before)
+                assert earlier_one is not None
+                made = self._without_links(earlier_one)
+                anew = difference(made, clean, number_of(before))
+                if not anew:
+                    self._remove(key, [(write, before)])
+                elif anew != before:
+                    sql = "UPDATE versions SET before = ? WHERE memory = ? AND write = ?"
+                    self._connection.execute(sql, (anew, key, write))
+                    self.grow(len(anew) - len(before))
+                after, clean = earlier_one, made
+        self._changed = {
+            key: (self._without_links(before), self._without_links(now))
+            for key, (before, now) in self._changed.items()
+        }
 
     def apply(self) -> None:
         """Write the versions; nothing where nothing was changed."""
+        if self._purged:
+            self._unlink()
         rows = [(key, MADE) for key in sorted(self._made)]
         for key, (before, after) in sorted(self._changed.items()):
             last = self._connection.execute(LAST, (key,)).get

@@ -107,13 +107,14 @@ class Merger:
     @contextmanager
     def staged(self, prepared: PreparedMemories) -> Iterator[StagedSegment | None]:
         """A segment of what is prepared, written in short writes before the write that makes it
-        ready, which then takes less long; None where another process merges."""
+        ready, which then takes less long; None where another process merges, or a purge has removed
+        the segment."""
         with self._alone() as alone:
             known = self._database.rows(KNOWN, as_json_list(prepared.ids))
             new = alone and not known and len(prepared.ids) >= buffer.MOST
             yield self._stage(prepared.indexes) if new else None
 
-    def _stage(self, packed: Packed) -> StagedSegment:
+    def _stage(self, packed: Packed) -> StagedSegment | None:
         connection = self._database.connection()
         connection.pragma("synchronous", "NORMAL")  # the write that makes it ready syncs it too
         try:
@@ -122,8 +123,10 @@ class Merger:
             for index, content in packed.items():
                 for start in range(0, len(content.rows), STAGED_ROWS):
                     some = content.rows[start : start + STAGED_ROWS]
-                    with self._database.writing(giving_way=True) as connection:
+                    with self._building(number, giving_way=True) as connection:
                         write_rows(connection, number, WORDS[index], some)
+        except Abandoned:
+            return None
         finally:
             connection.pragma("synchronous", "FULL")
         checksums = {index: RowsChecksum().added(content.rows) for index, content in packed.items()}
@@ -201,11 +204,11 @@ class Merger:
             write_documents(connection, number, WORDS[index], documents, checksum)
 
     @contextmanager
-    def _building(self, number: int) -> Iterator[apsw.Connection]:
-        """A write to the segment that is being made."""
+    def _building(self, number: int, *, giving_way: bool = False) -> Iterator[apsw.Connection]:
+        """A write to the segment that is being made; Abandoned if it was removed meanwhile."""
         if self._stop():
             raise Abandoned
-        with self._database.writing() as connection:
+        with self._database.writing(giving_way=giving_way) as connection:
             if not is_segment(connection, number, ready=False):
                 raise Abandoned
             yield connection

@@ -22,7 +22,10 @@ from recollect.store.sqlite.segments.writer import (
     write_rows,
 )
 
-UNREADY = "SELECT number FROM segments WHERE NOT ready"
+# A segment that is not ready, or rows that belong to none: an interrupted import may leave both.
+REMOVABLE = """
+    SELECT number FROM segments WHERE NOT ready
+     UNION SELECT segment FROM postings WHERE segment NOT IN (SELECT number FROM segments)"""
 TOKEN = "SELECT token, large FROM postings WHERE segment = ? AND words = ? AND token = ?"
 
 
@@ -30,7 +33,7 @@ def scrub_segments(database: Database, *, patient: bool) -> None:
     """Remove the words of dead documents. A segment that is being made is removed as a whole: it
     may hold such words, and whoever makes it begins again."""
     with database.writing(patient=patient) as connection:
-        for (number,) in connection.execute(UNREADY).fetchall():
+        for (number,) in connection.execute(REMOVABLE).fetchall():
             remove_segment(connection, number)  # type: ignore[arg-type]
     segments = Segments(database)
     for index in WORDS:
