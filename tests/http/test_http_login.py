@@ -404,11 +404,11 @@ def test_a_page_offers_exactly_what_the_token_allows(place: Place) -> None:
         browser.log_in(token)
         found[name] = {path for offers in offered(place, browser).values() for path in offers}
     writing = {"/new", "/edit/kept", "/pin/kept", "/feedback", "/lab/feedback", "/bulk"}
-    writing |= {"/undo/kept", "/supersede/kept"}
+    writing |= {"/undo", "/undo/kept", "/supersede/kept"}
     assert found["reader"] == set()
     assert found["writer"] == writing
     assert found["deleter"] == {"/forget/kept"}
-    keeping = {"/upkeep/check", "/upkeep/work", "/lab/save"}
+    keeping = {"/upkeep/work", "/lab/save"}
     assert found["keeper"] == keeping
     assert found["owner"] == writing | keeping | {"/forget/kept"}
 

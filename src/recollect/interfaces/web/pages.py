@@ -66,9 +66,6 @@ MORE: dict[str, str | tuple[str, ...]] = {
     "/forget/{id:path}": DELETE,
     "/restore/{id:path}": DELETE,
     "/review/{id:path}": DELETE,
-    "/upkeep/check": ADMIN,
-    "/upkeep/repair": ADMIN,
-    "/upkeep/embed": ADMIN,
     "/upkeep/work": ADMIN,
     "/unlock": ADMIN,
 }

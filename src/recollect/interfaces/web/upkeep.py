@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Callable, Sequence
-from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from recollect.auth.attempts import Attempts
@@ -20,10 +16,9 @@ from recollect.auth.capabilities import ADMIN, DELETE, WRITE
 from recollect.engine import Recollect
 from recollect.errors import Locked, ProviderError, RecollectError
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.web.forms import problem_piece, submitted
+from recollect.interfaces.web.forms import problem_piece, redirect, submitted
 from recollect.interfaces.web.rendering import page, query_string
 from recollect.interfaces.web.upkeep_work import Worker
-from recollect.store.vault import Finding
 
 SIZES = ("bytes", "kB", "MB", "GB", "TB")
 MOST_NAMED = 10  # kinds and projects; the rest is added up
@@ -61,89 +56,19 @@ class Share(Struct, frozen=True):
     href: str = ""
 
 
-class Checked(NamedTuple):
-    """What the last check found."""
-
-    at: datetime
-    seconds: float
-    findings: Sequence[Finding]
-    repaired: bool
-
-    @property
-    def problems(self) -> int:
-        return sum(finding.problem is not None for finding in self.findings)
-
-    @property
-    def repairable(self) -> bool:
-        return any(finding.problem for finding in self.findings)
-
-
-class Upkeep:
-    """The long tasks, each at most once at a time, and their last results."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self._guard = threading.Lock()
-        self._check: asyncio.Task[Checked] | None = None
-        self.checked: Checked | None = None
-        self.embedding = False
-        self.failure: str | None = None
-        self.work = Worker()
-
-    async def check(self, *, fix: bool = False) -> Checked:
-        """Examine the vault; a second caller waits for the answer of the first."""
-        if self._check is not None and not self._check.done():
-            await asyncio.wait([self._check])
-            if not fix and self.checked is not None:
-                return self.checked
-        self._check = asyncio.create_task(self._examined(fix=fix))
-        return await asyncio.shield(self._check)
-
-    async def _examined(self, *, fix: bool) -> Checked:
-        start = asyncio.get_running_loop().time()
-        engine = self._service.engine  # of whoever asks now
-        findings = await self._service.ask(engine.doctor, fix=fix)
-        spent = asyncio.get_running_loop().time() - start
-        self.checked = Checked(engine.now(), spent, findings, fix)
-        return self.checked
-
-    def embed(self) -> None:
-        """Begin to make the vectors that are missing. A thread of its own, that ends with the
-        process: each batch is kept when it is made, so nothing is lost."""
-        engine = self._service.engine  # the thread does not know who asked
-        with self._guard:
-            if self.embedding:
-                return
-            self.embedding = True
-        threading.Thread(
-            target=self._embed, args=(engine,), name="recollect-embed", daemon=True
-        ).start()
-
-    def _embed(self, engine: Recollect) -> None:
-        try:
-            self.failure = engine.embed_now()
-        except RecollectError as error:  # the vault is unavailable, or read-only
-            self.failure = str(error)
-        finally:
-            self.embedding = False
-
-
 def routes(service: Service) -> list[BaseRoute]:
-    kept, attempts = Upkeep(service), Attempts()
+    worker, attempts = Worker(), Attempts()
     return [
-        Route("/upkeep", partial(overview, service, kept)),
-        Route("/upkeep/vectors", partial(vectors, service, kept)),
-        Route("/upkeep/check", partial(examine, service, kept, False), methods=["POST"]),
-        Route("/upkeep/repair", partial(examine, service, kept, True), methods=["POST"]),
-        Route("/upkeep/embed", partial(embed, service, kept), methods=["POST"]),
-        Route("/upkeep/work", partial(work, service, kept), methods=["GET", "POST"]),
+        Route("/upkeep", partial(overview, service, worker)),
+        Route("/upkeep/work", partial(work, service, worker), methods=["GET", "POST"]),
         Route("/unlock", partial(unlock, service, attempts), methods=["POST"]),
     ]
 
 
-async def overview(service: Service, kept: Upkeep, request: Request) -> Response:
+async def overview(service: Service, worker: Worker, request: Request) -> Response:
     stats = await service.ask(service.engine.stats)
     models = await service.ask(active, service.engine)
+    made, waiting = stats["vectors"], stats["waiting"]
     values = {
         "stats": stats,
         "size": sized(stats["bytes"]),
@@ -151,82 +76,34 @@ async def overview(service: Service, kept: Upkeep, request: Request) -> Response
         "groups": shares(stats),
         "degraded": degraded(service.engine, models),
         "admin": None,
-    }
-    if service.engine.may(ADMIN):
-        values["admin"] = await service.ask(looked_after, service.engine)
-    return page("upkeep.html", request, values | state(service, kept, stats))
-
-
-def state(service: Service, kept: Upkeep, stats: dict[str, Any]) -> dict[str, Any]:
-    """The values of the pieces that are refreshed."""
-    made, waiting = stats["vectors"], stats["waiting"]
-    return {
-        "model": stats["embedding"],
         "made": made,
         "waiting": waiting,
         "share": 100 * made / (made + waiting) if made + waiting else 100,
-        "embedding": kept.embedding,
-        "failure": kept.failure,
         "frozen": service.engine.read_only,
-        "checked": kept.checked,
-        "work": kept.work,
+        "work": worker,
+        "checked": worker.checked,
         "about": ABOUT,
         "now": service.engine.now(),
     }
+    if service.engine.may(ADMIN):
+        values["admin"] = await service.ask(looked_after, service.engine)
+    return page("upkeep.html", request, values)
 
 
-async def vectors(service: Service, kept: Upkeep, request: Request) -> Response:
-    """The progress of the vectors, as a piece that is refreshed."""
-    return await _in_place(request, partial(_vectors, service, kept, request))
-
-
-async def _vectors(service: Service, kept: Upkeep, request: Request) -> Response:
-    def counted(engine: Recollect) -> dict[str, Any]:
-        if not engine.models.embeds():
-            return {"embedding": "none", "vectors": 0, "waiting": 0}
-        identity = engine.models.embedder().identity
-        embedded, memories = engine.coverage()
-        return {"embedding": identity, "vectors": embedded, "waiting": memories - embedded}
-
-    stats = await service.ask(counted, service.engine)
-    return page("_vectors.html", request, state(service, kept, stats))
-
-
-async def examine(service: Service, kept: Upkeep, fix: bool, request: Request) -> Response:
-    """Check, and repair where asked to; a piece of the page, or back to the page without script."""
-    if "piece" not in request.query_params:
-        await kept.check(fix=fix)
-        return RedirectResponse("/upkeep#check", status_code=303)
-
-    async def answered() -> Response:
-        checked = await kept.check(fix=fix)
-        values = {"checked": checked, "about": ABOUT, "now": service.engine.now()}
-        values["frozen"] = service.engine.read_only
-        return page("_check.html", request, values)
-
-    return await _in_place(request, answered)
-
-
-async def embed(service: Service, kept: Upkeep, request: Request) -> Response:
-    kept.embed()
-    if "piece" in request.query_params:
-        return await vectors(service, kept, request)
-    return RedirectResponse("/upkeep#vectors", status_code=303)
-
-
-async def work(service: Service, kept: Upkeep, request: Request) -> Response:
-    """Begin one of the jobs, and how far it is: a piece, or back to the page without script."""
-
-    async def answered() -> Response:
+async def work(service: Service, worker: Worker, request: Request) -> Response:
+    """Begin one of the jobs, and show how far it is: as a piece, or without script on the page."""
+    alone = request.method == "POST" and "piece" not in request.query_params
+    try:
         if request.method == "POST":
             form = {name: values[-1] for name, values in (await submitted(request)).items()}
-            kept.work.start(service.engine, form.pop("do", ""), form)
-        return page("_work.html", request, {"work": kept.work})
-
-    if request.method == "POST" and "piece" not in request.query_params:
-        await answered()
-        return RedirectResponse("/upkeep#work", status_code=303)
-    return await _in_place(request, answered)
+            worker.start(service.engine, form.pop("do", ""), form)
+    except RecollectError as error:
+        if alone:
+            raise
+        return problem_piece(request, error)
+    if alone:
+        return redirect("/upkeep#work")
+    return page("_work.html", request, {"work": worker})
 
 
 async def unlock(service: Service, attempts: Attempts, request: Request) -> Response:
@@ -241,16 +118,7 @@ async def unlock(service: Service, attempts: Attempts, request: Request) -> Resp
     except Locked:
         attempts.failed(address)
         raise
-    return RedirectResponse("/", status_code=303)
-
-
-async def _in_place(request: Request, answered: Callable[[], Any]) -> Response:
-    """The piece, or the error in its place."""
-    try:
-        response: Response = await answered()
-    except RecollectError as error:
-        return problem_piece(request, error)
-    return response
+    return redirect("/")
 
 
 # What is shown

@@ -1,53 +1,81 @@
-"""Long work that the page of upkeep begins: one piece at a time, in a thread, with its progress."""
+"""Long work that the page of upkeep begins: one job at a time, in a thread, with its progress."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from recollect.auth.capabilities import ADMIN, CAPABILITIES, DELETE, WRITE
 from recollect.engine import Recollect
-from recollect.errors import RecollectError, UserError
+from recollect.errors import ProviderError, RecollectError, UserError
 from recollect.present.words import counted
+from recollect.store.vault import Finding
 
-# Of a folder, how much is done of how much; of the rest, how much more.
-Progress = Callable[..., None]
 Form = Mapping[str, str]
 
 
-def _reindex(engine: Recollect, form: Form, progress: Progress) -> str:
-    made = engine.reindex(everything="everything" in form, progress=progress)
+class Checked(NamedTuple):
+    """What the last check found."""
+
+    at: datetime
+    seconds: float
+    findings: Sequence[Finding]
+    repaired: bool
+
+    @property
+    def problems(self) -> int:
+        return sum(finding.problem is not None for finding in self.findings)
+
+
+def _check(engine: Recollect, form: Form, work: Worker, *, fix: bool = False) -> str:
+    start = time.monotonic()
+    findings = engine.doctor(fix=fix)
+    work.checked = Checked(engine.now(), time.monotonic() - start, findings, fix)
+    return f"The check found {counted(work.checked.problems, 'problem')}."
+
+
+def _embed(engine: Recollect, form: Form, work: Worker) -> str:
+    if failure := engine.embed_now(work.progress):
+        raise ProviderError(failure, transient=True)
+    return "Every memory has a vector now."
+
+
+def _reindex(engine: Recollect, form: Form, work: Worker) -> str:
+    made = engine.reindex(everything="everything" in form, progress=work.progress)
     return f"The indexes are rebuilt, and {counted(made, 'vector')} made."
 
 
-def _backup(engine: Recollect, form: Form, progress: Progress) -> str:
+def _backup(engine: Recollect, form: Form, work: Worker) -> str:
     made = engine.backup()
     return f"Saved and verified: {made.file}, with {counted(made.holds.memories, 'memory')}."
 
 
-def _measure(engine: Recollect, form: Form, progress: Progress) -> str:
+def _measure(engine: Recollect, form: Form, work: Worker) -> str:
     spent = engine.measure()
     if not spent:
         return "No model takes part, so there is nothing to measure."
     return "; ".join(f"{name}: {ms:,.1f} ms" for name, ms in spent.items()) + "."
 
 
-def _tidy(engine: Recollect, form: Form, progress: Progress) -> str:
+def _tidy(engine: Recollect, form: Form, work: Worker) -> str:
     return " ".join(outcome.sentence for outcome in engine.tidy()) or "There are no policies."
 
 
-def _sync(engine: Recollect, form: Form, progress: Progress) -> str:
+def _sync(engine: Recollect, form: Form, work: Worker) -> str:
     path, project = form.get("path", "").strip(), form.get("project", "").strip()
     if not path:
         raise UserError("Name the folder by its whole path, such as /home/me/notes.")
     follow = True if "follow" in form else None
-    done = engine.add_folder(path, project=project or None, follow=follow, progress=progress)
+    done = engine.add_folder(path, project=project or None, follow=follow, progress=work.progress)
     changes = [f"{count:,} {what}" for what, count in done.files.items()]
     return f"{path}: {', '.join(changes) or 'no file changed'}."
 
 
-def _remove(engine: Recollect, form: Form, progress: Progress) -> str:
+def _remove(engine: Recollect, form: Form, work: Worker) -> str:
     gone = engine.remove_folder(form.get("path", ""))
     return f"Removed. {counted(gone, 'memory')} of its files went to the trash; the files stay."
 
@@ -55,12 +83,15 @@ def _remove(engine: Recollect, form: Form, progress: Progress) -> str:
 class Job(NamedTuple):
     """What is done, what that is called while it goes on, and what the caller needs for it."""
 
-    run: Callable[[Recollect, Form, Progress], str]
+    run: Callable[[Recollect, Form, Worker], str]
     title: str
     needs: tuple[str, ...] = (ADMIN,)
 
 
 JOBS = {
+    "check": Job(_check, "Checking the vault"),
+    "repair": Job(partial(_check, fix=True), "Repairing and checking the vault"),
+    "embed": Job(_embed, "Making vectors"),
     "reindex": Job(_reindex, "Rebuilding the indexes"),
     "backup": Job(_backup, "Copying the vault"),
     "measure": Job(_measure, "Measuring the models"),
@@ -79,6 +110,7 @@ class Worker:
         self.title = self.outcome = self.problem = ""
         self.running = False
         self.done, self.total = 0, 0
+        self.checked: Checked | None = None
 
     def start(self, engine: Recollect, name: str, form: Form) -> None:
         if name not in JOBS:
@@ -99,7 +131,7 @@ class Worker:
 
     def _run(self, engine: Recollect, job: Job, form: Form) -> None:
         try:
-            self.outcome = job.run(engine, form, self._progress)
+            self.outcome = job.run(engine, form, self)
         except RecollectError as error:
             self.problem = str(error)
         except Exception:
@@ -108,6 +140,7 @@ class Worker:
         finally:
             self.running = False
 
-    def _progress(self, done: int, total: int | None = None) -> None:
+    def progress(self, done: int, total: int | None = None) -> None:
+        """Note how much is done of `total`; without one, how much more."""
         self.done = done if total is not None else self.done + done
         self.total = total or 0
