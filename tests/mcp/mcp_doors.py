@@ -146,7 +146,7 @@ def on_http(home: Path, mode: Mode) -> Iterator[Door]:
 @contextmanager
 def serving(engine: Recollect) -> Iterator[str]:
     """The address of a server that offers /mcp."""
-    mcp_app = http_app(engine, warm=False, largest_body=LARGEST_BODY)
+    mcp_app = http_app(engine, largest_body=LARGEST_BODY)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

@@ -123,9 +123,11 @@ def retrieved(served: Served, *ids: str, **given: object) -> ToolAnswer:
 @pytest.mark.parametrize("id", ["book", "line", "why"])
 def test_a_long_memory_is_read_part_by_part_and_nothing_is_lost(read: Served, id: str) -> None:
     [memory] = read.engine.show([id])
-    seen, part, texts = set(), {}, []
-    while part is not None:
-        answer = retrieved(read, id, **part)
+    seen: set[object] = set()
+    texts: list[str] = []
+    following: str | None = ""
+    while following is not None:
+        answer = retrieved(read, id, **({"part": following} if following else {}))
         [shown] = answer.structured["memories"]
         assert not {"text", "details"} & set(shown), "A part cannot pass for the whole."
         texts.append(shown["part"]["text"])
@@ -133,7 +135,6 @@ def test_a_long_memory_is_read_part_by_part_and_nothing_is_lost(read: Served, id
         assert (f'part="{following}"' in answer.text) is bool(following)
         assert following not in seen
         seen.add(following)
-        part = {"part": following} if following else None
     assert len(texts) > 2
     words = " ".join([memory.text, memory.details, memory.why]).split()
     assert len(" ".join(texts).split()) >= len(words)

@@ -4,18 +4,17 @@ nobody expected, the start of the models, a project of the server's own."""
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import pytest
-from anyio.from_thread import start_blocking_portal
 from mcp_doors import Door, door_to, fill, opened, text_of
 
 from recollect import Recollect
-from recollect.interfaces.mcp import server as serving
-from recollect.interfaces.mcp.server import Warming, build
-from recollect.interfaces.mcp.stdio import Plain
+from recollect.errors import Locked, RecollectError
+from recollect.interfaces.mcp.server import build
+from recollect.interfaces.mcp.stdio import Plain, VaultOpener
 from recollect.present.response import as_json
 
 SECRET = "the launch code is 0000"
@@ -115,46 +114,19 @@ def test_a_project_of_the_servers_own_is_meant_where_none_is_named(engine: Recol
     assert {memory["tier"] for memory in context[len(core) :]} == {"capture"}
 
 
-class Loading:
-    """An engine that notes when it is made to load its models."""
+def test_models_are_loaded_where_the_vault_can_be_opened(engine: Recollect) -> None:
+    answers: list[Recollect | RecollectError] = [Locked("It is locked."), engine]
 
-    def __init__(self) -> None:
-        self.loaded = threading.Event()
+    def opened() -> Recollect:
+        answer = answers.pop(0)
+        if isinstance(answer, RecollectError):
+            raise answer
+        return answer
 
-    def warm_up(self) -> None:
-        self.loaded.set()
-
-
-async def answers(ctx: Any) -> dict[str, Any]:
-    return {}
-
-
-def asked(warming: Warming) -> None:
-    """A request comes and is answered."""
-
-    async def ask() -> None:
-        await warming(None, answers)  # type: ignore[arg-type]
-
-    # In a thread: the browser's tests keep a loop in this one.
-    with start_blocking_portal() as portal:
-        portal.call(ask)
-
-
-def test_models_are_loaded_after_the_first_answer_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[threading.Timer] = []
-    monkeypatch.setattr(threading.Timer, "start", lambda timer: begun.append(timer))
-    warming = Warming(Loading().warm_up)
-    assert not begun
-    asked(warming)
-    asked(warming)
-    assert len(begun) == 1
-
-
-def test_loading_goes_on_beside_the_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "WARM_AFTER_S", 0.0)
-    before = set(threading.enumerate())
-    engine = Loading()
-    asked(Warming(engine.warm_up))
-    for thread in set(threading.enumerate()) - before:
-        thread.join()
-    assert engine.loaded.is_set()
+    vault = VaultOpener(opened)
+    with mock.patch.object(Recollect, "warm_up") as loading:
+        vault.warm_up()
+        assert not loading.called
+        vault.warm_up()
+        assert loading.called
+    assert vault.engine() is engine, "It is opened once."

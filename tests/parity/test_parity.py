@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from functools import cache
@@ -109,6 +111,8 @@ def test_every_interface_answers_like_the_library(
 ) -> None:
     answers = answers_of(models)
     expected, answer = answers["library"][step.name], answers[door][step.name]
+    if door == "MCP":  # marks are for a page
+        expected = json.loads(re.sub("</?mark>", "", json.dumps(expected)))
     assert answer == expected
 
 

@@ -35,7 +35,6 @@ def create_app(
     problems = ProblemResponses(problem_page)
     mcp = http_app(
         service.own,
-        warm=False,
         caller=caller_of,
         lanes=service.lanes,
         largest_body=LARGEST_BODY,

@@ -37,7 +37,6 @@ class PostOnly(StreamableHTTPASGIApp):
 def http_app(
     engine: Recollect,
     *,
-    warm: bool = True,
     caller: Callable[[Scope], Caller] | None = None,
     lanes: Lanes | None = None,
     largest_body: int,
@@ -54,7 +53,7 @@ def http_app(
         return engine.acting_as(caller(ctx.request.scope), "mcp")
 
     manager = StreamableHTTPSessionManager(
-        build(engine_of, warm_up=engine.warm_up if warm else None, lanes=lanes),
+        build(engine_of, lanes=lanes),
         json_response=True,
         stateless=True,
         security_settings=UNCHECKED,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -37,8 +36,6 @@ from recollect.interfaces.mcp.wording import for_tools
 from recollect.present.visible import as_data
 from recollect.version import __version__
 
-# Loading the models begins this long after the first answer, so that it does not delay that one.
-WARM_AFTER_S = 0.1
 LONGEST_NAME = 100  # characters of a client's name and version that history keeps
 RESOURCE_NOT_FOUND = -32002  # up to the revision of 2025-11-25; later ones have INVALID_PARAMS
 OPENING = ("initialize", "server/discover")
@@ -54,7 +51,6 @@ def build(
     engine_of: Callable[[Context], Recollect],
     project: str | None = None,
     *,
-    warm_up: Callable[[], object] | None = None,
     lanes: Lanes | None = None,
 ) -> Server[Any]:
     """Make the server.
@@ -62,7 +58,6 @@ def build(
     `engine_of`: returns the engine with the rights of a message's sender. Where it raises
     RecollectError, the server answers, and each tool says why it cannot.
     `project`: the project of calls that name none.
-    `warm_up`: called in the background once a client is there.
     `lanes`: the threads of a server around this one; without, it has its own."""
     handlers = Handlers(engine_of, project, lanes)
     server: Server[Any] = Server(
@@ -88,8 +83,6 @@ def build(
         on_completion=handlers.complete,
     )
     server.middleware.append(handlers.instruct)
-    if warm_up is not None:
-        server.middleware.append(Warming(warm_up))
     return server
 
 
@@ -326,20 +319,3 @@ class Steps:
             self._done += 1
             telling = self._ctx.session.report_progress(self._done, message=what)
             asyncio.run_coroutine_threadsafe(telling, self._loop)
-
-
-class Warming:
-    """Begins to load models and vectors once the first request is answered, and only once."""
-
-    def __init__(self, warm_up: Callable[[], object]) -> None:
-        self._warm_up = warm_up
-        self._begun = False
-
-    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        result = await call_next(ctx)
-        if not self._begun:
-            self._begun = True
-            timer = threading.Timer(WARM_AFTER_S, self._warm_up)
-            timer.daemon = True
-            timer.start()
-        return result

@@ -53,6 +53,8 @@ if TYPE_CHECKING:  # not a public module
 
 # A client that has closed standard input may still read, but not for long.
 LAST_ANSWERS_S = 1.0
+# Models are loaded this long after the start, so that they do not delay the first answers.
+WARM_AFTER_S = 0.5
 INITIALIZE = "initialize"
 CANCELLED = "notifications/cancelled"  # the protocol answers no request that is cancelled
 READ_BYTES = 65536  # as much as a pipe holds
@@ -120,7 +122,9 @@ def serve(
             ended.put(code)
 
     with _on_stop(lambda: ended.put(0)):
-        threading.Thread(target=run, daemon=True).start()
+        for work in (threading.Thread(target=run), threading.Timer(WARM_AFTER_S, vault.warm_up)):
+            work.daemon = True
+            work.start()
         while True:
             try:
                 code = ended.get(timeout=SETTLED_S if locked else None)
@@ -148,7 +152,7 @@ def _on_stop(stop: Callable[[], object]) -> Iterator[None]:
 async def _serve(
     vault: VaultOpener, project: str | None, unanswered: Unanswered, transport: Any
 ) -> None:
-    server = build(vault.engine, project, warm_up=vault.warm_up)
+    server = build(vault.engine, project)
     asks, asked = anyio.create_memory_object_stream[SessionMessage | Exception]()
     answers, answered = anyio.create_memory_object_stream[SessionMessage]()
     async with (
