@@ -138,6 +138,18 @@ def test_redo_does_again_what_undos_took_back_one_by_one(memory: Recollect) -> N
     assert memory.redo().memories == (states[2],)
 
 
+def test_a_merge_that_is_done_again_is_a_merge(memory: Recollect) -> None:
+    memory.save(id="a", title="A")
+    memory.save(id="b", title="B")
+    memory.merge(["a", "b"])
+    memory.undo()
+    assert memory.redo().forgotten == ("b",)
+    assert [one.why for one in memory.trash()] == ["merged into a"]
+    assert memory.show(["b"])[0].id == "a"
+    memory.undo()
+    assert [one.id for one in memory.show(["a", "b"])] == ["a", "b"]
+
+
 def test_redo_of_a_part_can_be_taken_back(memory: Recollect) -> None:
     memory.import_lines(raw_lines([b'{"id": "a", "title": "A"}\n', b'{"id": "b", "title": "B"}\n']))
     assert memory.undo("a").forgotten == ("a",)

@@ -104,15 +104,18 @@ def undo(
 
 
 def redo(session: Session, *, agree: Agree | None = None) -> Undone:
-    """Do again what this caller's last undo took back. Raise Changed where a memory was changed
-    since."""
+    """Do again what this caller's last undo took back; history names it as it did the first time.
+    Raise Changed where a memory was changed since."""
     for undone in session.store.history.operations(session.user, MOST_OPERATIONS, undone=True):
         if steps := _steps(session, undone):
             versions = session.store.history.of(steps[0].id)
-            again = (one for one in versions if one.operation == undone.undoes)
-            first = next(again, undone)
-            undoes = None if undone.undoes is None else undone.number
-            return _taken_back(session, steps, first.action, first.at, undoes, agree, "redo")
+            first = next((one for one in versions if one.operation == undone.undoes), None)
+            if first is None:  # only a part of an operation was taken back
+                return _taken_back(session, steps, undone.action, undone.at, None, agree, "redo")
+            return _taken_back(
+                session, steps, first.action, first.at, undone.number, agree,
+                first.action, first.reason, first.target,
+            )  # fmt: skip
     raise NotFound("There is nothing to redo: no undo of yours is left to take back.")
 
 
@@ -206,9 +209,11 @@ def _taken_back(
     undoes: int | None,
     agree: Agree | None,
     what: str = "undo",
+    reason: str = "",
+    target: str = "",
 ) -> Undone:
     """Bring the memories back to what they were, all or none. `action` and `at`: the change that is
-    taken back or done again; `what`: how the write is called in history."""
+    taken back or done again; `what`, `reason` and `target`: those of the write in history."""
     moving = [step for step in steps if step.forgotten != step.was_forgotten]
     if moving:
         session.require(DELETE, action=what)
@@ -221,7 +226,7 @@ def _taken_back(
     )
     if agree is not None:
         agree(done)
-    with session.writing(what, undoes=undoes) as write:
+    with session.writing(what, reason=reason, target=target, undoes=undoes) as write:
         for step in steps:
             _put_back(session, write, step)
     session.wrote(what, [step.id for step in steps if not step.done])
