@@ -62,7 +62,6 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "hashing",
         "home",
         "maths",
-        "named_tuples",
         "parts",
         "projects",
         "titles",
