@@ -22,8 +22,13 @@ def home(tmp_path: Path) -> Home:
 @contextmanager
 def begun(home: Home, *args: str) -> Iterator[subprocess.Popen[bytes]]:
     """The command, running; at the end it has succeeded."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen([RECOLLECT, *args], env=home.environment, **pipes) as process:
+    with subprocess.Popen(
+        [RECOLLECT, *args],
+        env=home.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
         yield process
         assert process.wait(LONGEST_S) == 0
 

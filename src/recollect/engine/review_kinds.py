@@ -86,15 +86,16 @@ def duplicates(session: Session) -> Iterator[Found]:
 
 def expired(session: Session) -> Iterator[Found]:
     for memory in expired_memories(session, limit=MOST):
-        if not memory.superseded_by:
+        if memory.valid_until and not memory.superseded_by:
             why = f"It expired on {day(memory.valid_until)}."
             yield Found("expired", (memory.id,), why, "forget", ("forget", "edit", "keep", "later"))
 
 
 def expiring(session: Session) -> Iterator[Found]:
     for memory in expiring_memories(session, limit=MOST, within=SOON):
-        why = f"It expires on {day(memory.valid_until)}."
-        yield Found("expiring", (memory.id,), why, "keep", ("keep", "edit", "forget", "later"))
+        if memory.valid_until:
+            why = f"It expires on {day(memory.valid_until)}."
+            yield Found("expiring", (memory.id,), why, "keep", ("keep", "edit", "forget", "later"))
 
 
 def unused(session: Session) -> Iterator[Found]:
