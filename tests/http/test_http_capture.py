@@ -31,7 +31,7 @@ def test_the_api_and_the_page_show_and_decide_it(server: ThreadServer) -> None:
     assert never["why"] == 'Said in codex, in the form "never": rollout.jsonl:0.'
     assert never["choices"] == ["keep", "edit", "forget", "later"]
 
-    page = server.client.get("/review").text
+    page = server.client.get("/review", params={"items": "1"}).text
     assert all(rule in page for rule in RULES)
     assert "rollout.jsonl:1" in page
     assert f"/memory/{never['id']}" not in page, "It is no memory yet."

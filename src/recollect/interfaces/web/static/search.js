@@ -313,9 +313,13 @@ function choose(id) {
   else if (beside.matches && (chosen !== before || !preview.firstChild)) read(row, before ? READ_MS : 0);
 }
 
-function read(row, ms) {
+function stopReading() {
   clearTimeout(reading?.timer);
   reading?.request.abort();
+}
+
+function read(row, ms) {
+  stopReading();
   const mine = (reading = { request: new AbortController() });
   mine.timer = setTimeout(async () => {
     const { pathname, search } = new URL(row.querySelector("[data-open]").href);
@@ -343,6 +347,7 @@ found.addEventListener("click", (event) => {
 });
 
 // What is done with a memory, here or beside the list; the search stays.
+document.addEventListener("submit", stopReading, true); // it may be gone in a moment
 changeInPlace(async (form) => {
   const before = idsIn(found);
   preview.replaceChildren(); // it is read again
