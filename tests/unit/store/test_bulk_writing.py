@@ -185,7 +185,7 @@ def test_a_segment_that_was_removed_before_its_write_is_written_within_it(
 ) -> None:
     stage = merging.Merger._stage
 
-    def removed(merger: merging.Merger, packed: Packed) -> writer.StagedSegment:
+    def removed(merger: merging.Merger, packed: Packed) -> writer.StagedSegment | None:
         staged = stage(merger, packed)
         merger._remove_unready()
         return staged

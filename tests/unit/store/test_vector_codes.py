@@ -19,7 +19,7 @@ from recollect.store.sqlite.rekey import change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.vector_codes import CodeChunk, CodedModel
 from recollect.testing.stores.helpers import change, forget, nearest, put, save
-from recollect.testing.stores.samples import EVERYTHING, memory
+from recollect.testing.stores.samples import CHANGE, EVERYTHING, memory
 from recollect.types import Filter
 
 Floats = NDArray[np.float32]
@@ -165,6 +165,24 @@ def test_chunks_that_much_was_removed_from_are_made_anew_and_joined(vault: Vault
     vault.add(1)
     assert [rows for _, _, rows in vault.chunks()] == [10, 40]
     vault.check(*vault.stores, vault.open())
+    assert vault.problems() == []
+
+
+def test_no_code_of_a_purged_memory_is_left(vault: Vault) -> None:
+    vault.add(100)
+    store, gone = vault.stores[0], vault.some(1)[0]
+    [(seq,)] = store.database.rows(
+        "SELECT seq FROM vectors JOIN memories m ON m.key = memory WHERE m.id = ?", gone
+    )
+    with store.writing(CHANGE) as write:
+        write.purge(write.find([gone])[gone])
+    del vault.vectors[gone]
+    store.scrub()
+    chunks = store.database.rows("SELECT seqs FROM vector_codes")
+    seqs = [one for (blob,) in chunks for one in np.frombuffer(blob, "<i8").tolist()]  # type: ignore[call-overload]
+    assert len(seqs) > 70
+    assert seq not in seqs
+    vault.check()
     assert vault.problems() == []
 
 

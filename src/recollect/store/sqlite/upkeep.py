@@ -62,21 +62,26 @@ def _rebuild_words(connection: apsw.Connection) -> None:
 
 def scrub(database: Database, *, patient: bool = True) -> None:
     """Remove what is left of purged memories: unused tags, words that the indexes only mark as
-    deleted, and copies in the unused bytes of pages and in the log. Killed in between, or kept from
-    it by a reader, it is done again when the vault is next opened."""
+    deleted, codes of vectors, and copies in the unused bytes of pages and in the log. Killed in
+    between, or kept from it by a reader, it is done again when the vault is next opened."""
     mark = os.urandom(8).hex()
     with database.writing(patient=patient) as connection:
         connection.execute(SET, (UNSCRUBBED, mark))
         connection.execute("DELETE FROM tags WHERE key NOT IN (SELECT tag FROM memory_tags)")
         for table in TABLES.values():
             connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
-        segments = connection.execute("SELECT 1 FROM segments LIMIT 1").get
-    if segments:
+        words = connection.execute("SELECT 1 FROM postings LIMIT 1").get
+        codes = connection.execute("SELECT 1 FROM vector_codes LIMIT 1").get
+    if words:
         from recollect.store.sqlite.segments.scrubbing import (  # noqa: PLC0415  start-up time
             scrub_segments,
         )
 
         scrub_segments(database, patient=patient)
+    if codes:
+        from recollect.store.sqlite import vector_codes  # noqa: PLC0415  start-up: numpy
+
+        vector_codes.scrub(database, patient=patient)
     rewritten = database.rewrite(patient=patient)
     with database.translated():
         done = log_copied(database.connection(), BUSY_SECONDS if patient else 0)

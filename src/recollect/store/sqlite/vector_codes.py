@@ -147,6 +147,15 @@ def extend(database: Database, identity: str, *, patient: bool) -> None:
                 _write(connection, due)
 
 
+def scrub(database: Database, *, patient: bool) -> None:
+    """Make every chunk anew that may hold codes of removed vectors."""
+    for (identity,) in database.rows("SELECT identity FROM models"):
+        with database.translated():
+            while due := _due(database.connection(), str(identity), most_removals=0):
+                with database.writing(patient=patient) as connection:
+                    _write(connection, due)
+
+
 def fill(connection: apsw.Connection) -> None:
     """Within a transaction, make all codebooks and chunks again."""
     connection.execute("DELETE FROM vector_codes")
@@ -218,8 +227,11 @@ def row_size(width: int) -> int:
     return -(-(width // 2) // 2)
 
 
-def _due(connection: apsw.Connection, identity: str) -> CodedModel | CodeChunk | None:
-    """What is to be written next: a model with its first codebook, or a chunk; None for nothing."""
+def _due(
+    connection: apsw.Connection, identity: str, most_removals: int | None = None
+) -> CodedModel | CodeChunk | None:
+    """What is to be written next: a model with its first codebook, or a chunk; None for nothing.
+    most_removals: a chunk that was made before more of them is made anew; None: MOST_REMOVALS."""
     due: CodedModel | CodeChunk | None = None
     with connection:  # all of it is read at one moment
         model = model_of(connection, identity)
@@ -230,7 +242,8 @@ def _due(connection: apsw.Connection, identity: str) -> CodedModel | CodeChunk |
                 due = None if points is None else model._replace(points=points)
         elif model is not None:
             removed = last_removed(connection)
-            due = _new(connection, model, removed) or _made_anew(connection, model, removed)
+            most = MOST_REMOVALS if most_removals is None else most_removals
+            due = _new(connection, model, removed) or _made_anew(connection, model, removed, most)
     return due
 
 
@@ -248,15 +261,17 @@ def _new(connection: apsw.Connection, model: CodedModel, removed: int) -> CodeCh
     return _chunk(connection, model, after, last[0], removed, [])  # type: ignore[arg-type]
 
 
-def _made_anew(connection: apsw.Connection, model: CodedModel, removed: int) -> CodeChunk | None:
-    """The chunk that most was removed since, if that is much: without what was removed, and with
-    the next chunk where the two fit into one."""
+def _made_anew(
+    connection: apsw.Connection, model: CodedModel, removed: int, most: int
+) -> CodeChunk | None:
+    """The chunk that most was removed since, if that is more than `most`: without what was removed,
+    and with the next chunk where the two fit into one."""
     ends: list[tuple[int, int, int]] = connection.execute(
         "SELECT last, removed, length(seqs) / 8 FROM vector_codes WHERE model = ? ORDER BY last",
         (model.key,),
     ).fetchall()  # type: ignore[assignment]
     place, oldest = min(enumerate(ends), key=lambda end: end[1][1], default=(0, None))
-    if oldest is None or removed - oldest[1] <= MOST_REMOVALS:
+    if oldest is None or removed - oldest[1] <= most:
         return None
     after = ends[place - 1][0] if place else 0
     alone = _chunk(connection, model, after, oldest[0], removed, [oldest[:2]])
