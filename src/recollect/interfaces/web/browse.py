@@ -84,7 +84,7 @@ async def browse(service: Service, request: Request) -> Response:
         "continued": place.tier if place else None,
         "now": then or now,
         "as_of": as_of,
-        **dated(asked.as_of or "", now, await service.ask(service.engine.store.history.begins)),
+        **dated(asked.as_of or "", now, await service.ask(service.engine.history_begins)),
         "older": _older(asked, shown[-1]) if more else None,
         "newer": _newer(asked) if asked.after else None,
         "first": narrowing_path("/browse", asked),

@@ -17,7 +17,7 @@ from recollect.engine import Recollect
 from recollect.importers import detected
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.setup.clients import CLIENTS, Machine
-from recollect.interfaces.web.forms import changed
+from recollect.interfaces.web.forms import answer_change
 from recollect.interfaces.web.rendering import environment
 from recollect.present.words import counted
 from recollect.types import TIMES, Filter
@@ -44,7 +44,7 @@ async def load(service: Service, request: Request) -> Response:
     """Save the samples, unless they are there; those that were removed come back."""
     engine = service.engine
     saved = await service.ask(engine.save_all, list(sample(engine.now())))
-    return await changed(service, request, "The samples are loaded.", "/", saved[0].memory.id)
+    return await answer_change(service, request, "The samples are loaded.", "/", saved[0].memory.id)
 
 
 async def remove(service: Service, request: Request) -> Response:
@@ -53,7 +53,7 @@ async def remove(service: Service, request: Request) -> Response:
     if ids:
         await service.ask(service.engine.forget, ids)
     said = f"Removed {counted(len(ids), 'sample')}."
-    return await changed(service, request, said, "/", ids[0] if ids else "")
+    return await answer_change(service, request, said, "/", ids[0] if ids else "")
 
 
 def loaded_samples(engine: Recollect) -> list[str]:

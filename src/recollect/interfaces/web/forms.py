@@ -40,12 +40,12 @@ def memory_id(request: Request) -> str:
     return id_of_path(request.path_params["id"])
 
 
-async def changed(
+async def answer_change(
     service: Service, request: Request, said: str, place: str, id: str = ""
 ) -> Response:
     """Answer a form that changed something, with a way to undo it. `id`: a memory it changed."""
     operation = await service.ask(last_operation, service.engine, id) if id else None
-    return answer(request, said, place, {"operation": operation} if operation else {})
+    return answer_form(request, said, place, {"operation": operation} if operation else {})
 
 
 def last_operation(engine: Recollect, id: str) -> int | None:
@@ -56,7 +56,7 @@ def last_operation(engine: Recollect, id: str) -> int | None:
         return None
 
 
-def answer(request: Request, said: str, place: str, undo: Undo) -> Response:
+def answer_form(request: Request, said: str, place: str, undo: Undo) -> Response:
     """Say what was done: as JSON to a script; a browser goes to `place`, which says it once."""
     if for_script(request):
         return JSONResponse({"said": said, "to": place, "undo": undo})
@@ -66,7 +66,7 @@ def answer(request: Request, said: str, place: str, undo: Undo) -> Response:
 
 
 def for_script(request: Request) -> bool:
-    """Whether a script sent the form, and shows the answer itself."""
+    """Return True if a script sent the form and shows the answer itself."""
     return "application/json" in request.headers.get("accept", "")
 
 

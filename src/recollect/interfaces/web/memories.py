@@ -19,8 +19,8 @@ from recollect.interfaces.http.service import Service
 from recollect.interfaces.requests import as_of
 from recollect.interfaces.web import editing, memory_form
 from recollect.interfaces.web.forms import (
-    answer,
-    changed,
+    answer_change,
+    answer_form,
     memory_id,
     page_before,
     problem_piece,
@@ -144,13 +144,15 @@ async def forget(service: Service, request: Request) -> Response:
     id = memory_id(request)
     [memory] = await service.ask(service.engine.looked_up, [id])
     await service.ask(service.engine.forget, [id])
-    return await changed(service, request, f"Forgotten: {heading(memory)}", "/browse", id)
+    return await answer_change(service, request, f"Forgotten: {heading(memory)}", "/browse", id)
 
 
 async def restore(service: Service, request: Request) -> Response:
     id = memory_id(request)
     await service.ask(service.engine.forget, [id], undo=True)
-    return await changed(service, request, "The memory is back.", f"/memory/{id_path(id)}", id)
+    return await answer_change(
+        service, request, "The memory is back.", f"/memory/{id_path(id)}", id
+    )
 
 
 async def undo_last(service: Service, request: Request) -> Response:
@@ -169,10 +171,12 @@ async def undo_last(service: Service, request: Request) -> Response:
         else:
             done = await service.ask(service.engine.undo, operation=operation, agree=agree)
     except _Asks as asks:
-        said = f"Your last change is the {_what(asks.undone)}. Take it back?"
-        return answer(request, said, place, {"agreed": len(asks.undone.memories)})
+        said = f"Your last change is the {_name_change(asks.undone)}. Take it back?"
+        return answer_form(request, said, place, {"agreed": len(asks.undone.memories)})
     verb, back = ("Redone", {"agreed": len(done.memories)}) if "redo" in form else ("Undone", REDO)
-    return answer(request, f"{verb}: {_what(done)}.", "/browse" if done.forgotten else place, back)
+    return answer_form(
+        request, f"{verb}: {_name_change(done)}.", "/browse" if done.forgotten else place, back
+    )
 
 
 class _Asks(Exception):
@@ -182,7 +186,7 @@ class _Asks(Exception):
         self.undone = undone
 
 
-def _what(done: Undone) -> str:
+def _name_change(done: Undone) -> str:
     """Name a change: `forget of “Tokens live 15 minutes”, and 2 more`."""
     first, *others = done.memories
     more = f", and {len(others):,} more" if others else ""
@@ -195,7 +199,7 @@ async def undo(service: Service, request: Request) -> Response:
     to, newest = (number(form, name) for name in ("to", "newest"))
     done = await service.ask(service.engine.undo, id, to=to, if_version=newest)
     place = "/browse" if id in done.forgotten else f"/memory/{id_path(id)}"
-    return answer(request, "The change is taken back.", place, REDO)
+    return answer_form(request, "The change is taken back.", place, REDO)
 
 
 def number(form: dict[str, list[str]], name: str) -> int | None:
@@ -211,7 +215,7 @@ async def pin(service: Service, request: Request) -> Response:
     id, off = memory_id(request), "unpin" in await submitted(request)
     await service.ask(service.engine.unpin if off else service.engine.pin, [id])
     said = "No longer pinned." if off else "Pinned: it is core now, the most trusted tier."
-    return await changed(service, request, said, f"/memory/{id_path(id)}", id)
+    return await answer_change(service, request, said, f"/memory/{id_path(id)}", id)
 
 
 async def supersede(service: Service, request: Request) -> Response:
@@ -219,4 +223,4 @@ async def supersede(service: Service, request: Request) -> Response:
     id, form = memory_id(request), await submitted(request)
     await service.ask(service.engine.supersede, id, form.get("by", [""])[-1].strip())
     said = "Another memory has taken its place; this one is valid until now."
-    return await changed(service, request, said, f"/memory/{id_path(id)}", id)
+    return await answer_change(service, request, said, f"/memory/{id_path(id)}", id)

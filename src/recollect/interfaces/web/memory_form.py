@@ -15,7 +15,7 @@ from recollect.ingest.saving import Saved
 from recollect.interfaces.http.parameters import from_parameters
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web import editing
-from recollect.interfaces.web.forms import changed, for_script, memory_id, submitted
+from recollect.interfaces.web.forms import answer_change, for_script, memory_id, submitted
 from recollect.interfaces.web.memory_text import heading
 from recollect.interfaces.web.rendering import page
 from recollect.memory_json import revision
@@ -69,17 +69,17 @@ async def save_new(service: Service, request: Request) -> Response:
             raise
         return _refused(request, None, form, error)
     outcome = "repeated" if saved.repeated and saved.outcome == "updated" else saved.outcome
-    said, id = DONE[outcome] + _redacted(saved), saved.memory.id
+    said, id = DONE[outcome] + _redaction_note(saved), saved.memory.id
     new = "" if outcome == "unchanged" else id
-    return await changed(service, request, said, f"/memory/{id_path(id)}", new)
+    return await answer_change(service, request, said, f"/memory/{id_path(id)}", new)
 
 
 async def edit(service: Service, request: Request) -> Response:
-    memory = await service.ask(_own, service.engine, memory_id(request))
+    memory = await service.ask(_find_own, service.engine, memory_id(request))
     return _form(request, memory, editing.shown(memory))
 
 
-def _own(engine: Recollect, id: str) -> Memory:
+def _find_own(engine: Recollect, id: str) -> Memory:
     """Return the memory; raise UserError if it is in another vault."""
     [found] = engine.located([id])
     if found.vault != HOME:
@@ -91,11 +91,11 @@ async def save_edit(service: Service, request: Request) -> Response:
     """Save the changes, unless somebody else was quicker; then what was typed stays in the form."""
     id, form = memory_id(request), await submitted(request)
     try:
-        memory = await service.ask(_own, service.engine, id)
+        memory = await service.ask(_find_own, service.engine, id)
     except NotFound:
         return _gone(request, form)
     try:
-        saved = await service.ask(_changed, service.engine, memory, form)
+        saved = await service.ask(_save_changes, service.engine, memory, form)
     except NotFound:
         return _gone(request, form)
     except Changed:
@@ -104,19 +104,21 @@ async def save_edit(service: Service, request: Request) -> Response:
         return _refused(request, memory, form, error)
     place = f"/memory/{id_path(id)}"
     if saved is None or saved.outcome == "unchanged":
-        return await changed(service, request, "Nothing was changed.", place)
-    return await changed(service, request, f"The change is saved.{_redacted(saved)}", place, id)
+        return await answer_change(service, request, "Nothing was changed.", place)
+    return await answer_change(
+        service, request, f"The change is saved.{_redaction_note(saved)}", place, id
+    )
 
 
-def _changed(engine: Recollect, memory: Memory, form: editing.Form) -> Saved | None:
-    """Change the memory; None where the form changes nothing."""
+def _save_changes(engine: Recollect, memory: Memory, form: editing.Form) -> Saved | None:
+    """Save what was changed; return None if the form changes nothing."""
     changes = editing.as_edit(editing.changed(form), memory)
     if not changes:
         return None
     return engine.edited(memory.id, if_revision=form.get("revision", [""])[-1] or None, **changes)
 
 
-def _redacted(saved: Saved) -> str:
+def _redaction_note(saved: Saved) -> str:
     """Say how many secrets were replaced; empty for none."""
     return f" {summary(saved.redacted)}." if saved.redacted else ""
 

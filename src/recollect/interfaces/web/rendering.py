@@ -93,7 +93,7 @@ def page(
         "here": request.url.path,
         "may": {name: caller.may(name) and caller.sees(HOME) for name in CAPABILITIES},
         "logged_in": request.scope.get("browser_session") is not None,
-        "said": None if name.startswith("_") else _said(request),
+        "said": None if name.startswith("_") else _read_said(request),
     }
     text = environment().get_template(name).render({**common, **values})
     response = HTMLResponse(text, status, headers={"Cache-Control": "no-store"})
@@ -116,7 +116,7 @@ def _said_cookie(request: Request) -> str:
     return f"recollect_said_{request.url.port or ''}"
 
 
-def _said(request: Request) -> dict[str, Any] | None:
+def _read_said(request: Request) -> dict[str, Any] | None:
     """What the request before this one did."""
     try:
         said = msgspec.json.decode(unquote(request.cookies.get(_said_cookie(request), "")))

@@ -14,7 +14,7 @@ from recollect.engine import Recollect
 from recollect.errors import RecollectError
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.forms import (
-    answer,
+    answer_form,
     last_operation,
     memory_id,
     problem_piece,
@@ -48,20 +48,20 @@ async def inbox(service: Service, request: Request) -> Response:
     kind = request.query_params.get("kind") or None
     values = {"address": f"/review/items?{query_string(kind=kind)}", "kind": kind, "items": None}
     if "items" in request.query_params:
-        values |= await _items(service, kind)
+        values |= await _find_items(service, kind)
     return page("review.html", request, values)
 
 
 async def items(service: Service, request: Request) -> Response:
     """The items with their forms, as a piece of the page."""
     try:
-        values = await _items(service, request.query_params.get("kind") or None)
+        values = await _find_items(service, request.query_params.get("kind") or None)
     except RecollectError as error:
         return problem_piece(request, error)
     return page("_review.html", request, values)
 
 
-async def _items(service: Service, kind: str | None) -> dict[str, Any]:
+async def _find_items(service: Service, kind: str | None) -> dict[str, Any]:
     found = await service.ask(service.engine.review, kind=kind)
     return {
         "items": found.items,
@@ -81,12 +81,12 @@ async def decide(service: Service, request: Request) -> Response:
     text = fields.get("text", [""])[0] if decision == "edit" else ""
     changes = {"text": text} if text else None
     done = await service.ask(service.engine.decide, memory_id(request), decision, changes=changes)
-    operations = await service.ask(_operations, service.engine, fields.get("memory", []))
+    operations = await service.ask(_last_operations, service.engine, fields.get("memory", []))
     undo = {"operation": max(operations)} if operations and decision not in UNCHANGING else {}
     kind = request.query_params.get("kind")
-    return answer(request, done, f"/review?{query_string(kind=kind, items=True)}", undo)
+    return answer_form(request, done, f"/review?{query_string(kind=kind, items=True)}", undo)
 
 
-def _operations(engine: Recollect, ids: Sequence[str]) -> list[int]:
+def _last_operations(engine: Recollect, ids: Sequence[str]) -> list[int]:
     """Return the numbers of the operations that changed these memories last."""
     return [number for id in ids if (number := last_operation(engine, id))]

@@ -92,7 +92,7 @@ def _values(engine: Recollect, parameters: QueryParams) -> dict[str, Any]:
         "chosen": chosen_chips(address),
         "cleared": address.without(*narrowing(address)).link(),
         "error": None, "status": 200, "response": None, "pending": False, "groups": [],
-        **dated("".join(address.values("as_of")[-1:]), engine.now(), engine.store.history.begins()),
+        **dated("".join(address.values("as_of")[-1:]), engine.now(), engine.history_begins()),
     }  # fmt: skip
     try:
         asked = _asked(address)

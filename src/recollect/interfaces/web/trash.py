@@ -15,7 +15,7 @@ from recollect.errors import UserError
 from recollect.interfaces.http.parameters import from_parameters
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.requests import Query
-from recollect.interfaces.web.forms import changed, submitted
+from recollect.interfaces.web.forms import answer_change, submitted
 from recollect.interfaces.web.rendering import page
 from recollect.present.words import counted
 
@@ -65,4 +65,4 @@ async def bulk(service: Service, request: Request) -> Response:
         raise UserError("Tick the memories to change first.")
     await service.ask(changes[action])
     said = f"{BULK[action]} {counted(len(set(ids)), 'memory')}."
-    return await changed(service, request, said, "/browse", ids[0])
+    return await answer_change(service, request, said, "/browse", ids[0])
