@@ -215,6 +215,7 @@ class Recollect:
     list = repeatable(rooms.browsing.browse, SEARCH)
     timeline = repeatable(rooms.timeline.timeline, SEARCH)
     history = repeatable(rooms.history.history, SEARCH)
+    history_begins = repeatable(rooms.history.history_begins, SEARCH)
     selected = repeatable(rooms.bulk.selected, SEARCH)
     facets = repeatable(rooms.browsing.facets, SEARCH)
     overview = repeatable(rooms.browsing.overview, SEARCH)

@@ -81,6 +81,11 @@ def history(session: Session, id: str) -> list[Version]:
     return versions
 
 
+def history_begins(session: Session) -> datetime | None:
+    """Return from when on it is known what memories were; None in a vault without any write."""
+    return session.store.history.begins()
+
+
 def undo(
     session: Session,
     id: str | None = None,

@@ -87,6 +87,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "activity": lambda memory: memory.activity(),
     "active_clients": lambda memory: memory.active_clients(),
     "history": lambda memory: memory.history("kept"),
+    "history_begins": lambda memory: memory.history_begins(),
     "similar": lambda memory: memory.similar(KEPT),
     "retrieve": lambda memory: memory.retrieve(["kept"]),
     "timeline": lambda memory: memory.timeline("kept"),

@@ -115,8 +115,8 @@ def test_a_result_names_the_file_and_the_lines(memory: Recollect, file: Path, cl
     assert result.file is not None
     assert result.file.path == str(file)
     found = file.read_text().splitlines()
-    assert any(ANSWER in found[number - 1] for number in range(
-        result.file.first_line, result.file.last_line + 1))  # fmt: skip
+    lines = found[result.file.first_line - 1 : result.file.last_line]
+    assert any(said in line for line in lines for said in (QUESTION, ANSWER))
 
 
 def test_sessions_are_found_by_their_kind_and_are_no_context(
