@@ -79,6 +79,19 @@ def test_later_is_a_week(tmp_path: Path) -> None:
         assert len(items(memory)) == 1
 
 
+@pytest.mark.parametrize("decision", ["merge", "supersede", "forget"])
+def test_an_undo_brings_the_item_back(memory: Recollect, decision: str) -> None:
+    """Several memories that one replaces are taken back at once."""
+    for id in ("a", "b", "c"):
+        memory.save(id=id, text=LONG, source="log", tags=[id])
+    [item] = items(memory)
+    assert len(item.memories) == 3
+    memory.decide(item.id, decision)
+    assert item.memories not in [one.memories for one in items(memory)]
+    memory.undo()
+    assert [one.memories for one in items(memory)] == [item.memories]
+
+
 def test_of_duplicates_all_but_the_one_to_keep_are_forgotten(memory: Recollect) -> None:
     item = twins(memory)
     memory.decide(item.id, "forget")
