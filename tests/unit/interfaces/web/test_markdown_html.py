@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from recollect.interfaces.web.markdown_html import code, marked_line, names, rendered, title_line
+from recollect.interfaces.web.memory_text import heading
+from recollect.types import Memory
+
+NOW = datetime(2026, 3, 14, tzinfo=UTC)
 
 TEXT = """## Rotation
 See auth-jwt-001, `src/auth.py` and [the notes](notes/refresh.md#why).
@@ -22,6 +28,13 @@ def refresh(): return "new"  # rotates
 ![diagram](https://example.org/d.png) <b onclick="x()">raw</b> [no](javascript:x())
 """
 LINKS = {"auth-jwt-001": "auth-jwt-001", "src/auth.py": "file/1", "notes/refresh.md": ".."}
+
+
+def test_comments_and_signs_of_markdown_are_in_no_snippet_and_no_heading() -> None:
+    text = "<!-- who edits\nthis -->\n## Rotation ##\n\nKeys **rotate**. <!-- soon -->"
+    assert str(marked_line(text)) == "<strong>Rotation</strong> Keys <strong>rotate</strong>."
+    memory = Memory(id="a", title="", text=text, created_at=NOW, updated_at=NOW)
+    assert heading(memory) == "Rotation"
 
 
 def test_a_text_has_headings_lists_tables_links_and_coloured_code() -> None:
