@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from recollect.testing.stores.helpers import matches, nearest, put, save
 from recollect.testing.stores.samples import EVERYTHING, MODEL, axis, memory
 
 MOST = 2000
+OFF = {"RECOLLECT_EMBEDDING__PROVIDER": "none", "RECOLLECT_RERANK__PROVIDER": "none"}
 
 
 def save_until_full(store: SqliteStore) -> tuple[list[str], str]:
@@ -87,6 +89,23 @@ def test_a_full_disk_loses_nothing_that_was_saved(small_disk: Path) -> None:
     assert matches(store, "lighthouse") == ["later"]
     check_nothing_half_written(store, [*saved, "later"])
     store.close()
+
+
+def test_a_purge_on_a_full_disk_is_finished_when_there_is_room(
+    small_disk: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Recollect(home=small_disk, environment=OFF) as vault:
+        vault.save(id="gone", title="zanzibarword")
+        vault.save(id="kept", title="harmless", text="word " * 40_000)
+        room = os.statvfs(small_disk)
+        (small_disk / "filler").write_bytes(bytes((room.f_bavail - 60) * room.f_frsize))
+        vault.forget(["gone"], purge=True)
+        assert "Words of purged memories stay in the file" in caplog.text
+        assert [result.id for result in vault.search("harmless")] == ["kept"]
+    (small_disk / "filler").unlink()
+    with Recollect(home=small_disk, environment=OFF) as vault:
+        assert [one for one in vault.doctor() if one.problem] == []
+    assert b"zanzibar" not in (small_disk / "vault.db").read_bytes()
 
 
 def test_no_vault_is_made_on_a_full_disk(small_disk: Path) -> None:

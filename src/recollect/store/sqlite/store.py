@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recollect.errors import StoreError
+from recollect.errors import Damaged, StoreError
 from recollect.store.base import Writing
 from recollect.store.sqlite.cipher import KeySource
 from recollect.store.sqlite.connection import Database
@@ -55,7 +55,7 @@ class SqliteStore:
         at_rest: bool = False,
     ) -> None:
         self._use(Database(path, keys, self._forget, at_rest=at_rest), brief=brief)
-        with suppress(StoreError):  # damaged, or being written: the next command does it
+        with suppress(StoreError):  # damaged
             if not (at_rest or self.database.frozen) and unscrubbed(self.database):
                 self.scrub(patient=False)
 
@@ -175,10 +175,21 @@ class SqliteStore:
 
     def scrub(self, *, patient: bool = True) -> None:
         """Remove what is left of purged memories in the file; without `patient`, only if nobody
-        else writes to it."""
+        else writes to it. What is prevented, by others or a full disk, is done when the vault is
+        next opened: the memories are purged, so that is a warning and no error."""
         from recollect.store.sqlite.upkeep import scrub  # noqa: PLC0415  start-up time
 
-        scrub(self.database, patient=patient)
+        try:
+            scrub(self.database, patient=patient)
+        except Damaged:
+            raise
+        except StoreError as error:
+            import logging  # noqa: PLC0415  start-up time: rarely needed
+
+            log = logging.getLogger("recollect.store")
+            log.warning(
+                "Words of purged memories stay in the file until it is next opened: %s", error
+            )
 
     def examine(self, advance: Callable[[int], None] = lambda done: None) -> list[Finding]:
         """Check every memory and everything that is derived from them, on two cores."""
