@@ -178,6 +178,10 @@ def test_many_memories_share_the_tokens_and_short_ones_stay_whole(read: Served) 
     answer = retrieved(read, *ids)
     assert [memory["id"] for memory in answer.structured["memories"]] == ids
     assert all("part" in memory for memory in answer.structured["memories"])
+    for number in range(20):
+        read.engine.save(id=f"small-{number}", title=f"Small {number}", text="A few words. " * 12)
+    small = retrieved(read, *(f"small-{number}" for number in range(20)))
+    assert len(small.structured["memories"]) == 20
     read.engine.save(id="short", title="Short", text="One line.")
     book, short = retrieved(read, "book", "short").structured["memories"]
     assert "part" in book

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from recollect.documents.markdown import structure
@@ -69,11 +70,17 @@ def shown_memories(
 ) -> list[Memory | Part]:
     """Return the memories, those that are too long for an answer of `most` tokens as their first
     part; with a `name`, that part of each. `as_text`: how a memory is shown."""
-    sizes = [estimated_tokens(as_text(memory)) for memory in memories]
+
+    def tokens(memory: Memory) -> int:
+        """Return the size of a memory as text or as data, whichever is larger."""
+        data = msgspec.json.encode(memory_json(memory)).decode()
+        return max(map(estimated_tokens, (as_text(memory), data)))
+
+    sizes = [tokens(memory) for memory in memories]
     share = largest_size(sorted(sizes), most)
     shown: list[Memory | Part] = []
     for memory, size in zip(memories, sizes, strict=True):
-        beside = BESIDE + estimated_tokens(as_text(Part(memory).shortened))
+        beside = BESIDE + tokens(Part(memory).shortened)
         page, room = max(LEAST, most - beside), max(LEAST, share - beside)
         if name:
             shown.append(part_of(memory, name, page))
