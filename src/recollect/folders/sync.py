@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from recollect.checks import lies_in
 from recollect.documents.reader import DEFAULT, SizeLimits
@@ -31,7 +31,6 @@ from recollect.folders.file_reading import (
     ready_made,
 )
 from recollect.folders.instructions import is_instruction_file
-from recollect.folders.moved_files import MovedFiles
 from recollect.folders.report import Synced
 from recollect.folders.scan import FoundFile, Scan, scan_file, scan_folder
 from recollect.folders.transcript_reading import read_transcript
@@ -301,3 +300,32 @@ def _is_racy(before: StoredFile, now: StoredFile) -> bool:
     anyway: then there is nothing to keep."""
     same = before._replace(read_ns=now.read_ns) == now
     return same and now.read_ns - now.changed_ns < COARSE_NS
+
+
+class MovedFiles:
+    """Known files that are gone, to be found again by their content or their inode."""
+
+    def __init__(self, files: Iterable[StoredFile]) -> None:
+        self.taken: set[int] = set()
+        self._by_digest: dict[bytes, list[StoredFile]] = {}
+        self._by_inode: dict[int, StoredFile] = {}
+        # The last that went is the likeliest to come back.
+        for file in sorted(files, key=lambda file: (file.gone, -file.read_ns)):
+            if file.digest and not file.reason:
+                self._by_digest.setdefault(file.digest, []).append(file)
+            if file.inode and not file.gone and not file.reason:
+                self._by_inode.setdefault(file.inode, file)
+
+    def matching(self, found: FoundFile, digest: bytes) -> StoredFile | None:
+        """The file with the same content; else the one with the same inode and the same ending,
+        which was renamed and changed."""
+        for file in self._by_digest.get(digest, ()):
+            if file.key not in self.taken:
+                return file
+        renamed = self._by_inode.get(found.inode)
+        if renamed is None or renamed.key in self.taken:
+            return None
+        return renamed if PurePosixPath(renamed.path).suffix == found.full.suffix else None
+
+    def take(self, file: StoredFile) -> None:
+        self.taken.add(file.key)

@@ -8,7 +8,6 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from recollect.interfaces.http import (
-    bulk,
     history,
     lifecycle,
     memories,
@@ -25,7 +24,6 @@ from recollect.interfaces.http.service import Service
 
 OPERATIONS = (
     *memories.OPERATIONS,
-    *bulk.OPERATIONS,
     *lifecycle.OPERATIONS,
     *history.OPERATIONS,
     *review.OPERATIONS,
