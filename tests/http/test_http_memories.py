@@ -250,6 +250,16 @@ def test_a_change_touches_only_the_fields_it_names_and_null_resets(server: Serve
     assert server.show(id).json() == told
 
 
+def test_an_undo_is_done_again(server: Server) -> None:
+    server.post(MEMORIES, {"id": "tug", "title": "A tug"})
+    undone = server.post(f"{API}/undo", {}).json()
+    assert (undone["undone"], undone["ids"], undone["forgotten"]) == ("save", ["tug"], ["tug"])
+    redone = server.post(f"{API}/redo").json()
+    assert (redone["redone"], redone["ids"], redone["forgotten"]) == ("save", ["tug"], [])
+    assert server.get(f"{MEMORIES}/tug").json()["title"] == "A tug"
+    problem(server.post(f"{API}/redo"), 404, "There is nothing to redo")
+
+
 def test_a_change_may_be_sent_as_a_merge_patch(server: Server) -> None:
     id = server.save(title="Merge")
     media = {"Content-Type": "application/merge-patch+json"}
