@@ -7,29 +7,21 @@ from collections.abc import Sequence
 
 
 class Expressions:
-    """Expressions over these words and columns, each other time another one.
-
-    Some are left out: FTS5 counts their phrases in rows where what these are part of does not
-    match, or misses some. Beside OR and NOT there is no other operator than OR, since its AND
-    forgets places of rows further on, and its NOT has places of a row before. And NEAR has single
-    words there, of any column: of others that fail it counts what it found before it gave up.
-    """
+    """Expressions over these words and columns, each time another one."""
 
     def __init__(self, words: Sequence[str], columns: Sequence[str], seed: int) -> None:
         self._words = words
         self._columns = columns
         self._chance = random.Random(seed)
 
-    def expression(self, depth: int = 3, *, beside: bool = False) -> str:
+    def expression(self, depth: int = 3) -> str:
         chance = self._chance
         if not depth or chance.random() < 0.3:
-            return " ".join(self._term(beside=beside) for _ in range(chance.choice((1, 1, 2, 3))))
+            return " ".join(self._term() for _ in range(chance.choice((1, 1, 2, 3))))
         if chance.random() < 0.25:
-            columns = "" if beside else self._filter()
-            return f"{columns}({self.expression(depth - 1, beside=beside or bool(columns))})"
-        operator = "OR" if beside else chance.choice(("AND", "OR", "OR", "NOT"))
-        apart = beside or operator != "AND"
-        left, right = (self.expression(depth - 1, beside=apart) for _ in range(2))
+            return f"{self._filter()}({self.expression(depth - 1)})"
+        operator = chance.choice(("AND", "OR", "OR", "NOT"))
+        left, right = (self.expression(depth - 1) for _ in range(2))
         return f"({left}) {operator} ({right})"
 
     def any_of(self) -> str:
@@ -37,10 +29,10 @@ class Expressions:
         star = self._chance.choice(("", "", "*"))
         return " OR ".join(self._string(1) + star for _ in range(self._chance.randint(1, 6)))
 
-    def _term(self, *, beside: bool) -> str:
+    def _term(self) -> str:
         kind = self._chance.choice(("phrase", "phrase", "phrase", "first", "near"))
         if kind == "near":
-            return ("" if beside else self._filter()) + self._near(single=beside)
+            return self._filter() + self._near()
         return self._filter() + ("^ " if kind == "first" else "") + self._phrase()
 
     def _filter(self) -> str:
@@ -52,12 +44,9 @@ class Expressions:
         texts = (self._text(self._chance.choice((0, 1, 1, 1, 2, 3))) for _ in range(2))
         return next(texts) if self._chance.random() < 0.8 else " + ".join(texts)
 
-    def _near(self, *, single: bool) -> str:
+    def _near(self) -> str:
         chance = self._chance
-        longest = 1 if single else 2
-        phrases = " ".join(
-            self._text(chance.randint(1, longest)) for _ in range(chance.randint(1, 3))
-        )
+        phrases = " ".join(self._text(chance.randint(1, 2)) for _ in range(chance.randint(1, 3)))
         return f"NEAR({phrases}{chance.choice(('', ', 0', ', 2', ', 99999999999'))})"
 
     def _text(self, words: int) -> str:

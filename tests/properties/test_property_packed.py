@@ -13,13 +13,16 @@ import pytest
 from match_expressions import Expressions
 
 from examples import examples
+from recollect import Recollect
 from recollect.query.fts5 import any_of
+from recollect.settings import Embedding, Settings
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery, KeywordStatistics, Match
 from recollect.store.sqlite import subwords
 from recollect.store.sqlite.bm25 import counted
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.fts5_index import TOKENIZERS, phrases, understood
 from recollect.store.sqlite.packed import ranking
+from recollect.store.sqlite.packed.search import PackedSearch
 from recollect.store.sqlite.segments import buffer, merging
 from recollect.store.sqlite.segments.background import BackgroundMerging
 from recollect.store.sqlite.segments.merging import Merger
@@ -37,6 +40,7 @@ WORDS = (
     *"fileSync FileSyncService file_sync don't 3.14 ... near or not naïve 東京都".split(),
     LONG,
 )
+FEW_WORDS = "anchor chain harbor rope".split()
 FILTERS = (
     Filter(),
     Filter(),
@@ -178,6 +182,35 @@ def test_any_question_has_the_answer_that_fts5_alone_would_give(
             check(store, query, reference)
 
 
+@pytest.mark.parametrize("seed", range(examples(36)))
+def test_phrases_count_where_fts5_counts_them_though_what_they_are_part_of_fails(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Beside OR and NOT: few words make many rows that nearly match."""
+    asked: list[KeywordQuery] = []
+    by_fts5 = PackedSearch._by_fts5
+
+    def noted(search: PackedSearch, query: KeywordQuery, *given: Any) -> list[Match]:
+        asked.append(query)
+        return by_fts5(search, query, *given)
+
+    monkeypatch.setattr(PackedSearch, "_by_fts5", noted)
+    chance = random.Random(seed)
+    for number in range(24):
+        texts = (" ".join(chance.choices(FEW_WORDS, k=chance.randint(0, 6))) for _ in range(2))
+        save(store, memory(f"m{number}", title=next(texts), text=next(texts), tags=()))
+        if number in (8, 16):
+            Merger(store.database).run()
+    reference = Reference(store)
+    expressions = Expressions((*FEW_WORDS, "absent"), COLUMNS["plain"], seed)
+    weights = dict.fromkeys(COLUMNS["plain"], 1.0)
+    for _ in range(40):
+        check(
+            store, KeywordQuery("plain", expressions.expression(), weights, 9, Filter()), reference
+        )
+    assert len(asked) > 4
+
+
 def check(store: SqliteStore, query: KeywordQuery, reference: Reference) -> None:
     found, expected = store.keyword.match(query).matches, reference.match(query)
     assert [one.memory_id for one in found] == [one.memory_id for one in expected], query
@@ -229,3 +262,28 @@ def test_the_best_are_the_same_where_common_words_are_looked_up_for_candidates_o
         monkeypatch.setattr(ranking, "MANY", 0)
         assert store.keyword.match(query).matches == every
     assert sum(looked_up) > 10, f"It must have been tried: {sum(looked_up)}"
+
+
+@pytest.mark.own_segments
+def test_router_gives_the_same_scores_whether_the_words_are_in_segments_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second memory has all words of the NEAR, which fails in it: FTS5 counts one of them."""
+    texts = ("anchor chain rope", "harbor chain anchor rope", "harbor", "tide", "tide", "quay")
+    monkeypatch.setattr(BackgroundMerging, "wrote", lambda merging, **_: None)
+    monkeypatch.setattr(buffer, "FIRST", 1)
+    monkeypatch.setattr(buffer, "MOST", 1)
+    settings = Settings(embedding=Embedding(provider="none"))
+    with Recollect(home=tmp_path, settings=settings) as engine:
+        for text in texts:
+            engine.save(text=text)
+
+        def scores() -> dict[str, float]:
+            found = engine.search('NEAR("anchor chain" rope) OR harbor', recipe="router")
+            return {one.memory.text: one.score for one in found}
+
+        before = scores()
+        assert before.keys() == set(texts[:3])
+        Merger(engine.store.database).run()
+        assert not buffer.is_alone(engine.store.database.connection())
+        assert scores() == pytest.approx(before)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from match_expressions import Expressions
-from test_property_packed import CLOSE, FILTERS, INDEXES, WORDS, some_memory
+from test_property_packed import CLOSE, FEW_WORDS, FILTERS, INDEXES, WORDS, some_memory
 
 from examples import examples
 from recollect.store.base import COLUMNS, KeywordQuery, Store
@@ -17,6 +17,8 @@ from recollect.store.postgres import indexing, merging
 from recollect.store.postgres.store import PostgresStore
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import change, forget, save
+from recollect.testing.stores.samples import memory
+from recollect.types import Filter
 
 Both = tuple[SqliteStore, PostgresStore]
 
@@ -62,10 +64,31 @@ def test_both_stores_give_the_same_answer_to_any_question(both: Both, seed: int)
             asked = expressions.expression() if number % 4 else expressions.any_of()
             weights = {column: chance.choice((0.0, 1.0, 2.5)) for column in COLUMNS[index]}
             limit = chance.choice((1, 3, 10, 100))
-            query = KeywordQuery(index, asked, weights, limit, chance.choice(FILTERS))
-            expected, found = sqlite.match(query).matches, postgres.match(query).matches
-            assert [one.memory_id for one in found] == [one.memory_id for one in expected], query
-            for one, other in zip(found, expected, strict=True):
-                assert one.score == pytest.approx(other.score, rel=CLOSE), query
-            assert sqlite.statistics(index, asked) == postgres.statistics(index, asked), query
+            check(both, KeywordQuery(index, asked, weights, limit, chance.choice(FILTERS)))
     assert both[1].vocabulary.frequencies(WORDS) == both[0].vocabulary.frequencies(WORDS)
+
+
+def check(both: Both, query: KeywordQuery) -> None:
+    sqlite, postgres = (store.keyword for store in both)
+    expected, found = sqlite.match(query).matches, postgres.match(query).matches
+    assert [one.memory_id for one in found] == [one.memory_id for one in expected], query
+    for one, other in zip(found, expected, strict=True):
+        assert one.score == pytest.approx(other.score, rel=CLOSE), query
+    asked = (query.index, query.expression)
+    assert sqlite.statistics(*asked) == postgres.statistics(*asked), query
+
+
+@pytest.mark.parametrize("seed", range(examples(12)))
+def test_phrases_count_where_fts5_counts_them_though_what_they_are_part_of_fails(
+    both: Both, seed: int
+) -> None:
+    chance = random.Random(seed)
+    for number in range(24):
+        texts = (" ".join(chance.choices(FEW_WORDS, k=chance.randint(0, 6))) for _ in range(2))
+        one = memory(f"m{number}", title=next(texts), text=next(texts), tags=())
+        for store in both:
+            save(store, one)
+    expressions = Expressions((*FEW_WORDS, "absent"), COLUMNS["plain"], seed)
+    weights = dict.fromkeys(COLUMNS["plain"], 1.0)
+    for _ in range(40):
+        check(both, KeywordQuery("plain", expressions.expression(), weights, 9, Filter()))

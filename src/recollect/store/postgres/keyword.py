@@ -3,9 +3,8 @@ PostgreSQL holds; filters before the limit, ties by id."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-import msgspec
 import numpy as np
 
 from recollect.query.fts5 import each_counted
@@ -17,10 +16,12 @@ from recollect.store.base import (
 )
 from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.filters import SqlCondition, settled, where
+from recollect.store.postgres.indexing import TEXTS
 from recollect.store.postgres.pool import Connection
 from recollect.store.postgres.segments import WordSegments
 from recollect.store.postgres.small import TOKENIZING
 from recollect.store.sqlite.packed.ranking import Keys
+from recollect.store.sqlite.segments.packing import columns_of
 from recollect.store.sqlite.snippets import snippets
 from recollect.types import Memory
 
@@ -41,9 +42,8 @@ class PostgresKeyword:
             found = self._words.search(connection, query.index, query.expression, since)
             if isinstance(found, int):
                 return KeywordMatches([])
-            rest = msgspec.structs.replace(query.filter, unchanged_since=None)  # they know it
-            rest = settled(rest, self._database, connection)
-            condition = where(rest, self._database) if rest.narrows() else None
+            filter = settled(query.filter, self._database, connection)
+            condition = where(filter, self._database) if filter.narrows() else None
             matches, _ = found.best(query, PassingMemories(connection, condition))
         return KeywordMatches(matches)
 
@@ -98,6 +98,11 @@ class PassingMemories:
         sql = f"SELECT m.key, m.id FROM memories m WHERE m.key = ANY(%s) AND {self._condition}"
         asked = (keys.tolist(), *self._values)
         return dict(self._connection.execute(sql, asked, binary=True).fetchall())
+
+    def texts(self, index: KeywordIndexName, keys: Sequence[int]) -> Iterator[tuple[object, ...]]:
+        for key, *fields in self._connection.execute(TEXTS, ([*keys],)):
+            if (columns := columns_of(fields, index)) is not None:
+                yield key, *columns
 
     def _look_for_few(self) -> None:
         sql = f"SELECT m.key, m.id FROM memories m WHERE {self._condition} LIMIT {FEW + 1}"

@@ -10,14 +10,12 @@ import apsw
 
 from recollect.store.base import COLUMNS, KeywordIndexName
 from recollect.store.prepared import PackedIndex, Row
-from recollect.store.sqlite import subwords
 from recollect.store.sqlite.fts5_index import tokenizer
-from recollect.store.sqlite.segments.packing import FIELDS
+from recollect.store.sqlite.segments.packing import columns_of
 from recollect.store.sqlite.segments.postings import COLUMN_BITS, DOCUMENT, WIDTH_BITS, WIDTHS
 from recollect.store.sqlite.segments.reader import WORDS
 
 Occurrence = tuple[int, int, int]  # document, column, position
-AT = {name: place for place, name in enumerate(FIELDS)}
 
 ONE_BYTE_EACH = sum(1 << COLUMN_BITS + WIDTH_BITS * place for place in range(3))
 
@@ -46,7 +44,7 @@ def _packed(
     lengths: list[int] = []
     found: dict[str, list[Occurrence]] = {}
     for place, memory in enumerate(memories):
-        texts = _texts(memory, index)
+        texts = columns_of(memory, index)
         if texts is None:
             continue
         length = 0
@@ -59,15 +57,6 @@ def _packed(
         lengths.append(length)
     rows = [_row(token, found[token]) for token in sorted(found)]
     return PackedIndex(_bytes(places, DOCUMENT.itemsize), _bytes(lengths, DOCUMENT.itemsize), rows)
-
-
-def _texts(memory: Sequence[str], index: KeywordIndexName) -> Sequence[str] | None:
-    """The columns of a memory; None where the index does not hold it."""
-    if index == "subwords":
-        columns = subwords.row(*(memory[AT[name]] for name in subwords.FIELDS))
-        return columns if any(columns) else None
-    columns = tuple(memory[AT[name]] for name in COLUMNS[index])
-    return None if index == "details" and not columns[0] else columns
 
 
 def _row(token: str, occurrences: Sequence[Occurrence]) -> Row:

@@ -7,17 +7,21 @@ those are scored anew, since that is done in Python.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from math import log
 
 import apsw
 import msgspec
 
-from recollect.store.base import KeywordStatistics
+from recollect.deadline import Deadline, DeadlineOver
+from recollect.store.base import COLUMNS, KeywordQuery, KeywordStatistics
+from recollect.store.sqlite.fts5_index import TOKENIZERS
 from recollect.store.sqlite.schema import CHANGED, UNCHANGED
 
 FUNCTION = "pooled_bm25"
 K1, B = 1.2, 0.75  # FTS5's own
+STEPS = 1_000  # of SQLite's machine, after which the deadline is looked at: mostly a millisecond
 LEAST_IDF = 1e-6  # what FTS5 gives to a word that most rows have
 
 # Inverse frequencies by phrase, weights by column, and the average length of a row.
@@ -117,6 +121,42 @@ def inverse_frequencies(statistics: KeywordStatistics) -> list[float]:
         for holding in statistics.holding
     )
     return [value if value > 0 else LEAST_IDF for value in found]
+
+
+def fts5_scores(
+    query: KeywordQuery, common: KeywordStatistics, rows: Iterable[tuple[object, ...]]
+) -> list[tuple[int, float]]:
+    """Return the key and the score of each of these rows that matches, as FTS5 counts their
+    phrases; raise DeadlineOver at the query's deadline. A row is a key and the columns."""
+    connection = apsw.Connection(":memory:")
+    connection.register_fts5_function(FUNCTION, pooled_bm25)
+    columns = COLUMNS[query.index]
+    tokenizer = TOKENIZERS[query.index]
+    with stopped_at(connection, query.deadline):
+        connection.execute(
+            f"""CREATE VIRTUAL TABLE words USING fts5
+                ({", ".join(columns)}, content = '', tokenize = "{tokenizer}"); BEGIN"""
+        )
+        sql = f"INSERT INTO words (rowid, {', '.join(columns)}) VALUES (?{', ?' * len(columns)})"
+        connection.executemany(sql, rows)
+        sql = f"SELECT rowid, -{FUNCTION}(words, ?) FROM words (?)"
+        asked = (scoring(common, query.column_weights), query.expression)
+        return connection.execute(sql, asked).fetchall()  # type: ignore[return-value]
+
+
+@contextmanager
+def stopped_at(connection: apsw.Connection, deadline: Deadline) -> Iterator[None]:
+    """Raise DeadlineOver once a statement in the block goes on beyond the deadline."""
+    if deadline.milliseconds is None:
+        yield
+        return
+    connection.set_progress_handler(lambda: deadline.over, STEPS)
+    try:
+        yield
+    except apsw.InterruptError as error:
+        raise DeadlineOver(deadline.reason) from error
+    finally:
+        connection.set_progress_handler(None)
 
 
 def pooled_bm25(api: apsw.FTS5ExtensionApi, *how: apsw.SQLiteValue) -> float:

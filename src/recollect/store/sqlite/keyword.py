@@ -7,13 +7,11 @@ the packed segments hold the rest; both are ranked as one.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import apsw
 import msgspec
 
-from recollect.deadline import Deadline, DeadlineOver
 from recollect.query.fts5 import each_counted
 from recollect.store.base import (
     KeywordIndexName,
@@ -31,6 +29,7 @@ from recollect.store.sqlite.bm25 import (
     least_by_own,
     pooled_bm25,
     scoring,
+    stopped_at,
 )
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.filters import where
@@ -42,23 +41,7 @@ from recollect.store.sqlite.topics import SqliteTopics
 from recollect.types import AnyOf, Filter, Memory, any_of, best_first
 
 ALMOST = 1 - 1e-9  # what rounding may take away
-STEPS = 1_000  # of SQLite's machine, after which the deadline is looked at: mostly a millisecond
 NO_BM25 = "bm25() is not available in this SQLite, so FTS5's own rank ordered the matches"
-
-
-@contextmanager
-def _stopped_at(connection: apsw.Connection, deadline: Deadline) -> Iterator[None]:
-    """Raise DeadlineOver once a statement in the block goes on beyond the deadline."""
-    if deadline.milliseconds is None:
-        yield
-        return
-    connection.set_progress_handler(lambda: deadline.over, STEPS)
-    try:
-        yield
-    except apsw.InterruptError as error:
-        raise DeadlineOver(deadline.reason) from error
-    finally:
-        connection.set_progress_handler(None)
 
 
 class SqliteKeyword:
@@ -80,12 +63,11 @@ class SqliteKeyword:
         query = msgspec.structs.replace(query, filter=filter)
         if not query.expression or query.limit < 1 or self._nothing_is(filter.kind):
             return KeywordMatches([])
-        with self._database.reading() as connection, _stopped_at(connection, query.deadline):
+        with self._database.reading() as connection, stopped_at(connection, query.deadline):
             since = filter.unchanged_since
             packed = self._packed.search(query.index, query.expression, since)
             if packed is not None:
-                rest = msgspec.structs.replace(filter, unchanged_since=None)  # the segments know it
-                condition = where(rest, self._topics) if rest.narrows() else None
+                condition = where(filter, self._topics) if filter.narrows() else None
                 found, common = self._packed.best(query, packed, condition)
                 buffered = self._buffered(query, packed.buffered, common, found)
                 if buffered:

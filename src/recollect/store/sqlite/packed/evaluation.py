@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.store.sqlite.packed.base import NO_HITS, Hits
 from recollect.store.sqlite.packed.occurrences import Occurring, mask, near
-from recollect.store.sqlite.packed.phrases import Branch, Leaf, Node, leaves
+from recollect.store.sqlite.packed.phrases import (
+    Branch,
+    Leaf,
+    Node,
+    Phrase,
+    is_miscounted,
+    leaves,
+)
 from recollect.store.sqlite.packed.segmented import SegmentedSearch
 
 Mask = NDArray[np.bool_]
@@ -19,11 +26,13 @@ Mask = NDArray[np.bool_]
 
 class SegmentMatches(NamedTuple):
     """`matched`: which documents match, None for those that any phrase hits. `holding`: how many
-    documents hold each phrase. `hits`: where each phrase counts."""
+    documents hold each phrase. `hits`: where each phrase counts. `miscounted`: FTS5 counts them
+    elsewhere."""
 
     matched: Mask | None
     holding: list[int]
     hits: list[Hits]
+    miscounted: bool = False
 
 
 def counted(segments: SegmentedSearch, node: Node, columns: int) -> list[int]:
@@ -47,10 +56,27 @@ def evaluated(
             for leaf in leaves(node)
         ]
         return SegmentMatches(None, holding, hits)
-    found = _Evaluation(segments, occurring, deadline).found(node)
-    return SegmentMatches(
-        found.matched, holding, [hits.among(found.matched) for hits in found.hits]
-    )
+    evaluation = _Evaluation(segments, occurring, deadline)
+    found = evaluation.found(node)
+    hits = [hits.among(found.matched) for hits in found.hits]
+    miscounted = is_miscounted(node, lambda side: bool(evaluation.found(side).matched.any()))
+    return SegmentMatches(found.matched, holding, hits, miscounted)
+
+
+def visited(
+    segments: SegmentedSearch, node: Node, weights: Sequence[float], deadline: Deadline
+) -> list[int]:
+    """Return the keys of the live memories in segments at which FTS5 looks: each holds all words of
+    a phrase or of a NEAR."""
+    occurring = Occurring(segments, weights, deadline)
+    size = len(segments.keys)
+    marked = np.zeros(size, bool)
+    for leaf in leaves(node):
+        words = {token for phrase in leaf.phrases for token in phrase.tokens}
+        hits = [occurring.hits(Phrase((token,), False, ()), None) for token in words]
+        marked |= bool(words) & np.logical_and.reduce([mask(one.documents, size) for one in hits])
+    keys: list[int] = segments.keys[marked].tolist()
+    return keys
 
 
 def _any_of(node: Node, weights: Sequence[float]) -> bool:

@@ -49,6 +49,11 @@ class Leaf(Struct):
     columns: frozenset[int] | None = None
 
     @property
+    def single(self) -> bool:
+        """Whether it is one word, wherever that stands."""
+        return len(self.phrases) == 1 and self.phrases[0].single
+
+    @property
     def nothing(self) -> bool:
         """Whether it can match no row."""
         return not self.phrases[0].tokens or self.columns == frozenset()
@@ -76,13 +81,36 @@ def leaves(node: Node) -> list[Leaf]:
     return [leaf for side in node.sides for leaf in leaves(side)]
 
 
+def is_miscounted(node: Node, matches: Callable[[Node], bool], *, beside: bool = False) -> bool:
+    """Whether FTS5 counts phrases in rows where what they are part of does not match, or misses
+    some (fts5_expr.c): it does so in three cases, all of them beside OR or NOT.
+
+    NEAR of phrases, or in some columns, stops at the first phrase that a row does not have: the
+    ones before it count, and those behind it count as in an earlier row. An AND that fails, with OR
+    or NOT in it, also empties the phrases that are at a later row. The right side of a NOT whose
+    left side matches no row stays at its first row, and counts there.
+
+    matches: whether a part of the expression matches any row.
+    beside: the node is a part of an OR or NOT.
+    """
+    if isinstance(node, Leaf):
+        phrases = node.columns is not None or any(len(one.tokens) > 1 for one in node.phrases)
+        return beside and len(node.phrases) > 1 and phrases
+    both = node.operator == "AND"
+    if both and beside and not all(isinstance(side, Leaf) for side in node.sides):
+        return any(leaf.columns is not None or not leaf.single for leaf in leaves(node))
+    if node.operator == "NOT" and beside and not matches(node.sides[0]):
+        return True
+    return any(is_miscounted(side, matches, beside=beside or not both) for side in node.sides)
+
+
 def asked_tokens(node: Node) -> tuple[set[str], set[str]]:
     """The tokens that are looked for: those that count wherever they stand, and those whose places
     count. What only a prefix finds is in neither."""
     alone, placed = set[str](), set[str]()
     for leaf in leaves(node):
         for phrase in leaf.phrases:
-            words = alone if phrase.single and len(leaf.phrases) == 1 else placed
+            words = alone if leaf.single else placed
             words.update(token.text for token in phrase.tokens if not token.prefix)
     return alone - placed, placed
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.store.base import KeywordStatistics, Match
+from recollect.store.base import KeywordIndexName, KeywordStatistics, Match
 from recollect.store.sqlite.bm25 import K1, B, inverse_frequencies
 from recollect.store.sqlite.packed.evaluation import SegmentMatches
 from recollect.store.sqlite.packed.segmented import SegmentedSearch
@@ -158,6 +158,10 @@ class Passing(Protocol):
 
     def every(self) -> Keys:
         """The keys of all that pass."""
+
+    def texts(self, index: KeywordIndexName, keys: Sequence[int]) -> Iterable[tuple[object, ...]]:
+        """Return the key and the columns of each of these memories, and of those that are in no
+        segment, whether they pass or not."""
 
 
 def best(keys: Keys, scores: Scores, limit: int, passing: Passing) -> list[Match]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import apsw
 import numpy as np
@@ -10,20 +10,29 @@ import numpy as np
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery, KeywordStatistics, Match
 from recollect.store.memory_rows import stored_id
+from recollect.store.sqlite.bm25 import fts5_scores
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.filters import Condition
-from recollect.store.sqlite.packed.evaluation import SegmentMatches, counted, evaluated
+from recollect.store.sqlite.fts5_index import TABLES
+from recollect.store.sqlite.packed.evaluation import (
+    SegmentMatches,
+    counted,
+    evaluated,
+    visited,
+)
 from recollect.store.sqlite.packed.phrases import Node
 from recollect.store.sqlite.packed.ranking import (
     FIRST_READ,
     Keys,
     Passing,
-    Scores,
     best,
     best_of,
     scored,
 )
 from recollect.store.sqlite.packed.segmented import SegmentedSearch
+from recollect.store.sqlite.segments.packing import FIELDS, columns_of
+
+NOTHING_COUNTED = KeywordStatistics(0, 0, ())
 
 
 class PackedSearch:
@@ -55,6 +64,8 @@ class PackedSearch:
     def best(self, query: KeywordQuery, passing: Passing) -> tuple[list[Match], KeywordStatistics]:
         """The best that pass, best first, equal scores by id; and what they were scored by."""
         matches, common = self._matched(query.column_weights, query.common, query.deadline)
+        if matches.miscounted:
+            return self._by_fts5(query, passing, common), common
         limit: int | None = query.limit
         if passing.narrows:
             # Mostly enough of the best pass, and to find these not everything is scored.
@@ -67,17 +78,19 @@ class PackedSearch:
 
     def keys(self) -> list[int]:
         """The keys of all that match."""
-        keys, *_ = self._ranked((1.0,) * self._columns)
+        keys, _ = scored(self._segments, *self._matched((1.0,) * self._columns, None))
         return [int(key) for key in keys]
 
-    def _ranked(
-        self,
-        weights: Sequence[float],
-        common: KeywordStatistics | None = None,
-        limit: int | None = None,
-    ) -> tuple[Keys, Scores, KeywordStatistics]:
-        matches, common = self._matched(weights, common)
-        return *scored(self._segments, matches, common, limit), common
+    def _by_fts5(
+        self, query: KeywordQuery, passing: Passing, common: KeywordStatistics
+    ) -> list[Match]:
+        """The best by FTS5 itself, over all memories that it looks at: what it counts in one may be
+        left from an earlier one."""
+        keys = visited(self._segments, self._node, query.column_weights, query.deadline)
+        found = fts5_scores(query, common, passing.texts(query.index, keys))
+        self.buffered = NOTHING_COUNTED  # it is part of what was found
+        every = np.array([key for key, _ in found], np.int64)
+        return best(every, np.array([score for _, score in found]), query.limit, passing)
 
     def _matched(
         self,
@@ -103,6 +116,14 @@ class MemoriesThat:
             WHERE {self._condition}"""
         asked = (as_json_list(keys.tolist()), *self._values)
         return {int(key): stored_id(id) for key, id in self._connection.execute(sql, asked)}
+
+    def texts(self, index: KeywordIndexName, keys: Sequence[int]) -> Iterator[tuple[object, ...]]:
+        buffered = f"SELECT id FROM {TABLES[index]}_docsize"
+        sql = f"""SELECT key, {", ".join(FIELDS)} FROM indexed
+            WHERE key IN (SELECT value FROM json_each(?) UNION {buffered})"""
+        for key, *fields in self._connection.execute(sql, (as_json_list(keys),)):
+            if (columns := columns_of(fields, index)) is not None:
+                yield key, *columns
 
     def every(self) -> Keys:
         sql = f"SELECT m.key FROM memories m WHERE {self._condition}"

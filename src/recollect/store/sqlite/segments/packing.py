@@ -94,6 +94,15 @@ def fields_of(memory: Memory) -> list[str]:
     return fields
 
 
+def columns_of(fields: Sequence[str], index: KeywordIndexName) -> Sequence[str] | None:
+    """Return the columns of a memory, given by its FIELDS; None where the index has no such row."""
+    if index == "subwords":
+        columns = subwords.row(*(fields[at] for at in SUBWORD_FIELDS))
+        return columns if any(columns) else None
+    columns = tuple(fields[FIELDS.index(name)] for name in COLUMNS[index])
+    return None if index == "details" and not columns[0] else columns
+
+
 def prepared(
     memories: Iterable[Sequence[str]] | SplitMemories, *, counting: bool = True
 ) -> PreparedMemories:
