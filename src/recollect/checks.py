@@ -94,8 +94,8 @@ def existing_folder(path: Path) -> Path:
 
 
 def lies_in(path: Path, folder: Path) -> bool:
-    """Whether the path is that folder or in it. The file system compares them, so that links, `..`
-    and another case change nothing."""
+    """Return whether the path is that folder or in it. The file system compares them, so that
+    links, `..` and another case change nothing."""
     real = path.resolve()
     return folder.exists() and any(
         above.exists() and above.samefile(folder) for above in (real, *real.parents)

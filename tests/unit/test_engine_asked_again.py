@@ -202,7 +202,7 @@ def test_facets_and_dates_follow_the_filter(memory: Recollect) -> None:
         memory.save(id=f"n{n}", title=f"Berth {n}", source=f"s{n}", project=f"p{n:02}")
     assert len(memory.facets().source) == 40
     assert len(memory.search("berth", facets=True).facets["source"]) == 40
-    [told] = memory.unmatched(Filter(project="quay"))
+    [told] = memory.unknown_values(Filter(project="quay"))
     assert told.endswith("there are: harbor, p00, p01, p02, p03 and 37 more.")
     with pytest.raises(UserError, match="project"):
         memory.facets(Filter(project=5))  # type: ignore[arg-type]

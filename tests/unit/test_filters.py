@@ -67,7 +67,7 @@ def test_case_blanks_and_the_plural_of_a_kind_do_not_matter(
 def test_a_value_that_no_memory_has_is_told_with_the_near_ones(
     memory: Recollect, narrow: dict[str, Any], said: str
 ) -> None:
-    assert memory.unmatched(Filter(**narrow)) == [said]
+    assert memory.unknown_values(Filter(**narrow)) == [said]
     assert said in memory.search("use it", **narrow).notes
     assert memory.search("use it", kind="story", project="parcelo").notes == ()
 

@@ -219,7 +219,7 @@ class Recollect:
     selected = repeatable(rooms.bulk.selected, SEARCH)
     facets = repeatable(rooms.browsing.facets, SEARCH)
     overview = repeatable(rooms.browsing.overview, SEARCH)
-    unmatched = repeatable(rooms.filters.unmatched, SEARCH)
+    unknown_values = repeatable(rooms.filters.unknown_values, SEARCH)
     dates = repeatable(rooms.browsing.dates, SEARCH)
     expiring = repeatable(rooms.browsing.expiring, SEARCH)
     expired = repeatable(rooms.browsing.expired, SEARCH)

@@ -31,7 +31,7 @@ def own_spelling(session: Session, filter: Filter) -> Filter:
         if any(tag.split() != [tag] for tag in getattr(filter, name)):
             known = [*session.store.memories.facets(Filter(), session.clock()).tags]
             changes[name] = tuple(
-                tag if _is_known("tag", tag, known) else _spelled("tag", tag, known)[0]
+                tag if _is_known("tag", tag, known) else _spellings("tag", tag, known)[0]
                 for tag in getattr(filter, name)
             )
     for field, without in WITHOUT.items():
@@ -40,7 +40,7 @@ def own_spelling(session: Session, filter: Filter) -> Filter:
             store = session.fanned(session.store) or session.store
             known = store.memories.values(field)
             for name, values in ((field, wanted), (without, unwanted)):
-                every = [one for value in values for one in _spelled(field, value, known)]
+                every = [one for value in values for one in _spellings(field, value, known)]
                 changes[name] = tuple(every)
     return replace(filter, **changes)
 
@@ -59,7 +59,7 @@ def in_known_projects(session: Session, drafts: Sequence[Draft]) -> Iterator[Dra
             yield draft
 
 
-def unmatched(session: Session, filter: Filter) -> list[str]:
+def unknown_values(session: Session, filter: Filter) -> list[str]:
     """Return a sentence for each kind, project and tag of the filter that no memory has, with those
     that may be meant."""
     named = {"project": _values(filter, "project"), "kind": _values(filter, "kind")}
@@ -69,7 +69,7 @@ def unmatched(session: Session, filter: Filter) -> list[str]:
     counts = session.held().memories.facets(Filter(archived=True), session.clock())
     known = {"project": [*counts.project], "kind": [*counts.kind], "tag": [*counts.tags]}
     return [
-        _unknown(field, value, known[field])
+        _unknown_sentence(field, value, known[field])
         for field, values in every.items()
         for value in {_plain(field, value): value for value in reversed(values)}.values()
         if value and not _is_known(field, value, known[field])
@@ -96,7 +96,7 @@ def _plain(field: str, value: str) -> str:
     return bare[:-3] + "y" if bare.endswith("ies") else PLURAL.sub(r"\1", bare)
 
 
-def _spelled(field: str, value: str, known: Iterable[str]) -> list[str]:
+def _spellings(field: str, value: str, known: Iterable[str]) -> list[str]:
     """Return the known spellings of a value, and its own, which the trash or another vault may
     have; without a known one, also the plainest."""
     wanted = _plain(field, value)
@@ -104,7 +104,7 @@ def _spelled(field: str, value: str, known: Iterable[str]) -> list[str]:
     return [*dict.fromkeys([*found, value] if found else [value, wanted])]
 
 
-def _unknown(field: str, value: str, known: Sequence[str]) -> str:
+def _unknown_sentence(field: str, value: str, known: Sequence[str]) -> str:
     """Return the sentence for a value that no memory has."""
     from difflib import get_close_matches  # noqa: PLC0415  start-up time: rarely needed
 

@@ -16,7 +16,7 @@ from recollect.checks import (
     unknown_memory,
 )
 from recollect.deadline import Deadline
-from recollect.engine.filters import own_spelling, unmatched
+from recollect.engine.filters import own_spelling, unknown_values
 from recollect.engine.session import Session
 from recollect.errors import NotFound
 from recollect.pipeline import run, topics
@@ -42,7 +42,7 @@ def search(session: Session, search: Search | str, /, **fields: Any) -> Response
     session, asked = asked_then(session, search, **fields)
     found = federated(session, _recipe(session, asked), asked)
     if not found.results and session.others.federation is None:
-        found = replace(found, notes=(*found.notes, *unmatched(session, asked.filter)))
+        found = replace(found, notes=(*found.notes, *unknown_values(session, asked.filter)))
     session.used("returned", [result.id for result in found if result.vault == HOME], "search")
     if asked.sort == "newest":
         newest = sorted(found, key=lambda result: result.memory.updated_at, reverse=True)

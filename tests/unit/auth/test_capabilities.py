@@ -108,7 +108,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "list": lambda memory: memory.list(),
     "facets": lambda memory: memory.facets(),
     "overview": lambda memory: memory.overview(None, 3),
-    "unmatched": lambda memory: memory.unmatched(Filter(project="harbor")),
+    "unknown_values": lambda memory: memory.unknown_values(Filter(project="harbor")),
     "dates": lambda memory: memory.dates(),
     "expiring": lambda memory: memory.expiring(within=timedelta(days=1)),
     "expired": lambda memory: memory.expired(),

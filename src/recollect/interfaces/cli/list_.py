@@ -59,7 +59,7 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
     if not found and args.after:
         return f"No memories found after {visible(args.after)}."
     if not found and filter.narrows():
-        return " ".join(["No memories match these filters.", *memory.unmatched(filter)])
+        return " ".join(["No memories match these filters.", *memory.unknown_values(filter)])
     if not found:
         return "No memories found. To save one: recollect save --title TITLE"
     lines, when = as_of_lines(then), when_of(args.dates, then or now)

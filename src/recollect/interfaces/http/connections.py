@@ -165,7 +165,7 @@ class Server(uvicorn.Server):
                 app, http=TimedProtocol, log_config=None, ws="none", access_log=False,
                 server_header=False, lifespan="on", timeout_graceful_shutdown=GRACE_S,
                 proxy_headers=False,  # a client's address is where its connection comes from
-                backlog=1,  # asyncio accepts so many at once, and logs as many errors
+                backlog=1,  # asyncio retries a failed accept this often, and logs each error
             )
         )  # fmt: skip
         self._ended = ended or threading.Event()

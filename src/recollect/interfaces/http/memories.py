@@ -88,7 +88,7 @@ async def browse(call: Call) -> Response:
     page, more = found[: asked.limit], len(found) > asked.limit
     last = page[-1] if more else None
     cursor = encode_place(place_of(last)) if last else None
-    notes = [] if page else await call.service.ask(call.engine.unmatched, filter)
+    notes = [] if page else await call.service.ask(call.engine.unknown_values, filter)
     memories = [memory_json(memory) for memory in page]
     return json_response({"memories": memories, "next": cursor, "notes": notes})
 

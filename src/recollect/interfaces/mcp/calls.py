@@ -97,7 +97,7 @@ def _check_filter(served: Served, args: arguments.FilterArguments) -> None:
     """Where nothing was found: refuse a project, kind or tag that no memory has, since it is a
     mistake."""
     given = filter_of(args.within(None), served.engine.now())
-    if served.engine.may(SEARCH) and (sentences := served.engine.unmatched(given)):
+    if served.engine.may(SEARCH) and (sentences := served.engine.unknown_values(given)):
         raise NotFound(" ".join(sentences))
 
 

@@ -91,7 +91,7 @@ async def browse(service: Service, request: Request) -> Response:
         "present": narrowing_path("/browse", asked, {"as_of": None}),
         "kept": filters_of("/browse", asked).without("as_of").pairs,
         "narrows": narrowed.narrows(),
-        "notes": [] if found else await service.ask(service.engine.unmatched, narrowed),
+        "notes": [] if found else await service.ask(service.engine.unknown_values, narrowed),
         "chips": chosen_chips(filters_of("/browse", asked)),
         "filters": f"/browse/filters?{query_string(**parameters(asked))}",
         "asked": asked,
