@@ -76,6 +76,23 @@ def leaf(path: Path, owner: str, key: bytes | None = None) -> int:
     return [one.number for one in places(path, key) if one.owner == owner and one.leaf][-1]
 
 
+def text_end(path: Path) -> int:
+    """The page with the end of the longest text, of m07: SQLite reads zeros there as text."""
+    with closing(apsw.Connection(str(path), apsw.SQLITE_OPEN_READONLY)) as connection:
+        sql = "SELECT max(pageno) FROM dbstat WHERE name = 'memories' AND pagetype = 'overflow'"
+        return int(connection.execute(sql).get)
+
+
+def nulled(path: Path, page: int) -> bytes:
+    """The page of a table, with each value of its last row NULL, as zeros in its header say."""
+    raw = bytearray(path.read_bytes()[(page - 1) * SIZE : page * SIZE])
+    cells = int.from_bytes(raw[3:5])
+    at = int.from_bytes(raw[8 + 2 * (cells - 1) : 10 + 2 * (cells - 1)])
+    header = at + next(place for place in range(9) if raw[at + place] < 0x80) + 2
+    raw[header + 1 : header + raw[header]] = bytes(raw[header] - 1)
+    return bytes(raw)
+
+
 def overwrite(path: Path, page: int, content: bytes = bytes(SIZE)) -> None:
     with path.open("r+b") as file:
         file.seek((page - 1) * SIZE)

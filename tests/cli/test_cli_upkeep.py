@@ -8,7 +8,7 @@ import apsw
 import pytest
 from commandline import NOW, Home, refused
 
-from damaged_vaults import leaf, make, overwrite
+from damaged_vaults import leaf, make, nulled, overwrite, text_end
 
 STATS = (
     "vault memories forgotten kinds tiers projects tags feedback bytes embedding vectors waiting "
@@ -126,6 +126,34 @@ def test_a_damaged_vault_is_told_salvaged_and_repaired(tmp_path: Path) -> None:
     live = [line for line in rescued.read_text().splitlines() if '"title"' in line]
     assert len(home.listed()) == len(live) - 1
     home.save("--title", "x")
+
+
+def test_a_text_whose_end_was_lost_is_one_sentence_and_no_output(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.folder.mkdir()
+    make(home.vault)
+    overwrite(home.vault, text_end(home.vault))
+    for command in (("show", "m07"), ("export",), ("list", "--all"), ("search", "number7")):
+        refused(home.call(*command), "m07 is not what was saved", "`recollect doctor --fix`")
+    refused(home.call("save", "--title", "x"), "nothing is written into it")
+    assert "m07" in home.call("doctor").out
+    assert home.call("doctor", "--fix").code == 0
+    home.save("--title", "x")
+
+
+def test_the_doctor_goes_on_after_a_row_of_nulls(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.folder.mkdir()
+    make(home.vault)
+    page = leaf(home.vault, "memories")
+    overwrite(home.vault, page, nulled(home.vault, page))
+    found = home.call("doctor")
+    assert (found.code, found.err) == (1, "")
+    assert "1 memory is not what was saved: row 24" in found.out
+    repaired = home.call("doctor", "--fix")
+    assert (repaired.code, repaired.err) == (0, "")
+    assert "1 memory could not be read and is lost (m23)." in repaired.out
+    assert home.is_sound()
 
 
 def test_reindex_without_a_model_rebuilds_the_keyword_indexes(home: Home) -> None:

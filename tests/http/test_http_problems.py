@@ -6,9 +6,12 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from http_server import API, LONGEST_S, Server, problem, serving
+
+from damaged_vaults import leaf, make, nulled, overwrite, text_end
 
 SEARCH = f"{API}/search"
 JSON = {"Content-Type": "application/json"}
@@ -154,6 +157,22 @@ def test_a_large_body_within_the_limit_is_taken(server: Server) -> None:
 def test_a_text_above_the_limit_is_refused_with_the_way_to_keep_it(server: Server) -> None:
     answer = server.post(f"{API}/memories", {"text": "word " * 200_001})
     problem(answer, 400, "recollect add FOLDER")
+
+
+def test_a_damaged_memory_is_a_503_that_says_what_to_do(tmp_path: Path) -> None:
+    vault = tmp_path / "home" / "vault.db"
+    vault.parent.mkdir()
+    make(vault)
+    page = leaf(vault, "memories")
+    overwrite(vault, page, nulled(vault, page))
+    overwrite(vault, text_end(vault))
+    with serving(vault.parent) as server:
+        for answer in (
+            server.client.get(f"{API}/memories/m07"),
+            server.client.get(f"{API}/search", params={"q": "anchor", "recipe": "covalence"}),
+        ):
+            assert answer.status_code == 503
+            assert "`recollect doctor --fix`" in answer.json()["detail"]
 
 
 def test_an_address_that_is_too_long_is_a_414(server: Server) -> None:

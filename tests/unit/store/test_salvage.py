@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 import stat
-from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -18,9 +17,11 @@ from damaged_vaults import (
     make,
     memories,
     noise,
+    nulled,
     overwrite,
     places,
     replace_bytes,
+    text_end,
 )
 from recollect.engine import Recollect
 from recollect.errors import Damaged, Locked, NotAVault, StoreError
@@ -214,11 +215,8 @@ def test_a_damaged_vault_is_not_searched_and_says_what_to_do(vault: Path) -> Non
 
 
 def test_a_memory_whose_text_was_lost_is_not_shown(vault: Path) -> None:
-    """The page in the middle of a long text is zeros; SQLite reads it without a complaint."""
-    with closing(apsw.Connection(str(vault), apsw.SQLITE_OPEN_READONLY)) as connection:
-        sql = "SELECT max(pageno) FROM dbstat WHERE name = 'memories' AND pagetype = 'overflow'"
-        last = int(connection.execute(sql).get)
-    overwrite(vault, last)
+    """The last page of a long text is zeros; SQLite reads it without a complaint."""
+    overwrite(vault, text_end(vault))
     with opened(vault) as engine:
         for read in (
             lambda: engine.show(["m07"]),
@@ -251,16 +249,6 @@ def test_the_doctor_names_a_row_of_nulls_and_repairs_the_vault(vault: Path) -> N
     lost = set(LIVE) - set(found)
     assert found == {id: ALL[id] for id in LIVE if id not in lost}
     assert notes[0] == f"1 memory could not be read and is lost ({', '.join(lost)})."
-
-
-def nulled(vault: Path, page: int) -> bytes:
-    """The page, with zeros in the record of its last row: each of its values is NULL."""
-    raw = bytearray(vault.read_bytes()[(page - 1) * SIZE : page * SIZE])
-    cells = int.from_bytes(raw[3:5])
-    at = int.from_bytes(raw[8 + 2 * (cells - 1) : 10 + 2 * (cells - 1)])
-    header = at + next(place for place in range(9) if raw[at + place] < 0x80) + 2
-    raw[header + 1 : header + raw[header]] = bytes(raw[header] - 1)
-    return bytes(raw)
 
 
 def test_a_damaged_vector_costs_its_memory_its_vector_alone(vault: Path) -> None:
