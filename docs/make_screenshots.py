@@ -28,6 +28,7 @@ from recollect.demo.load import sample
 
 IMAGES = Path(__file__).parent / "images"
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+BROWSERS = ("chromium", "chromium-headless-shell", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 DESKTOP = (1280, 860)
 SMALL = (960, 560)
@@ -58,6 +59,7 @@ def live(page: Page) -> None:
 
 
 def palette(page: Page) -> None:
+    page.wait_for_load_state("networkidle")  # until then nothing listens to keys
     page.keyboard.press("Control+k")
     page.wait_for_selector(".palette [role=option]")
     page.keyboard.type("token")
@@ -85,7 +87,7 @@ EMPTY = (("page-first", "/", SMALL, "light", nothing),)
 
 
 def main() -> int:
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    chromium = next(filter(None, map(shutil.which, BROWSERS)), None)
     if chromium is None:
         print("There is no Chromium here; Debian's package is named chromium.", file=sys.stderr)
         return 1
