@@ -1,19 +1,62 @@
-"""The files of a folder as they are now: all that count, or only those that may have changed."""
+"""The files of a folder as they are now: all that count, or only those that may have changed.
+
+Left out are, in this order: folders that are never entered (`NEVER`, and virtual environments);
+entries that `.recollectignore` names; hidden ones, unless `.recollectignore` takes them back with
+`!`; entries that `.gitignore` names; and links, which are never followed, so that nothing comes
+from outside and nothing goes round in circles. A folder that is left out is not entered: it counts
+as one entry, and nothing in it can be taken back.
+"""
 
 from __future__ import annotations
 
+import os
 import stat
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from recollect.checks import is_text
 from recollect.documents.document import LeftOut, unreadable
+from recollect.folders.ignore_rules import (
+    GIT,
+    NONE,
+    OWN,
+    IgnoreRules,
+    Level,
+    read_patterns,
+    rules_above,
+)
 from recollect.folders.matcher import Matcher
-from recollect.folders.walk import Candidate, Skipped, walk
+from recollect.folders.selection import (
+    ENVIRONMENT,
+    IGNORED,
+    NOT_UTF8,
+    RULES,
+    joined,
+    reason_to_skip,
+    shown,
+)
 
 # Reasons that a person should see with the path; the others are only counted.
 TELLING = ("unreadable", "vanished", "link", "special")
+
+
+class Candidate(NamedTuple):
+    """A file to read: its path below the root, with slashes; its full path; and its status when it
+    was found."""
+
+    path: str
+    full: Path
+    stat: os.stat_result
+
+
+class Skipped(NamedTuple):
+    """A file or a folder (its path ends with a slash) that is left out, and why; or an ignore file
+    with a line that is not used."""
+
+    path: str
+    left_out: LeftOut
 
 
 class FoundFile(NamedTuple):
@@ -113,3 +156,68 @@ def scan_paths(root: Path, paths: Iterable[str], matcher: Matcher) -> Scan:
         elif status is not None and stat.S_ISREG(status.st_mode):
             scan.add(Candidate(path, root / path, status))
     return scan
+
+
+class _Folder(NamedTuple):
+    """A folder to list: its path below the root, empty for the root, and the rules around it."""
+
+    path: str
+    full: Path
+    rules: IgnoreRules
+    depth: int
+
+
+def walk(root: Path) -> Iterator[Candidate | Skipped]:
+    """Each file below the root; folders and files of a folder in the order of their names."""
+    root = Path(root).resolve()
+    waiting: list[_Folder | Candidate | Skipped] = [_Folder("", root, rules_above(root), 0)]
+    while waiting:
+        entry = waiting.pop()
+        if isinstance(entry, _Folder):
+            waiting.extend(reversed(_entries(entry)))
+        else:
+            yield entry
+
+
+def _entries(folder: _Folder) -> list[_Folder | Candidate | Skipped]:
+    """The entries of a folder."""
+    try:
+        with os.scandir(folder.full) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except OSError as error:
+        return [Skipped(f"{folder.path or '.'}/", unreadable(error))]
+    names = {entry.name for entry in entries}
+    if ENVIRONMENT in names and folder.path:
+        return [Skipped(f"{folder.path or '.'}/", IGNORED)]
+    git, own = (read_patterns(folder.full / name) if name in names else NONE for name in (GIT, OWN))
+    level = Level(git, own, depth=folder.depth)
+    inside = folder._replace(rules=folder.rules.below(level))
+    others = (entry for entry in entries if entry.name not in RULES)
+    return [*_problems(folder.path, level), *(_entry(inside, entry) for entry in others)]
+
+
+def _problems(path: str, level: Level) -> Iterator[Skipped]:
+    for name, patterns in ((GIT, level.git), (OWN, level.own)):
+        for problem in patterns.problems:
+            yield Skipped(joined(path, name), LeftOut("unreadable", problem))
+
+
+def _entry(folder: _Folder, entry: os.DirEntry[str]) -> _Folder | Candidate | Skipped:
+    """An entry as a folder to list, a file to read, or neither."""
+    if not is_text(entry.name):
+        return Skipped(shown(joined(folder.path, entry.name)), NOT_UTF8)
+    path = joined(folder.path, entry.name)
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return Skipped(path, LeftOut("vanished"))
+    except OSError as error:
+        return Skipped(path, unreadable(error))
+    is_folder = stat.S_ISDIR(status.st_mode)
+    left_out = reason_to_skip(path, status, folder.rules)
+    if left_out is not None:
+        return Skipped(f"{path}/" if is_folder else path, left_out)
+    full = folder.full / entry.name
+    if is_folder:
+        return _Folder(path, full, folder.rules, folder.depth + 1)
+    return Candidate(path, full, status)

@@ -20,7 +20,7 @@ import pytest
 from msgspec import structs
 
 from recollect import Recollect
-from recollect.auth import file_log
+from recollect.auth import home_access
 from recollect.auth.audit import MOST_MARKS, Audit
 from recollect.auth.capabilities import (
     ADMIN,
@@ -429,8 +429,8 @@ def test_a_vault_of_its_own_file_is_not_the_homes_news(home: Path, tmp_path: Pat
 def test_the_log_is_private_and_its_older_part_is_kept_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert file_log.LARGEST == 10_000_000
-    monkeypatch.setattr(file_log, "LARGEST", 1000)
+    assert home_access.LARGEST == 10_000_000
+    monkeypatch.setattr(home_access, "LARGEST", 1000)
     file = tmp_path / "audit.jsonl"
     log = Audit(HomeAccess(tmp_path))
     log.wrote(OWNER, "save", "agent", 1)
@@ -439,7 +439,7 @@ def test_the_log_is_private_and_its_older_part_is_kept_once(
         file.write_bytes(b'{"action": "filler"}\n' + b"\n" * 1000)
         log.wrote(OWNER, action, "agent", 1)
     assert [entry["action"] for entry in log.entries()] == ["filler", "third"]
-    assert file_log.older(file).stat().st_size > 1000
+    assert home_access.older(file).stat().st_size > 1000
     assert sorted(one.name for one in tmp_path.iterdir()) == ["audit.jsonl", "audit.jsonl.1"]
 
 
