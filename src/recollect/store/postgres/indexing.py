@@ -9,10 +9,9 @@ import msgspec
 
 from recollect.parts import parts
 from recollect.store.postgres import vectors, vocabulary
-from recollect.store.postgres.changes import IndexChange
 from recollect.store.postgres.pool import Connection
 from recollect.store.postgres.segments import MadeSegment, SegmentContent
-from recollect.store.postgres.small import pack_few
+from recollect.store.postgres.vectors import IndexChange
 from recollect.store.prepared import Packed, PreparedMemories, Row
 from recollect.store.sqlite.segments.packing import FIELDS, fields_of, prepared
 from recollect.store.sqlite.segments.reader import WORDS, Documents
@@ -20,7 +19,6 @@ from recollect.store.sqlite.segments.writer import AT_ONCE, documents_of
 from recollect.store.sqlite.vocabulary import memory_tokens
 from recollect.types import Memory
 
-FEW = 32  # memories; of more than these, numpy packs each in less time
 MOST_SMALL = 1_000  # memories of a small segment: each process has all small ones in memory
 ROWS, BYTES = 4_000, 4_000_000  # of one INSERT
 NUMBER = "SELECT nextval('word_numbers')"
@@ -66,9 +64,9 @@ def index(
         made.append(write_segment(connection, ready.indexes, [*added]))
     else:
         for some in parts(sorted(added.items()), AT_ONCE):
-            tokens, segment = _index(connection, dict(some))
-            counts.update(tokens)
-            made.append(segment)
+            new = prepared([fields_of(memory) for _, memory in some])
+            counts.update(new.vocabulary)
+            made.append(write_segment(connection, new.indexes, [key for key, _ in some]))
     vocabulary.add_counts(connection, counts)
     vectors.follow(connection, changes)
     return [one for one in made if one is not None]
@@ -76,18 +74,6 @@ def index(
 
 def _words(memory: Memory | None) -> list[str] | None:
     return None if memory is None else fields_of(memory)
-
-
-def _index(
-    connection: Connection, memories: dict[int, Memory]
-) -> tuple[Counter[str], MadeSegment | None]:
-    """Make a segment of new memories; returns how many hold each TF-IDF token, and a small one."""
-    fields = [fields_of(memory) for memory in memories.values()]
-    if len(fields) <= FEW:
-        tokens = Counter(token for one in memories.values() for token in memory_tokens(one))
-        return tokens, write_segment(connection, pack_few(fields), [*memories])
-    made = prepared(fields)
-    return Counter(made.vocabulary), write_segment(connection, made.indexes, [*memories])
 
 
 def write_segment(

@@ -18,8 +18,7 @@ from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.filters import SqlCondition, settled, where
 from recollect.store.postgres.indexing import TEXTS
 from recollect.store.postgres.pool import Connection
-from recollect.store.postgres.segments import WordSegments
-from recollect.store.postgres.small import TOKENIZING
+from recollect.store.postgres.segments import TOKENIZING, WordSegments
 from recollect.store.sqlite.packed.ranking import Keys
 from recollect.store.sqlite.segments.packing import columns_of
 from recollect.store.sqlite.snippets import snippets
@@ -60,7 +59,7 @@ class PostgresKeyword:
         return each_counted(words, lambda asked: self.statistics(index, asked).holding)
 
     def tokens(self, text: str) -> list[str]:
-        return TOKENIZING.cut["stemmed"](text)
+        return TOKENIZING.stemmed(text)
 
     def terms(
         self, index: KeywordIndexName, start: str, unchanged_since: int | None = None

@@ -7,6 +7,7 @@ What is in memory is by the segment's number, which never comes again.
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -14,16 +15,16 @@ from itertools import takewhile
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+import apsw
 import msgspec
 import numpy as np
 
 from recollect.query.fts5 import all_of
 from recollect.store.base import KeywordIndexName, KeywordStatistics
 from recollect.store.postgres.filters import CHANGED
-from recollect.store.postgres.small import TOKENIZING
 from recollect.store.prepared import Row
 from recollect.store.sqlite.connection import LAST
-from recollect.store.sqlite.fts5_index import understood
+from recollect.store.sqlite.fts5_index import tokenizer, understood
 from recollect.store.sqlite.packed.phrases import Node, asked_tokens, leaves
 from recollect.store.sqlite.packed.search import PackedSearch
 from recollect.store.sqlite.packed.segmented import PlacesRow, SegmentedSearch
@@ -53,6 +54,17 @@ POSTINGS = f"SELECT token, segment, documents, bits, postings {WITHIN} AND token
 PLACES = f"SELECT token, segment, documents, bits, postings, places {WITHIN} AND token = ANY(%s)"
 BEGINNING = f"SELECT segment, documents, bits, postings {WITHIN} AND token >= %s AND token < %s"
 TOKENS = f"SELECT token, documents {WITHIN} AND token >= %s AND token < %s"
+
+
+class _Tokenizing(threading.local):
+    """SQLite's own tokenizers, for each thread."""
+
+    def __init__(self) -> None:
+        self.connection = apsw.Connection(":memory:")
+        self.stemmed = tokenizer(self.connection, "stemmed")
+
+
+TOKENIZING = _Tokenizing()
 
 
 class SegmentContent(NamedTuple):

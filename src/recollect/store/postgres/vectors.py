@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from recollect.errors import DimensionMismatch
 from recollect.store.base import Coverage, StoredVector, VectorMatch
 from recollect.store.postgres import nearest
-from recollect.store.postgres.changes import IndexChange
 from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.filters import CHANGED, UNCHANGED
 from recollect.store.postgres.followed import OF_EACH, FollowedVectors
@@ -18,7 +17,7 @@ from recollect.store.postgres.pool import Connection
 from recollect.store.postgres.vector_values import VectorValue, as_rows, as_value
 from recollect.store.postgres.waiting import MODEL, WaitingMemories, own_mark, texts_of
 from recollect.store.sqlite.vector_rows import best_cosines, between
-from recollect.types import Filter, Span
+from recollect.types import Filter, Memory, Span
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
@@ -62,6 +61,14 @@ INSERT INTO waiting SELECT vault(), o.key, m, %(own)s::uuid,
 EVERY_WAITS = """
 INSERT INTO waiting (vault, model, memory) SELECT vault(), %s, key FROM memories
  WHERE vault = vault() AND forgotten_at IS NULL ON CONFLICT DO NOTHING"""
+
+
+class IndexChange(NamedTuple):
+    """A memory before and after a write, as the indexes follow it: None where it is not live."""
+
+    key: int
+    before: Memory | None
+    after: Memory | None
 
 
 class PostgresVectors(WaitingMemories):

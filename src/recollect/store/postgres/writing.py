@@ -16,7 +16,6 @@ from recollect.store.feedback_log import complete_feedback
 from recollect.store.file_rows import StoredFiles
 from recollect.store.history import Change
 from recollect.store.memory_rows import FIELDS, content_hash_of, values_of
-from recollect.store.postgres.changes import IndexChange
 from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.indexing import index
 from recollect.store.postgres.memories import find_stored
@@ -24,6 +23,7 @@ from recollect.store.postgres.pool import Connection
 from recollect.store.postgres.recording import VersionsRecord
 from recollect.store.postgres.segments import MadeSegment
 from recollect.store.postgres.transactions import Growth
+from recollect.store.postgres.vectors import IndexChange
 from recollect.store.prepared import PreparedMemories
 from recollect.times import to_micros
 from recollect.types import Memory
