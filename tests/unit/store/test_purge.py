@@ -83,6 +83,24 @@ def test_what_a_reader_keeps_in_the_log_is_removed_by_the_next_command(tmp_path:
     store.close()
 
 
+def test_a_purge_names_the_copies_that_may_still_hold_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Recollect(home=tmp_path, environment=OFF) as vault:
+        vault.save(id="gone", title="zanzibarword")
+        vault.save(id="other", title="harmless")
+        copy = vault.backup().file
+        vault.forget(["gone"], purge=True)
+        assert b"zanzibar" in copy.read_bytes()
+        assert f"Copies may still hold what was purged; remove them where that matters: {copy}" in (
+            caplog.text
+        )
+        copy.unlink()
+        caplog.clear()
+        vault.forget(["other"], purge=True)
+        assert caplog.text == ""
+
+
 def test_a_new_vault_is_its_owners_alone(tmp_path: Path) -> None:
     with Recollect(home=tmp_path / "home", environment=OFF) as vault:
         vault.save(title="secret")

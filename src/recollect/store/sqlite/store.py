@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime
 from functools import cached_property
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -174,22 +175,28 @@ class SqliteStore:
         return salvaging(self.database, self.database.path)
 
     def scrub(self, *, patient: bool = True) -> None:
-        """Remove what is left of purged memories in the file; without `patient`, only if nobody
-        else writes to it. What is prevented, by others or a full disk, is done when the vault is
-        next opened: the memories are purged, so that is a warning and no error."""
-        from recollect.store.sqlite.upkeep import scrub  # noqa: PLC0415  start-up time
+        """Remove what is left of purged memories in the file, and warn of copies that may hold it.
+        patient=False: only if no other process writes, and without the warning. What is prevented,
+        by others or a full disk, is done when the vault is next opened: the memories are purged, so
+        that is a warning and no error."""
+        import logging  # noqa: PLC0415  start-up time: rarely needed
 
+        from recollect.store.sqlite.upkeep import scrub  # noqa: PLC0415  as above
+
+        log = logging.getLogger("recollect.store")
         try:
             scrub(self.database, patient=patient)
         except Damaged:
             raise
         except StoreError as error:
-            import logging  # noqa: PLC0415  start-up time: rarely needed
-
-            log = logging.getLogger("recollect.store")
             log.warning(
-                "Words of purged memories stay in the file until it is next opened: %s", error
+                "Words of purged memories stay in the file until it is next opened. %s", error
             )
+        vault = self.database.path
+        copies = [*vault.parent.glob(f"backups/{escape(vault.stem)}-*.db")] if patient else []
+        if copies:
+            sentence = "Copies may still hold what was purged; remove them where that matters: %s"
+            log.warning(sentence, ", ".join(map(str, sorted(copies))))
 
     def examine(self, advance: Callable[[int], None] = lambda done: None) -> list[Finding]:
         """Check every memory and everything that is derived from them, on two cores."""
