@@ -179,7 +179,7 @@ def test_no_code_of_a_purged_memory_is_left(vault: Vault) -> None:
     del vault.vectors[gone]
     store.scrub()
     chunks = store.database.rows("SELECT seqs FROM vector_codes")
-    seqs = [one for (blob,) in chunks for one in np.frombuffer(blob, "<i8").tolist()]  # type: ignore[call-overload]
+    seqs = [one for (blob,) in chunks for one in np.frombuffer(blob, "<i8").tolist()]  # type: ignore[arg-type]
     assert len(seqs) > 70
     assert seq not in seqs
     vault.check()
