@@ -147,3 +147,18 @@ def test_no_memory_loses_its_words_when_a_merge_is_killed_or_loses_its_lock(
     texts.check()
     for table in ("postings", "segment_documents"):
         assert first.database.rows(ORPHANS.format(table=table)) == [(0,)]
+
+
+@pytest.mark.parametrize("table", ["segments", "postings"])
+def test_the_doctor_finds_memories_without_their_words(servers: Servers, table: str) -> None:
+    first, _ = servers
+    for number in range(8):
+        save(first, memory(f"m{number}", title="", text=WORDS[number]))
+    first.database.merging.run()
+    gone = f"DELETE FROM {table} WHERE vault = vault()"
+    with first.database.writing() as connection:
+        connection.execute(f"{gone} AND token = 'quay'" if table == "postings" else gone)
+    first._words.forget()
+    assert "plain index" in {one.check for one in first.examine() if one.problem is not None}
+    first.rebuild()
+    assert not [one for one in first.examine() if one.problem is not None]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.store.sqlite.packed.base import NO_HITS, Hits
-from recollect.store.sqlite.packed.occurrences import Occurring, mask, near
+from recollect.store.sqlite.packed.occurrences import Occurring, mask
 from recollect.store.sqlite.packed.phrases import (
     Branch,
     Leaf,
@@ -56,7 +56,7 @@ def evaluated(
             for leaf in leaves(node)
         ]
         return SegmentMatches(None, holding, hits)
-    evaluation = _Evaluation(segments, occurring, deadline)
+    evaluation = _Evaluation(segments, occurring)
     found = evaluation.found(node)
     hits = [hits.among(found.matched) for hits in found.hits]
     miscounted = is_miscounted(node, lambda side: bool(evaluation.found(side).matched.any()))
@@ -106,8 +106,7 @@ class _Found(NamedTuple):
 class _Evaluation:
     """A phrase counts where everything matches that it is part of."""
 
-    def __init__(self, segments: SegmentedSearch, occurring: Occurring, deadline: Deadline) -> None:
-        self._deadline = deadline
+    def __init__(self, segments: SegmentedSearch, occurring: Occurring) -> None:
         self._size = len(segments.keys)
         self._live = segments.live
         self._occurring = occurring
@@ -130,8 +129,6 @@ class _Evaluation:
         if len(leaf.phrases) == 1:
             hits = [self._occurring.hits(leaf.phrases[0], leaf.columns)]
         else:
-            places = [self._occurring.phrase(phrase, leaf.columns) for phrase in leaf.phrases]
-            sizes = [len(phrase.tokens) for phrase in leaf.phrases]
-            close = near(places, sizes, leaf.distance, self._deadline)
-            hits = [self._occurring.counted(some).among(self._live) for some in close]
+            near = self._occurring.near(leaf)
+            hits = [self._occurring.counted(some).among(self._live) for some in near]
         return _Found(mask(hits[0].documents, self._size), hits)

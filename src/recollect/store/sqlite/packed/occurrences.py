@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.store.sqlite.packed.base import NO_HITS, Documents, Hits
-from recollect.store.sqlite.packed.phrases import Phrase, PhraseToken
+from recollect.store.sqlite.packed.phrases import Leaf, Phrase, PhraseToken
 from recollect.store.sqlite.packed.segmented import SegmentedSearch
 from recollect.store.sqlite.segments.postings import Postings
 
@@ -71,6 +71,24 @@ class Occurring:
             if number != rarest:
                 found = found[_held(every[number], found + number)]
         return found[found & 0xFFFFFFFF == 0] if phrase.first else found
+
+    def near(self, leaf: Leaf) -> list[Occurrences]:
+        """Return those occurrences of each phrase that are part of a match of NEAR, as FTS5 keeps
+        them (`fts5ExprNearIsMatch`): a phrase begins at most its size and the distance before the
+        last one."""
+        found = [self.phrase(phrase, leaf.columns) for phrase in leaf.phrases]
+        reaches = [len(phrase.tokens) + leaf.distance for phrase in leaf.phrases]
+        lasts = np.sort(np.concatenate(found))  # of a match: where the last of its phrases begins
+        for every, reach in sorted(zip(found, reaches, strict=True), key=lambda pair: len(pair[0])):
+            self._check()
+            places = np.searchsorted(every, lasts, side="right")
+            before = np.append(every, np.iinfo(np.int64).min)[places - 1]
+            lasts = lasts[before >= lasts - reach]
+        ends = np.append(lasts, np.iinfo(np.int64).max)
+        return [
+            every[ends[np.searchsorted(lasts, every)] <= every + reach]
+            for every, reach in zip(found, reaches, strict=True)
+        ]
 
     def _together(self, tokens: Sequence[PhraseToken]) -> Documents | None:
         """The documents that hold all of these tokens but the prefixes; None where all are."""
@@ -153,28 +171,6 @@ def mask(documents: NDArray[np.integer], size: int) -> NDArray[np.bool_]:
     marked = np.zeros(size, bool)
     marked[documents] = True
     return marked
-
-
-def near(
-    found: Sequence[Occurrences], sizes: Sequence[int], distance: int, deadline: Deadline
-) -> list[Occurrences]:
-    """Return those occurrences of each phrase that are part of a match of NEAR, as FTS5 keeps them
-    (`fts5ExprNearIsMatch`): each phrase begins at most its size and the distance before the last.
-
-    sizes: how many tokens each phrase has.
-    """
-    lasts = np.sort(np.concatenate(found))  # of a match: where the last of its phrases begins
-    reaches = [size + distance for size in sizes]
-    for every, reach in sorted(zip(found, reaches, strict=True), key=lambda pair: len(pair[0])):
-        deadline.check()
-        places = np.searchsorted(every, lasts, side="right")
-        before = np.append(every, np.iinfo(np.int64).min)[places - 1]
-        lasts = lasts[before >= lasts - reach]
-    ends = np.append(lasts, np.iinfo(np.int64).max)
-    return [
-        every[ends[np.searchsorted(lasts, every)] <= every + reach]
-        for every, reach in zip(found, reaches, strict=True)
-    ]
 
 
 def _held(every: Occurrences, wanted: Occurrences) -> NDArray[np.bool_]:
