@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from damaged_vaults import FORGOTTEN, OFF, make, memories, overwrite, places
 from recollect.engine import Recollect
-from recollect.errors import Damaged, NotAVault
+from recollect.errors import Damaged, NotAVault, NotFound
 from recollect.store.base import Stored
 from recollect.store.sqlite.cipher import Sealed, give_key
 from recollect.store.sqlite.errors import REMEDY
@@ -41,6 +41,11 @@ READS: dict[str, Callable[[Recollect], Iterable[Memory]]] = {
     "export": lambda engine: engine.export(),
     "list": lambda engine: engine.list(limit=99),
     "context": lambda engine: engine.context(QUERY).memories,
+    "timeline": lambda engine: (engine.timeline("m01"), ())[1],
+    "facets": lambda engine: (engine.facets(), ())[1],
+    "dates": lambda engine: (engine.dates(), ())[1],
+    "review": lambda engine: (engine.review(), ())[1],
+    "history": lambda engine: (engine.history("m01"), ())[1],
 } | {
     f"search with {recipe}": lambda engine, recipe=recipe: [
         result.memory for result in engine.search(QUERY, recipe=recipe, limit=99)
@@ -189,6 +194,8 @@ def _answer_problems(sound: Sound, file: Path) -> list[str]:
                         for one in read(engine)
                         if ALL.get(one.id) != one and "tides" not in one.id
                     ]
+                except NotFound:  # the page of its id is zeros
+                    pass
                 except Damaged as error:
                     known = True
                     wrong += [] if REMEDY in str(error) else [f"{name} does not say what to do"]

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from recollect.store.base import AGES, Dates, Facets
+from recollect.store.memory_rows import BadRow
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.filters import Condition
 from recollect.times import moved, to_micros
@@ -71,6 +72,15 @@ def dates(database: Database, condition: Condition) -> Dates:
     """Count what passes the condition by the day it was made and the day it expires."""
     found: dict[str, dict[date, int]] = {}
     for field, column in (("made", "created_at"), ("expiring", "valid_until")):
-        rows = database.rows(DAYS.format(column, condition.sql), *condition.values)
-        found[field] = {EPOCH + timedelta(days=int(day)): int(count) for day, count in rows}  # type: ignore[arg-type]
+        with database.translated():
+            rows: Any = database.rows(DAYS.format(column, condition.sql), *condition.values)
+            found[field] = {_day(number): count for number, count in rows}
     return Dates(**found)
+
+
+def _day(number: Any) -> date:
+    """Return a day by its number since 1970; raise BadRow if damage has left none."""
+    try:
+        return EPOCH + timedelta(days=number)
+    except (TypeError, OverflowError) as error:
+        raise BadRow("a day is not valid") from error
