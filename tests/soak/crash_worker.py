@@ -6,6 +6,7 @@ It says each change as a line of JSON before it begins, and `done` when it is ac
 from __future__ import annotations
 
 import json
+import logging
 import sys
 
 import numpy as np
@@ -23,6 +24,7 @@ def work(name: str, seed: str) -> None:
     import_batches.IMPORT_BATCH = import_batches.SEGMENT_BATCH = (
         BATCH  # so that a kill is likely to come between two
     )
+    logging.getLogger("recollect.store").setLevel(logging.ERROR)  # a purge warns of backups
     author = Author(name, int(seed))
     with Recollect() as memory:
         while True:
