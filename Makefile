@@ -34,7 +34,7 @@ pytest: setup
 
 # Kills, damage and odd input for that long; a failure names the seed that shows it again.
 soak: setup
-	PYTHONPATH=tests:tests/http:tests/properties:tests/soak:tests/unit/store \
+	PYTHONPATH=tests:tests/contract:tests/http:tests/properties:tests/soak:tests/unit/store \
 	    $(BIN)/python tests/soak/soak.py --minutes $(MINUTES) --seed $(SEED)
 
 # The real clients, from npm: what package-lock.json pins, checked by its hashes. Not `npm ci`, which

@@ -18,10 +18,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
+from data import CHANGE
 from recollect.store.sqlite.browsing import BROWSING
 from recollect.store.sqlite.facets import DAY_OF
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.samples import CHANGE
 from recollect.times import EPOCH
 from recollect.types import Filter, Memory, place_of
 

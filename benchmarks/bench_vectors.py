@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from data import data_argument
+from data import CHANGE, data_argument
 from embeddings import BATCH, cache_argument, copied, embedded, embedder
 from recollect.ingest.draft import Draft
 from recollect.ingest.saving import save_drafts
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.samples import CHANGE
 from recollect.times import EPOCH
 from recollect.types import Filter
 

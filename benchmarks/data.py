@@ -9,10 +9,15 @@ import lzma
 import random
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from recollect.store.history import Author, Change
+
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
+# What a benchmark that writes to a store itself says of its writes.
+CHANGE = Change("save", Author("benchmark"), lambda: datetime(2026, 1, 1, tzinfo=UTC))
 OPENERS = {".xz": lzma.open, ".gz": gzip.open}
 
 

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 import apsw
 import numpy as np
+from suites.stores.helpers import forget, save
+from suites.stores.samples import MODEL, NOON, memory
 
 from recollect.engine import Recollect
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite.cipher import give_key
 from recollect.store.sqlite.pages import SIZE
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.helpers import forget, save
-from recollect.testing.stores.samples import MODEL, NOON, memory
 from recollect.types import Memory
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))

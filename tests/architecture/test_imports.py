@@ -74,8 +74,6 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "worker_processes",
     ),
 )
-# Tools for tests: they may use everything below the engine, and nothing uses them.
-ASIDE = "testing"
 # Libraries that belong to one part alone.
 HOMES = {
     "apsw": ("store", "evals", "auth", "importers"),
@@ -160,7 +158,7 @@ def told(one: Import) -> str:
 
 
 def test_every_part_has_its_layer() -> None:
-    parts = {part(module) for module in FILES} - {"", ASIDE}
+    parts = {part(module) for module in FILES} - {""}
     missing = parts - PLACES.keys()
     assert not missing, f"Put these into LAYERS: {', '.join(sorted(missing))}."
 
@@ -179,25 +177,6 @@ def test_imports_point_downwards() -> None:
 def test_the_package_itself_imports_nothing_but_its_version() -> None:
     """`import recollect` must cost nothing: names are imported when they are first used."""
     assert [one.imported for one in local() if one.importer == "recollect"] == ["recollect.version"]
-
-
-def test_nothing_in_the_product_uses_the_tools_for_tests() -> None:
-    wrong = [
-        told(one) for one in local() if part(one.imported) == ASIDE and part(one.importer) != ASIDE
-    ]
-    assert not wrong, "\n".join(wrong)
-
-
-def test_the_tools_for_tests_stay_below_the_engine() -> None:
-    highest = PLACES["engine"]
-    wrong = [
-        told(one)
-        for one in local()
-        if part(one.importer) == ASIDE
-        and part(one.imported) != ASIDE
-        and PLACES[part(one.imported)] <= highest
-    ]
-    assert not wrong, "\n".join(wrong)
 
 
 def test_types_import_nothing_local() -> None:
@@ -227,8 +206,7 @@ def test_a_library_stays_in_its_part(library: str) -> None:
     wrong = [
         told(one)
         for one in every()
-        if one.imported.partition(".")[0] == library
-        and part(one.importer) not in (*HOMES[library], ASIDE)
+        if one.imported.partition(".")[0] == library and part(one.importer) not in HOMES[library]
     ]
     assert not wrong, "\n".join(wrong)
 

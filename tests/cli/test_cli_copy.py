@@ -7,12 +7,12 @@ from pathlib import Path
 import apsw
 import pytest
 from commandline import Home, as_its_schema
+from suites.stores.helpers import put
+from suites.stores.samples import MODEL, random_vectors
 
 from recollect import Recollect
 from recollect.engine import copying
 from recollect.settings import Embedding, Rerank, Settings
-from recollect.testing.stores.helpers import put
-from recollect.testing.stores.samples import MODEL, random_vectors
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 

@@ -7,13 +7,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from suites.embedders import SENTENCES, EmbedderContract
+from suites.rerankers import RerankerContract
 
 from recollect.models.base import Embedder, Reranker
 from recollect.models.builtin import builtin
 from recollect.models.registry import Absent, open_embedder, open_reranker
 from recollect.settings import Embedding, Rerank
-from recollect.testing.embedders import SENTENCES, EmbedderContract
-from recollect.testing.rerankers import RerankerContract
 
 
 @cache

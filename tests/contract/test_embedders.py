@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from suites.embedders import EmbedderContract
 
 from model_server import Fault, ModelServer
 from recollect.models.base import Embedder
 from recollect.models.ollama import OllamaEmbedder
 from recollect.models.openai import OpenAIEmbedder
 from recollect.settings import Embedding
-from recollect.testing.embedders import EmbedderContract
 
 
 class OverHttp(EmbedderContract):

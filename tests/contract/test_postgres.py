@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from suites.stores import StoreContract
 
 from recollect.store.base import Store
 from recollect.store.postgres.store import PostgresStore
-from recollect.testing.stores import StoreContract
 
 
 class TestPostgres(StoreContract):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from suites.rerankers import RerankerContract
 
 from model_server import ModelServer
 from recollect.models.base import Reranker
 from recollect.models.http import HttpReranker
 from recollect.models.rerank_cache import RerankCache
 from recollect.settings import Rerank
-from recollect.testing.rerankers import RerankerContract
 
 
 class TestHttp(RerankerContract):

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from suites.stores import StoreContract
+from suites.stores.vectors import VectorContract
 
 from examples import one_in
 from recollect.store.base import Store
@@ -15,8 +17,6 @@ from recollect.store.sqlite import scan, vector_codes, vector_rows
 from recollect.store.sqlite.cipher import Sealed, header_at
 from recollect.store.sqlite.rekey import change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores import StoreContract
-from recollect.testing.stores.vectors import VectorContract
 
 CONTRACT = [name for name in dir(StoreContract) if name.startswith("test_")]
 

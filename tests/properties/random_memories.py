@@ -85,7 +85,12 @@ def told(response: Response) -> dict[str, Any]:
     """What an answer says, wherever its memories are."""
     return {
         "results": [
-            (one.id, one.score, one.validity, [m.id for m in (*one.same, *one.replaces, *one.seems_to_replace)])
+            (
+                one.id,
+                one.score,
+                one.validity,
+                [m.id for m in (*one.same, *one.replaces, *one.seems_to_replace)],
+            )
             for one in response
         ],
         "understood": response.understood,

@@ -11,6 +11,8 @@ from typing import Any, get_args
 import apsw
 import pytest
 from match_expressions import Expressions
+from suites.stores.helpers import change, forget, save
+from suites.stores.samples import memory
 
 from examples import examples
 from recollect import Recollect
@@ -27,8 +29,6 @@ from recollect.store.sqlite.segments import buffer, merging
 from recollect.store.sqlite.segments.background import BackgroundMerging
 from recollect.store.sqlite.segments.merging import Merger
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.helpers import change, forget, save
-from recollect.testing.stores.samples import memory
 from recollect.types import Filter, Memory
 
 INDEXES: tuple[KeywordIndexName, ...] = get_args(KeywordIndexName)

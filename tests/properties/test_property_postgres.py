@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from match_expressions import Expressions
+from suites.stores.helpers import change, forget, save
+from suites.stores.samples import memory
 from test_property_packed import CLOSE, FEW_WORDS, FILTERS, INDEXES, WORDS, some_memory
 
 from examples import examples
@@ -16,8 +18,6 @@ from recollect.store.base import COLUMNS, KeywordQuery, Store
 from recollect.store.postgres import indexing, merging
 from recollect.store.postgres.store import PostgresStore
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.helpers import change, forget, save
-from recollect.testing.stores.samples import memory
 from recollect.types import Filter
 
 Both = tuple[SqliteStore, PostgresStore]

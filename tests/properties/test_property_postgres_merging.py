@@ -10,6 +10,8 @@ from typing import Any
 
 import psycopg
 import pytest
+from suites.stores.helpers import change, forget, save
+from suites.stores.samples import memory
 
 from examples import examples
 from recollect.errors import StoreError
@@ -17,8 +19,6 @@ from recollect.store.base import KeywordQuery
 from recollect.store.postgres import indexing, merging
 from recollect.store.postgres.merging import Merging
 from recollect.store.postgres.store import PostgresStore
-from recollect.testing.stores.helpers import change, forget, save
-from recollect.testing.stores.samples import memory
 from recollect.types import Filter
 
 WORDS = "anchor chain harbor quay rope sail tide wharf".split()

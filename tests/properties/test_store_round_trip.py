@@ -11,6 +11,7 @@ from typing import get_args
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from suites.stores.samples import CHANGE
 
 from examples import examples
 from recollect.engine import Recollect
@@ -18,7 +19,6 @@ from recollect.ingest.draft import complete
 from recollect.ingest.jsonl import as_line, read_lines, stored_line
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.samples import CHANGE
 from recollect.types import Filter, Memory, Severity, Tier
 
 MOMENTS = st.datetimes(

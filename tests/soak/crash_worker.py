@@ -14,9 +14,11 @@ from crash_work import BATCH, Author, Change, drafts
 
 from recollect.engine import Recollect, import_batches
 from recollect.ingest.jsonl import read_lines
-from recollect.testing.stores.samples import CHANGE
+from recollect.store import history
+from recollect.times import EPOCH
 
 MODEL = "toy:model"
+WRITING = history.Change("save", history.Author("test"), lambda: EPOCH)
 VECTOR = np.array([1, 0, 0, 0], np.float32)
 
 
@@ -45,7 +47,7 @@ def carry_out(memory: Recollect, change: Change) -> None:
         case "save":
             [draft] = drafts(change)
             memory.save(**draft)
-            with memory.store.writing(CHANGE) as write:
+            with memory.store.writing(WRITING) as write:
                 key = write.find([draft["id"]])[draft["id"]].key
             memory.store.vectors.put(MODEL, 4, [(key, VECTOR)])
         case "edit":

@@ -23,13 +23,13 @@ from fuzz_targets import fuzz_round
 from locked_work import OLD, key_of
 from page_fuzz import damaged_locked_pages, damaged_pages
 from random_history import ProcessWriter, try_history
+from suites.stores.helpers import save
+from suites.stores.samples import memory
 
 import forked_commands
 from recollect.interfaces.cli.output import table_lines
 from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.helpers import save
-from recollect.testing.stores.samples import memory
 from recollect.vaults.keys import sealed_with
 
 Part = Callable[[int, Path], Tally]

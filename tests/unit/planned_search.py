@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from suites.stores.samples import CHANGE
 
 from recollect.context import SearchContext
 from recollect.errors import ProviderError
 from recollect.ingest.draft import complete, draft
 from recollect.models.base import Embedder, Reranker
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.samples import CHANGE
 from recollect.types import Filter, Hit, Ranking, Search, leaf
 
 if TYPE_CHECKING:

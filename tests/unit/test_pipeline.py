@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from suites.stores.samples import CHANGE
 
 from model_server import ModelServer
 from recollect import Filter, Memory, Recollect, UserError
@@ -21,7 +22,6 @@ from recollect.pipeline import run
 from recollect.present.response import as_json, summary
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
-from recollect.testing.stores.samples import CHANGE
 from recollect.types import Hit, Ranking, Search, leaf
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

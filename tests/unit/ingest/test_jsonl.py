@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from suites.stores.samples import NOON, full_memory, odd_memories
 
 from recollect.ingest.draft import complete
 from recollect.ingest.jsonl import Line, as_line, read_lines
-from recollect.testing.stores.samples import NOON, full_memory, odd_memories
 from recollect.types import Memory
 
 

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from suites.stores.samples import CHANGE
 
 from recollect.ingest.draft import draft
 from recollect.ingest.ids import LONG_SUFFIX, SUFFIX, made_id
 from recollect.ingest.saving import Saved, save_drafts
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.samples import CHANGE
 from recollect.types import Filter, Memory
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 from planned_search import IDENTITY, NOW, PlannedModels, ranking
+from suites.stores.samples import CHANGE
 
 from recollect.context import SearchContext
 from recollect.errors import ProviderError
@@ -19,7 +20,6 @@ from recollect.recipes.registry import BUILT_IN
 from recollect.stages.evidence import EvidenceRule, JudgeEvidence, Signs, background, reading
 from recollect.stages.rerank_interpolation import RerankInterpolation
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.samples import CHANGE
 from recollect.types import Ranking, Response, Search
 
 At = Callable[..., SearchContext]

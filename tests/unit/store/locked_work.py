@@ -15,6 +15,8 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
+from suites.stores.helpers import save
+from suites.stores.samples import CHANGE, memory
 
 from recollect.engine import Recollect
 from recollect.errors import StoreError
@@ -25,8 +27,6 @@ from recollect.store.sqlite import rekey
 from recollect.store.sqlite.cipher import Sealed, header_at
 from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.helpers import save
-from recollect.testing.stores.samples import CHANGE, memory
 from recollect.vaults.keys import derived, sealed_with
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import apsw
 import pytest
+from suites.stores.helpers import save
+from suites.stores.samples import EVERYTHING, NOON, memory
 
 from recollect.store.sqlite import browsing
 from recollect.store.sqlite.browsing import TIERS
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.helpers import save
-from recollect.testing.stores.samples import EVERYTHING, NOON, memory
 from recollect.types import Filter, Memory, place_of
 
 COUNT = 400

@@ -9,6 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from locked_work import OLD, key_of
+from suites.stores.helpers import matches
+from suites.stores.samples import CHANGE, NOON, memory
 from words_in_vault import check_words, small_segments
 
 from patience import until
@@ -19,8 +21,6 @@ from recollect.store.sqlite.segments.background import BackgroundMerging
 from recollect.store.sqlite.segments.bulk import TRIGGERS
 from recollect.store.sqlite.segments.packing import fields_of, prepared
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.helpers import matches
-from recollect.testing.stores.samples import CHANGE, NOON, memory
 from recollect.types import Memory
 
 WORDS = (

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from suites.stores.helpers import save
+from suites.stores.samples import CHANGE, EVERYTHING, NOON, memory
 
 from recollect.store.base import AGES, Dates, Facets
 from recollect.store.sqlite.facets import DAYS, FIELDS, GROUPED
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.helpers import save
-from recollect.testing.stores.samples import CHANGE, EVERYTHING, NOON, memory
 from recollect.types import Filter, Memory
 
 PLENTY = 99

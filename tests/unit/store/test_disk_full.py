@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from own_disk import own_disk
+from suites.stores.helpers import matches, nearest, put, save
+from suites.stores.samples import EVERYTHING, MODEL, axis, memory
 
 from recollect.engine import Recollect
 from recollect.errors import StoreError
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.helpers import matches, nearest, put, save
-from recollect.testing.stores.samples import EVERYTHING, MODEL, axis, memory
 
 MOST = 2000
 OFF = {"RECOLLECT_EMBEDDING__PROVIDER": "none", "RECOLLECT_RERANK__PROVIDER": "none"}

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msgspec.structs import replace
+from suites.stores.samples import CHANGE
 
 from recollect.store.sqlite import vector_rows
 from recollect.store.sqlite.scan import codes, learned
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.vectors import MOST_FILTERS, SqliteVectors
-from recollect.testing.stores.samples import CHANGE
 from recollect.types import Filter, Memory
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -19,6 +19,8 @@ import numpy as np
 import pytest
 from locked_work import MODEL, NEW, OFF, OLD, PASSPHRASE, VECTOR, WORDS, fields, key_of
 from msgspec.structs import replace
+from suites.stores.helpers import matches, put, save
+from suites.stores.samples import CHANGE, NOON, axis, full_memory, memory
 
 from recollect.engine import Recollect
 from recollect.errors import Locked, StoreError, UserError
@@ -30,8 +32,6 @@ from recollect.store.sqlite.cipher import Sealed, header_at
 from recollect.store.sqlite.opening import Opener
 from recollect.store.sqlite.rekey import change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.helpers import matches, put, save
-from recollect.testing.stores.samples import CHANGE, NOON, axis, full_memory, memory
 from recollect.vaults.encryption import lock_vault, rekey_vault, unlock_vault
 from recollect.vaults.keys import sealed_with
 

@@ -6,10 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from suites.stores.helpers import matches, nearest, save
+from suites.stores.samples import EVERYTHING, axis, memory
+
 from examples import examples
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.helpers import matches, nearest, save
-from recollect.testing.stores.samples import EVERYTHING, axis, memory
 
 WORKER = Path(__file__).with_name("vault_worker.py")
 WORKERS = 8

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from suites.stores.helpers import forget, nearest, put, save
+from suites.stores.samples import EVERYTHING, memory
 
 from recollect.store.sqlite import vector_rows
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.helpers import forget, nearest, put, save
-from recollect.testing.stores.samples import EVERYTHING, memory
 from recollect.types import Filter
 
 MANY = 3000

@@ -9,13 +9,8 @@ from pathlib import Path
 
 import apsw
 import pytest
-
-from examples import examples
-from recollect.errors import StoreError
-from recollect.store.sqlite import schema
-from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.helpers import matches, nearest, put, save
-from recollect.testing.stores.samples import (
+from suites.stores.helpers import matches, nearest, put, save
+from suites.stores.samples import (
     EVERYTHING,
     MODEL,
     NOON,
@@ -24,6 +19,11 @@ from recollect.testing.stores.samples import (
     full_memory,
     memory,
 )
+
+from examples import examples
+from recollect.errors import StoreError
+from recollect.store.sqlite import schema
+from recollect.store.sqlite.store import SqliteStore
 
 
 def refused(path: Path) -> str:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from suites.stores.helpers import save
+from suites.stores.samples import CHANGE, memory
 
 from recollect import Recollect
 from recollect.errors import Interrupted, StoreError
@@ -18,8 +20,6 @@ from recollect.store.postgres.merging import Merging
 from recollect.store.postgres.pool import Connection, Pool
 from recollect.store.postgres.store import PostgresStore
 from recollect.store.postgres.transactions import commit
-from recollect.testing.stores.helpers import save
-from recollect.testing.stores.samples import CHANGE, memory
 
 CUT = "SELECT pg_terminate_backend(pg_backend_pid())"
 INDEXED = """

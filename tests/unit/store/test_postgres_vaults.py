@@ -8,6 +8,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from suites.stores.helpers import save
+from suites.stores.samples import CHANGE, memory
 
 from postgres_server import as_superuser
 from recollect import Recollect
@@ -17,8 +19,6 @@ from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.errors import place_of
 from recollect.store.postgres.migration import LOCK, migrate, migrations
 from recollect.store.postgres.store import PostgresStore
-from recollect.testing.stores.helpers import save
-from recollect.testing.stores.samples import CHANGE, memory
 
 SECRET = "swordfish"
 

@@ -5,13 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-
-from recollect.store.postgres import followed, nearest
-from recollect.store.postgres.hnsw import index_many
-from recollect.store.postgres.store import PostgresStore
-from recollect.store.sqlite import vector_rows
-from recollect.testing.stores.helpers import forget, put, save
-from recollect.testing.stores.samples import (
+from suites.stores.helpers import forget, put, save
+from suites.stores.samples import (
     EVERYTHING,
     MODEL,
     WIDTH,
@@ -19,6 +14,11 @@ from recollect.testing.stores.samples import (
     memory,
     random_vectors,
 )
+
+from recollect.store.postgres import followed, nearest
+from recollect.store.postgres.hnsw import index_many
+from recollect.store.postgres.store import PostgresStore
+from recollect.store.sqlite import vector_rows
 from recollect.types import Filter
 
 if TYPE_CHECKING:  # exists for type checkers only

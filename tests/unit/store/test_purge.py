@@ -14,6 +14,8 @@ from typing import Any
 import apsw
 import pytest
 from killed_work import Killing, killed
+from suites.stores.helpers import change, matches, save
+from suites.stores.samples import CHANGE, memory
 from words_in_vault import check_words, small_segments
 
 from examples import one_in
@@ -25,8 +27,6 @@ from recollect.store.sqlite.segments.merging import Merger
 from recollect.store.sqlite.segments.packing import fields_of, prepared
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.upkeep import scrub
-from recollect.testing.stores.helpers import change, matches, save
-from recollect.testing.stores.samples import CHANGE, memory
 from recollect.types import Memory
 
 STRIDE = 17  # writes from one kill to the next

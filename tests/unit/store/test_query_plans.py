@@ -13,11 +13,11 @@ from pathlib import Path
 
 import apsw
 import pytest
+from suites.stores.helpers import put, save, weights
+from suites.stores.samples import CHANGE, EVERYTHING, MODEL, NOON, axis, memory
 
 from recollect.store.base import KeywordQuery
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.helpers import put, save, weights
-from recollect.testing.stores.samples import CHANGE, EVERYTHING, MODEL, NOON, axis, memory
 from recollect.types import Filter, Place
 
 SNAPSHOT = Path(__file__).with_name("plans.snapshot.txt")

@@ -16,12 +16,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from own_disk import own_disk
-
-from recollect.errors import StoreError
-from recollect.store.sqlite import matrix
-from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.helpers import matches, nearest, put, save
-from recollect.testing.stores.samples import (
+from suites.stores.helpers import matches, nearest, put, save
+from suites.stores.samples import (
     EVERYTHING,
     MODEL,
     NOON,
@@ -29,6 +25,10 @@ from recollect.testing.stores.samples import (
     full_memory,
     memory,
 )
+
+from recollect.errors import StoreError
+from recollect.store.sqlite import matrix
+from recollect.store.sqlite.store import SqliteStore
 
 assert matrix  # imported before another user's rights are taken on: who may not read our code
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import apsw
 import pytest
 from locked_work import NEW, OLD, key_of
+from suites.stores.helpers import matches, nearest, put, save
+from suites.stores.samples import CHANGE, EVERYTHING, MODEL, axis, memory
 
 from recollect.errors import StoreError
 from recollect.store.sqlite import vault_files
@@ -20,8 +22,6 @@ from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.schema import VERSION
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.turns import WAITING
-from recollect.testing.stores.helpers import matches, nearest, put, save
-from recollect.testing.stores.samples import CHANGE, EVERYTHING, MODEL, axis, memory
 
 BEFORE, AFTER, POSTS = 51, 301, 6
 OLDER = Path(__file__).parents[2] / "migrations" / "vault-v3.db"

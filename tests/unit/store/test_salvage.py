@@ -9,6 +9,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from suites.stores.samples import CHANGE, MODEL, memory
 
 from damaged_vaults import (
     FORGOTTEN,
@@ -32,7 +33,6 @@ from recollect.store.sqlite.damage import NOTE
 from recollect.store.sqlite.pages import SIZE, TABLE_LEAF, Pages
 from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.samples import CHANGE, MODEL, memory
 from recollect.types import Filter, Memory
 from recollect.vaults.keys import sealed_with
 

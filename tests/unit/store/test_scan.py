@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from suites.stores.samples import CHANGE
 
 from recollect.store.base import VectorMatch
 from recollect.store.sqlite import vector_rows
 from recollect.store.sqlite.matrix import Matrix
 from recollect.store.sqlite.scan import Codes, codes, learned
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.samples import CHANGE
 from recollect.types import Filter, Memory, Span
 
 Floats = NDArray[np.float32]

@@ -11,6 +11,8 @@ import apsw
 import pytest
 from killed_work import Killing, killed
 from locked_work import OLD, key_of
+from suites.stores.helpers import change, forget, matches, save
+from suites.stores.samples import CHANGE, memory
 from words_in_vault import check_words, small_segments
 
 from examples import one_in
@@ -24,8 +26,6 @@ from recollect.store.sqlite.segments.merging import Merger, Size, chosen
 from recollect.store.sqlite.segments.packing import FIELDS, pack
 from recollect.store.sqlite.segments.postings import read_places, read_postings
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.helpers import change, forget, matches, save
-from recollect.testing.stores.samples import CHANGE, memory
 from recollect.types import Filter, Memory
 
 VOCABULARY = (

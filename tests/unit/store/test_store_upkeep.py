@@ -7,17 +7,8 @@ from pathlib import Path
 
 import apsw
 import pytest
-
-from recollect.errors import Damaged
-from recollect.store.base import Coverage
-from recollect.store.sqlite.checksums import STEP
-from recollect.store.sqlite.examination import examine
-from recollect.store.sqlite.fts5_index import TABLES
-from recollect.store.sqlite.store import SqliteStore
-from recollect.store.sqlite.subwords import MOST_WAITING
-from recollect.store.vault import Finding
-from recollect.testing.stores.helpers import forget, matches, nearest, put, save, state
-from recollect.testing.stores.samples import (
+from suites.stores.helpers import forget, matches, nearest, put, save, state
+from suites.stores.samples import (
     CHANGE,
     EVERYTHING,
     MODEL,
@@ -28,6 +19,15 @@ from recollect.testing.stores.samples import (
     full_memory,
     memory,
 )
+
+from recollect.errors import Damaged
+from recollect.store.base import Coverage
+from recollect.store.sqlite.checksums import STEP
+from recollect.store.sqlite.examination import examine
+from recollect.store.sqlite.fts5_index import TABLES
+from recollect.store.sqlite.store import SqliteStore
+from recollect.store.sqlite.subwords import MOST_WAITING
+from recollect.store.vault import Finding
 from recollect.types import Filter
 
 CHECKS = [

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import apsw
 import pytest
+from suites.stores.helpers import forget, save
+from suites.stores.samples import NOON, full_memory, memory
 
 from recollect.store.base import COLUMNS
 from recollect.store.sqlite.fts5_index import TOKENIZERS
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.helpers import forget, save
-from recollect.testing.stores.samples import NOON, full_memory, memory
 
 OF_WORDS = {index: COLUMNS[index] for index in ("stemmed", "plain")}
 TEXT_COLUMNS = tuple(column for column in COLUMNS["stemmed"] if column != "tags")

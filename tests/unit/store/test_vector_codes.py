@@ -12,14 +12,14 @@ import apsw
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from suites.stores.helpers import change, forget, nearest, put, save
+from suites.stores.samples import CHANGE, EVERYTHING, memory
 
 from recollect.store.sqlite import vector_codes, vector_rows
 from recollect.store.sqlite.cipher import Sealed
 from recollect.store.sqlite.rekey import change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.vector_codes import CodeChunk, CodedModel
-from recollect.testing.stores.helpers import change, forget, nearest, put, save
-from recollect.testing.stores.samples import CHANGE, EVERYTHING, memory
 from recollect.types import Filter
 
 Floats = NDArray[np.float32]

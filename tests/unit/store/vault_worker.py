@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from suites.stores.samples import CHANGE
 
 from recollect.engine import Recollect
 from recollect.settings import Embedding, Rerank, Settings
-from recollect.testing.stores.samples import CHANGE
 from recollect.types import Filter
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))

@@ -247,8 +247,13 @@ def test_what_replaces_what_is_told_of_a_vault_behind_a_server_as_of_a_file(
             there = memory.search("which editor", changes={"vaults": how})
     for response in (here, there):
         told = {result["id"]: result for result in as_json(response)["results"]}
-        assert told["new"]["seems_to_replace"] == [{"id": "old", "updated_at": "2026-01-02T00:00:00Z"}]
-        assert told["old"]["seems_replaced_by"] == {"id": "new", "updated_at": "2026-02-02T00:00:00Z"}
+        assert told["new"]["seems_to_replace"] == [
+            {"id": "old", "updated_at": "2026-01-02T00:00:00Z"}
+        ]
+        assert told["old"]["seems_replaced_by"] == {
+            "id": "new",
+            "updated_at": "2026-02-02T00:00:00Z",
+        }
 
 
 def test_a_server_of_another_model_sends_no_vectors_and_that_is_said(tmp_path: Path) -> None:

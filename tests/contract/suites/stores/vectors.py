@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import combinations
 
 from recollect.store.base import Coverage
-from recollect.testing.stores.helpers import (
+from recollect.types import Span
+from suites.stores.helpers import (
     Contract,
     change,
     forget,
@@ -15,7 +16,7 @@ from recollect.testing.stores.helpers import (
     refusal,
     save,
 )
-from recollect.testing.stores.samples import (
+from suites.stores.samples import (
     CHANGE,
     CLOSE,
     EVERYTHING,
@@ -29,7 +30,6 @@ from recollect.testing.stores.samples import (
     random_vectors,
     shuffled,
 )
-from recollect.types import Span
 
 
 class VectorContract(Contract):

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from recollect.store.base import Store, Stored, Writing
 from recollect.store.history import Author, Change, Keep, WriteOperation
-from recollect.testing.stores.helpers import Contract
-from recollect.testing.stores.samples import (
+from recollect.types import Memory
+from suites.stores.helpers import Contract
+from suites.stores.samples import (
     DAY,
     NOON,
     PLENTY,
@@ -21,7 +22,6 @@ from recollect.testing.stores.samples import (
     odd_memories,
     shuffled,
 )
-from recollect.types import Memory
 
 ANN = Author("mcp", "agent 2", "ann")
 States = dict[str, tuple[Memory, datetime | None]]

@@ -15,7 +15,8 @@ from recollect.store.base import (
     Store,
     Verdict,
 )
-from recollect.testing.stores.helpers import (
+from recollect.types import Filter, Memory, Place
+from suites.stores.helpers import (
     Contract,
     forget,
     ids,
@@ -26,7 +27,7 @@ from recollect.testing.stores.helpers import (
     put,
     save,
 )
-from recollect.testing.stores.samples import (
+from suites.stores.samples import (
     CHANGE,
     DAY,
     EVERYTHING,
@@ -39,7 +40,6 @@ from recollect.testing.stores.samples import (
     memory,
     shuffled,
 )
-from recollect.types import Filter, Memory, Place
 
 NOTHING = Facets({}, {}, {}, {}, dict.fromkeys(AGES, 0))
 AGED = dict.fromkeys(AGES, 4)

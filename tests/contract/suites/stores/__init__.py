@@ -9,16 +9,16 @@ class TestMyStore(StoreContract):
         return MyStore(self.path)
 """
 
-from recollect.testing.stores.concurrency import ConcurrencyContract
-from recollect.testing.stores.history import HistoryContract
-from recollect.testing.stores.keyword import KeywordContract
-from recollect.testing.stores.memories import MemoriesContract
-from recollect.testing.stores.subwords import SubwordsContract
-from recollect.testing.stores.topics import TopicContract
-from recollect.testing.stores.transactions import TransactionContract
-from recollect.testing.stores.vectors import VectorContract
-from recollect.testing.stores.vocabulary import VocabularyContract
-from recollect.testing.stores.waiting import WaitingContract
+from suites.stores.concurrency import ConcurrencyContract
+from suites.stores.history import HistoryContract
+from suites.stores.keyword import KeywordContract
+from suites.stores.memories import MemoriesContract
+from suites.stores.subwords import SubwordsContract
+from suites.stores.topics import TopicContract
+from suites.stores.transactions import TransactionContract
+from suites.stores.vectors import VectorContract
+from suites.stores.vocabulary import VocabularyContract
+from suites.stores.waiting import WaitingContract
 
 
 class StoreContract(

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from recollect.store.base import Coverage, Writing
-from recollect.testing.stores.helpers import (
+from suites.stores.helpers import (
     Contract,
     change,
     check_vocabulary,
@@ -17,7 +17,7 @@ from recollect.testing.stores.helpers import (
     save,
     state,
 )
-from recollect.testing.stores.samples import CHANGE, EVERYTHING, MODEL, NOON, PLENTY, axis, memory
+from suites.stores.samples import CHANGE, EVERYTHING, MODEL, NOON, PLENTY, axis, memory
 
 
 class ConcurrencyContract(Contract):

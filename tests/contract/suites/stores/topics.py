@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.testing.stores.helpers import Contract, purge_everything, save
-from recollect.testing.stores.samples import DAY, EVERYTHING, FILTERS, NOON, PLENTY, memory
+from suites.stores.helpers import Contract, purge_everything, save
+from suites.stores.samples import DAY, EVERYTHING, FILTERS, NOON, PLENTY, memory
 
 
 class TopicContract(Contract):

@@ -7,7 +7,8 @@ from typing import Any
 
 from recollect.query.subwords import subwords_query
 from recollect.store.base import COLUMNS, KeywordQuery, Store
-from recollect.testing.stores.helpers import (
+from recollect.types import Filter
+from suites.stores.helpers import (
     Contract,
     change,
     forget,
@@ -15,8 +16,7 @@ from recollect.testing.stores.helpers import (
     save,
     weights,
 )
-from recollect.testing.stores.samples import CHANGE, EVERYTHING, FILTERS, NOON, memory
-from recollect.types import Filter
+from suites.stores.samples import CHANGE, EVERYTHING, FILTERS, NOON, memory
 
 # Texts that look alike, and for each the queries that must find it before all others.
 TRAPS: Mapping[str, tuple[str, ...]] = {

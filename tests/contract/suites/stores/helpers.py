@@ -11,8 +11,8 @@ import msgspec
 from recollect.errors import DimensionMismatch
 from recollect.query.terms import semantic_text, tokens
 from recollect.store.base import COLUMNS, Coverage, KeywordIndexName, KeywordQuery, Store, Stored
-from recollect.testing.stores.samples import CHANGE, DAY, EVERYTHING, MODEL, NOON, PLENTY, memory
 from recollect.types import Filter, Memory, Place, place_of
+from suites.stores.samples import CHANGE, DAY, EVERYTHING, MODEL, NOON, PLENTY, memory
 
 if TYPE_CHECKING:  # exists for type checkers only
     from recollect.store.base import Vector

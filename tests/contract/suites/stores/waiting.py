@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from recollect.store.base import Coverage
-from recollect.testing.stores.helpers import (
+from recollect.types import Tier
+from suites.stores.helpers import (
     Contract,
     change,
     check_waiting,
@@ -15,7 +16,7 @@ from recollect.testing.stores.helpers import (
     put,
     save,
 )
-from recollect.testing.stores.samples import (
+from suites.stores.samples import (
     CHANGE,
     DAY,
     MODEL,
@@ -26,7 +27,6 @@ from recollect.testing.stores.samples import (
     axis,
     memory,
 )
-from recollect.types import Tier
 
 
 class WaitingContract(Contract):

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from recollect.store.base import COLUMNS, KeywordQuery
-from recollect.testing.stores.helpers import (
+from suites.stores.helpers import (
     WORD_INDEXES,
     Contract,
     forget,
@@ -16,7 +16,7 @@ from recollect.testing.stores.helpers import (
     save,
     weights,
 )
-from recollect.testing.stores.samples import (
+from suites.stores.samples import (
     CHANGE,
     EVERYTHING,
     FILTERS,

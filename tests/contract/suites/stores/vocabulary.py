@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from recollect.testing.stores.helpers import Contract, check_vocabulary, forget, save
-from recollect.testing.stores.samples import CHANGE, NOON, memory, random_memories
+from suites.stores.helpers import Contract, check_vocabulary, forget, save
+from suites.stores.samples import CHANGE, NOON, memory, random_memories
 
 
 class VocabularyContract(Contract):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.testing.stores.helpers import (
+from recollect.types import Filter, Memory
+from suites.stores.helpers import (
     Contract,
     check_all_given,
     check_vocabulary,
@@ -14,7 +15,7 @@ from recollect.testing.stores.helpers import (
     save,
     state,
 )
-from recollect.testing.stores.samples import (
+from suites.stores.samples import (
     CHANGE,
     EVERYTHING,
     MODEL,
@@ -25,7 +26,6 @@ from recollect.testing.stores.samples import (
     memory,
     odd_memories,
 )
-from recollect.types import Filter, Memory
 
 
 class TransactionContract(Contract):
