@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,14 @@ def test_backups_of_one_second_stay_side_by_side(home: Home) -> None:
     assert all(home.json("backup", "--check", file)["memories"] == 1 for file in files)
     last = home.json("backup", "--keep", "2", using=now)
     assert last["removed"] == files[:2]
+
+
+def test_backups_at_once_in_one_second_stay_side_by_side(home: Home) -> None:
+    now = {"RECOLLECT_NOW": "2026-03-01T12:00:00Z"}
+    with ThreadPoolExecutor() as pool:
+        made = [pool.submit(home.run, "backup", "--json", using=now) for _ in range(3)]
+    assert len({one.result().json()["file"] for one in made}) == 3
+    assert len(list((home.folder / "backups").iterdir())) == 3
 
 
 def test_a_refusal_is_one_sentence(home: Home, tmp_path: Path) -> None:

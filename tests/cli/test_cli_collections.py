@@ -47,8 +47,9 @@ def test_removing_a_collection_keeps_its_file_and_every_other_setting(
 
 def test_a_name_that_is_taken_is_refused_and_nothing_is_written(home: Home, tmp_path: Path) -> None:
     home.run("collections", "add", "guild", str(tmp_path / "guild.db"))
-    (tmp_path / "team.db").touch()
-    home.run("vaults", "add", "team", str(tmp_path / "team.db"))
+    team = Home(tmp_path / "team")
+    team.save("--title", "Keys rotate")
+    home.run("vaults", "add", "team", str(team.vault))
     config = home.folder / "config.toml"
     before = config.read_text()
     for name, why in (("guild", "Two collections"), ("agent", "a vault"), ("team", "'team', too")):

@@ -64,7 +64,7 @@ CALLS = (
     ("publish", "publish jwt --to team"),
     ("publish", "publish jwt --to team --undo"),
     ("collections remove", "collections remove team"),
-    ("vaults add", "vaults add other {here}/other.db"),
+    ("vaults add", "vaults add other {here}/backup.db"),
     ("vaults", "vaults"),
     ("vaults remove", "vaults remove other"),
     ("vaults trust", "vaults trust {here}/project"),
@@ -118,7 +118,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     config = '[policies.old]\nwhat = "expire"\nafter = "9 years"\n'
     files = {
         "home/config.toml": config, "docs/a.md": "# A\n\nWords.", "mine.toml": MINE,
-        "mirror/.keep": "", "project/.recollect/vault.db": "", "other.db": "",
+        "mirror/.keep": "", "project/.recollect/vault.db": "",
         "lines.jsonl": '{"title": "One"}\n{"title": 2}\n',
     }  # fmt: skip
     for name, content in files.items():

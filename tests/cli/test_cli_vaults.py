@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sqlite3
 import stat
 import tomllib
-from contextlib import chdir
+from contextlib import chdir, closing
 from pathlib import Path
 from typing import Any
 
@@ -123,12 +125,10 @@ def test_a_server_is_added_by_its_address(home: Home) -> None:
     assert table["token_env"] == "OPS_TOKEN", "the variable's name is kept, never the token"
 
 
-def test_a_path_is_kept_whole_wherever_one_stands_later(home: Home, tmp_path: Path) -> None:
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "there.db").touch()
-    with chdir(tmp_path):
-        added = home.json("vaults", "add", "there", "sub/there.db")["added"]
-    assert added["path"] == str(tmp_path / "sub" / "there.db")
+def test_a_path_is_kept_whole_wherever_one_stands_later(home: Home, other: Home) -> None:
+    with chdir(other.folder):
+        added = home.json("vaults", "add", "there", "vault.db")["added"]
+    assert added["path"] == str(other.vault)
 
 
 def test_what_was_written_by_hand_stays_as_it_was(home: Home, other: Home) -> None:
@@ -225,6 +225,20 @@ def test_what_cannot_be_added_is_told_and_leaves_nothing_behind(
 ) -> None:
     sentence = refused(home.call("vaults", "add", *args), holding)
     assert "hunter2" not in sentence
+    assert not config(home).exists()
+
+
+def test_a_file_that_is_no_vault_is_refused_and_stays_as_it_is(home: Home, tmp_path: Path) -> None:
+    text, empty, other = (tmp_path / name for name in ("notes.txt", "empty.db", "other.db"))
+    text.write_text("milk, bread\n")
+    empty.touch()
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE notes (text)")
+    before = [file.read_bytes() for file in (text, empty, other)]
+    refused(home.call("vaults", "add", "x", str(text)), "not a SQLite database")
+    refused(home.call("vaults", "add", "x", str(empty)), "is empty, not a vault")
+    refused(home.call("vaults", "add", "x", str(other)), "not a Recollect vault")
+    assert [file.read_bytes() for file in (text, empty, other)] == before
     assert not config(home).exists()
 
 
@@ -339,7 +353,7 @@ def spanning(home: Home, other: Home, tmp_path: Path) -> Home:
     """A home that knows two vaults, one of which is not there."""
     home.save("--id", "mine", "--title", "Harbor token")
     home.json("vaults", "add", "platform", str(other.vault))
-    (tmp_path / "gone.db").touch()
+    shutil.copyfile(other.vault, tmp_path / "gone.db")
     home.json("vaults", "add", "gone", str(tmp_path / "gone.db"))
     (tmp_path / "gone.db").unlink()
     return home

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from recollect.checks import refuse_link
 from recollect.engine.opening import make_home
 from recollect.engine.session import NOT_IN_FILE, Session
 from recollect.errors import StoreError, UserError
+from recollect.files import locked_folder
 from recollect.settings_reading import home_folder, load_settings
 from recollect.store.sqlite.cipher import KeySource, header_at
 from recollect.store.sqlite.errors import as_store_errors
@@ -80,10 +81,11 @@ def backup(
         raise UserError("keep must be 1 or more.")
     if keep is not None and not dated:
         raise UserError(f"{target} is not a folder. Backups are kept and removed in a folder only.")
-    if dated:
-        target = dated_file(target, session.path, mark, session.clock())
-    _check_target(target, session.path)
-    with database.translated():
+    # Two processes must not choose the same dated name.
+    with locked_folder(target) if dated else nullcontext(), database.translated():
+        if dated:
+            target = dated_file(target, session.path, mark, session.clock())
+        _check_target(target, session.path)
         source = VaultFile(database.connection(), database.sealed)
         holds = write_copy(source, target, name=session.path.name, progress=progress)
     session.wrote("backup")

@@ -93,9 +93,14 @@ def _add(home: Path, args: argparse.Namespace) -> int:
         fields["priority"] = args.priority
 
     def check() -> None:
+        from recollect.store.sqlite.snapshot import check_is_vault  # noqa: PLC0415  start-up time
+
         for vault in _known(home):
-            if vault.name == name != HOME and vault.path and not vault.path.is_file():
-                raise NotFound(f"There is no file {visible(str(vault.path))}. Name a vault's file.")
+            if vault.name == name != HOME and vault.path:
+                if not vault.path.is_file():
+                    place = visible(str(vault.path))
+                    raise NotFound(f"There is no file {place}. Name a vault's file.")
+                check_is_vault(vault.path)
 
     config = add_table(home, "vaults", fields, check)
     [added] = [vault for vault in _known(home) if vault.name == name]

@@ -22,8 +22,10 @@ from recollect.store.sqlite.cipher import (
     KeySource,
     Sealed,
     give_key,
+    header_at,
     header_of,
 )
+from recollect.store.sqlite.errors import as_store_errors
 from recollect.store.sqlite.integrity import file_problem, references_problem, row_counts
 from recollect.store.sqlite.schema import APPLICATION_ID, checked_version
 from recollect.store.sqlite.vault_files import mark_copy
@@ -87,6 +89,14 @@ def reading(file: Path, keys: KeySource) -> Iterator[VaultFile]:
                 raise
             raise Locked(WRONG_PASSPHRASE.format(path=file)) from error
         yield VaultFile(connection, sealed)
+
+
+def check_is_vault(file: Path) -> None:
+    """Raise StoreError if the file is not a vault. No key is needed for a locked one."""
+    with as_store_errors(file):
+        if header_at(file) is None:
+            with reading(file, _key_of(None)):
+                pass
 
 
 def problem(connection: apsw.Connection) -> str | None:
