@@ -105,6 +105,15 @@ def took_part(part: Degraded, response: Response) -> bool:
     return part.channel in response.counts
 
 
+def no_results(response: Response, browse: str) -> str:
+    """Say why there are no results. `browse`: how to list memories without a query."""
+    if not response.query.strip():
+        return f"The query is empty. {browse}"
+    late = (part.channel == "keyword" and not took_part(part, response)
+            for part in response.degraded)  # fmt: skip
+    return "Nothing was found in the time there was." if any(late) else "No memory matches."
+
+
 def degraded(part: Degraded, response: Response) -> str:
     """`No search by meaning: …`, `Reranked 8 of 20 in 300 ms …`: what is missing, and why."""
     if reach := part.reach:

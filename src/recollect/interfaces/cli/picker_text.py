@@ -79,7 +79,7 @@ def status_line(answer: Answer) -> str:
     if answer.response is None:
         return "Type to search." if answer.items else "No memory found."
     if not answer.items:
-        return "No memory matches." if answer.whole else "Searching …"
+        return sentences.no_results(answer.response, "") if answer.whole else "Searching …"
     parts = [counted(len(answer.items), "result"), sentences.evidence(answer.response)]
     return " · ".join(filter(None, (*parts, "" if answer.whole else "searching deeper …")))
 

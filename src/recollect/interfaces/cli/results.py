@@ -61,10 +61,7 @@ def response_text(
         lines += _result(place, result, response, now, when)
         lines += [*explained(result.explain), ""]
     if not response.results:
-        empty = not response.query.strip()
-        lines += [
-            "The query is empty. To browse: recollect list" if empty else "No memory matches."
-        ]
+        lines.append(sentences.no_results(response, "To browse: recollect list"))
     return "\n".join([*lines, *_footer(response)])
 
 

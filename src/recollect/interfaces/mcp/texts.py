@@ -58,8 +58,7 @@ def response_text(response: Response, *, explain: bool = False, brief: bool = Fa
     parts = zip(titles, about, bodies, strict=True)
     results = [_result(rank, *each) for rank, each in enumerate(parts, start=1)]
     if not results:
-        empty = "The query is empty; memory_list browses."
-        results = ["No memory matches." if response.query.strip() else empty]
+        results = [sentences.no_results(response, "memory_list browses.")]
     return "\n".join([*results, *remarks])
 
 
