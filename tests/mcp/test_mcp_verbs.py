@@ -75,6 +75,10 @@ def test_a_link_to_the_successor_leaves_the_age_and_is_shown_wherever_memories_a
     assert before["fax"]["expired"] is True
     assert "jenkins (replaced by buildkite) > We use the jenkins" in text_of(around)
     assert "fax (expired 2025-06-01) > We use the fax" in text_of(around)
+    for view in ({}, {"view": "snippet"}):
+        asked = {"query": "what do we use", "project": "ci", "include_expired": True, **view}
+        found = {one["id"]: one for one in door.answer("memory_search", **asked)["results"]}
+        assert found["jenkins"]["superseded_by"] == "buildkite"
     cleared = door.answer("memory_update", id="jenkins", clear=["superseded_by", "valid_until"])
     assert cleared["updated_at"] == then
 

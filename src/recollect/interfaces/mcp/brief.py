@@ -155,23 +155,27 @@ def response_json(response: Response, *, brief: bool) -> dict[str, Any]:
 
 
 def _result(result: Result, brief: bool) -> dict[str, Any]:
-    score = {"score": round(result.score, SCORE_DIGITS)}
-    if not brief:
-        return result_json(result, explain=False, whole=False) | score
-    shown = row_json(result.memory) | score
-    shown.pop("title", None)  # it comes with the passage, cut to what fits
-    if result.vault != HOME:
-        shown["vault"] = result.vault
-    if result.validity.startswith("expired"):
-        shown["expired"] = True
-    elif result.validity:
-        shown["validity"] = result.validity
+    shown = _row(result) if brief else result_json(result, explain=False, whole=False)
+    shown["score"] = round(result.score, SCORE_DIGITS)
     for name in ("same", "replaces", "seems_to_replace", "joined"):
         if others := getattr(result, name):
             shown[name] = [other.id for other in others]
     for name in ("superseded_by", "seems_replaced_by"):
         if newer := getattr(result, name):
             shown[name] = newer.id
+    return shown
+
+
+def _row(result: Result) -> dict[str, Any]:
+    """Return the fields of a brief result, without the title: it comes with the passage."""
+    shown = row_json(result.memory)
+    shown.pop("title", None)
+    if result.vault != HOME:
+        shown["vault"] = result.vault
+    if result.validity.startswith("expired"):
+        shown["expired"] = True
+    elif result.validity:
+        shown["validity"] = result.validity
     if place := place_of(result):
         shown["file"] = place
     return shown
