@@ -478,6 +478,10 @@ def test_text_from_right_to_left_is_shown_so_everywhere(
         shown_there = page.get_by_text(title, exact=False).locator("visible=true").first
         expect(shown_there).to_be_visible()
         assert shown_there.evaluate("one => getComputedStyle(one).direction") == "rtl", path
+    # A long heading is cut at its end, which is on the left.
+    visit(page, site.at("/", q="PostgreSQL 16"))
+    heading = page.locator("[data-result^=hebrew] h2").first
+    assert heading.evaluate("one => getComputedStyle(one).direction") == "rtl"
     engine.forget(["hebrew", "hebrew-too", "hebrew-old", "hebrew-gone"], purge=True)
 
 

@@ -331,7 +331,6 @@ def test_an_empty_vault_offers_the_first_steps_and_samples_that_go_again(
         expect(page.locator("[data-done]")).to_contain_text("Removed 79 samples.")
         assert [memory.id for memory in vault.list()] == ["auth-jwt-001"]
         ready(page)
-        page.keyboard.press("Escape")
         page.keyboard.press("u")
         expect(page.locator("[data-count]").first).to_have_text("80 memories")
         assert sum(vault.facets().kind.values()) == 80

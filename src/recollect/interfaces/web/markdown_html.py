@@ -51,6 +51,7 @@ OPEN, CLOSE = "\ue000", "\ue001"
 MATCH = re.compile(f"{OPEN}([^{OPEN}{CLOSE}]*){CLOSE}")
 COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)  # of HTML: nobody is meant to read it
 CODE_SPAN = re.compile("`([^`]+)`")
+CUT_SPAN = re.compile(rf"…[^`]*[\w{CLOSE}]`(?![`\w{OPEN}])")  # its first backtick ends a span
 STRAY = re.compile(f"[{OPEN}{CLOSE}]")
 FENCE = re.compile(r"^\s{0,3}(?:```|~~~)[ \t]*(\S*)", re.MULTILINE)
 # Types of files whose text is prose.
@@ -95,12 +96,14 @@ def names(text: str) -> list[str]:
 
 def marked_line(marked: str) -> Markup:
     """A snippet in one line, its matches in `<mark>`, without comments and the signs that Markdown
-    is made of. What the snippet's cut took the beginning of is read as what it was: a block of
+    is made of. What the snippet's cut took the beginning of is read as what it was:
     code."""
     text = COMMENT.sub("", _signed(marked))
     fences = FENCE.findall(text)
     if text.startswith("…") and fences and not fences[0] and (len(fences) % 2 or any(fences[1::2])):
         text = f"```\n{text}"
+    elif CUT_SPAN.match(text):
+        text = f"…`{text[1:]}"
     return Markup(" ").join(part for part in _flowed(_parser().parse(text)) if part.strip())
 
 

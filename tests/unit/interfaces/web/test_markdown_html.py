@@ -78,6 +78,10 @@ def test_a_snippet_keeps_its_matches_and_loses_its_signs() -> None:
         "…return <mark>new</mark>\n```\nThen ~~old~~ text [l](https://x.org/<mark>a</mark>)"
     )
     assert cut == "<code>…return <mark>new</mark></code> Then <s>old</s> text l"
+    assert marked_line("…explain` <mark>lists</mark> them; it answers `E1` at (`--once`).") == (
+        "…<code>explain</code> <mark>lists</mark> them; it answers <code>E1</code> at "
+        "(<code>--once</code>)."
+    )
     assert marked_line("| a | <mark>b</mark> |\n|---|---|\n| c | d |") == (
         "<strong>a</strong> <strong><mark>b</mark></strong> · c · d"
     )
