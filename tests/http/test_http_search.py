@@ -210,6 +210,9 @@ def test_context_keeps_to_its_budget_and_its_filters(server: Server) -> None:
     problem(server.get(f"{API}/context", params={"max_tokens": 1}), 400, "too small")
     answer = server.get(f"{API}/context", params={"project": "lantern"}).json()
     assert [memory["id"] for memory in answer["memories"]] == ["tok-2"]
+    answer = server.get(f"{API}/context", params={"project": "lanterns"}).json()
+    assert answer["memories"] == []
+    assert answer["note"] == "There is no project 'lanterns'; did you mean lantern?"
     problem(server.get(f"{API}/context", params={"max_tokens": "0"}), 400, "max_tokens")
     problem(server.get(f"{API}/context", params={"semantic": "perhaps"}), 400, "semantic")
 

@@ -9,7 +9,7 @@ from itertools import islice
 from msgspec.structs import replace
 
 from recollect.checks import bounded, clean_query, one_of
-from recollect.engine.filters import own_spelling
+from recollect.engine.filters import own_spelling, unknown_values
 from recollect.engine.searching import EVERYTHING, completed, federated
 from recollect.engine.session import Session
 from recollect.errors import ProviderError
@@ -74,6 +74,7 @@ def context(
         response,
         {id: origin for id, (_, origin) in kept.items()},
         {r.id: r.passage.text for r in results if r.passage and r.passage.field == "details"},
+        note="" if kept else " ".join(unknown_values(session, filter)),
         as_of=session.as_of,
     )
     shown = fitted(everything, max_tokens, keywords(query), forms)

@@ -118,7 +118,7 @@ class ContextMemory(Struct):
 class ContextJson(Struct):
     """What an agent should know when it starts. How many are `pinned`, `matched` the question, or
     are there since they are the newest (`topped_up`); how many have no room in max_tokens
-    (`left_out`); `note` says so where nothing has."""
+    (`left_out`); `note` says why there is nothing."""
 
     memories: list[ContextMemory]
     pinned: Count
