@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import psycopg
 import pytest
 from suites.stores.helpers import save
@@ -25,6 +26,7 @@ CUT = "SELECT pg_terminate_backend(pg_backend_pid())"
 INDEXED = """
 SELECT segment FROM postings WHERE vault = vault() AND token = %s
  UNION SELECT number FROM segments WHERE vault = vault() AND position(%s IN content) > 0"""
+VECTORS = "SELECT words FROM feedback_vectors WHERE vault = vault()"
 LOST = "server closed the connection unexpectedly"
 
 
@@ -135,6 +137,20 @@ def cut_merges(engine: Recollect, patch: pytest.MonkeyPatch, times: int) -> None
         return choose(merging, scrub=scrub)
 
     patch.setattr(Merging, "_due", due)
+
+
+def test_a_purge_removes_what_was_said_of_the_memory(engine: Recollect) -> None:
+    gone, kept = engine.save(title="The pelican").id, engine.save(title="The heron").id
+    for id in (gone, kept):
+        engine.feedback("birds at the coast", id, accept=True)
+    engine.feedback("a bird with a large bill", gone, accept=True)
+    feedback = engine.store.feedback
+    feedback.embed("model", {words: np.ones(4) for words in feedback.unembedded("model", 10)})
+    engine.forget([gone], purge=True)
+    assert engine.store.database.rows("SELECT memory_id FROM feedback WHERE vault = vault()") == [
+        (kept,)
+    ]
+    assert len(engine.store.database.rows(VECTORS)) == 1
 
 
 def test_a_purge_is_told_as_done_whatever_becomes_of_its_connection(

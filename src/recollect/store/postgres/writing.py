@@ -42,6 +42,10 @@ UPDATE = (
     "WHERE vault = vault() AND key = %s"
 )
 # Without a version: that would keep the id of what was purged.
+NO_FEEDBACK = "DELETE FROM feedback WHERE vault = vault() AND memory_id = ANY(%s)"
+NO_VECTORS = """
+DELETE FROM feedback_vectors v WHERE vault = vault() AND NOT EXISTS (
+    SELECT 1 FROM feedback f WHERE f.vault = vault() AND f.words = v.words)"""
 UNLINK = "UPDATE memories SET superseded_by = '' WHERE vault = vault() AND superseded_by = ANY(%s)"
 GROWN, MANY = 2, 1_000  # reading fewer takes a millisecond
 
@@ -143,6 +147,8 @@ class PostgresWriting:
             keys, ids = [*self._purged], [*self._purged.values()]
             self._purged = {}
             self._connection.execute(UNLINK, (ids,))
+            self._connection.execute(NO_FEEDBACK, (ids,))
+            self._connection.execute(NO_VECTORS)
             self.versions.purge(keys, ids)
 
     def _write_topics(
