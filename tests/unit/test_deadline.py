@@ -229,8 +229,8 @@ def test_a_single_expression_is_stopped_at_the_deadline_and_named(
         response = run(router, search, store=held.store, models=models, deadline=deadline)
         assert late(response) == [("keyword", LATE)]
         assert clock.seconds < 0.6
-        for text in (terminal.response_text(response, NOW), texts.response_text(response)):
-            assert text.startswith("Nothing was found in the time there was.\n")
+        for said in (terminal.response_text(response, NOW), texts.response_text(response)):
+            assert said.startswith("Nothing was found in the time there was.\n")
         assert len(held.search(words, recipe="router", deadline_ms=60_000)) == 10
 
 
