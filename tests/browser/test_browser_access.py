@@ -310,6 +310,11 @@ def test_a_server_that_asks_for_a_token_lets_people_log_in(
     expect(page.locator(".toast")).to_contain_text("Copied.")
     assert page.evaluate("() => navigator.clipboard.readText()") == secret
     page.goto(guarded.at("/sessions"))
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert page.locator("header").evaluate("one => one.offsetHeight") < 100  # two lines
+    for revoke in page.locator("#tokens td button").all():
+        revoke.scroll_into_view_if_needed()
+        assert revoke.evaluate("one => one.closest('.scroll').scrollLeft") == 0
     page.locator("[data-log-out]").click()
     expect(page).to_have_url(guarded.at("/login"))
     page.goto(guarded.at("/"))
