@@ -139,6 +139,7 @@ def _found(
         "response": response,
         "pending": pending,
         "evidence": sentences.evidence(response),
+        "nothing": sentences.no_results(response, "").rstrip("."),
         "unanswered": response.evidence == "none" and bool(response.results),
         "reranking": ("", "Reranking the best results…") if pending else _reranking(response),
         "degraded": [_degraded(part, response) for part in response.degraded],
