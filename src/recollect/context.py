@@ -287,7 +287,6 @@ class SearchContext:
                 self._memories[id],
                 self.store.keyword.tokens,
                 has_subwords=id in self._with_subwords,
-                sought=self._sought,
                 details=self._details.get(id, ""),
             )
         return self._texts[id]
@@ -305,12 +304,6 @@ class SearchContext:
         would take long, and a word far from the others tells little."""
         hits = self.channels.get(self._roles.get("details", ""), Ranking())
         return {hit.memory_id: hit.findings.passage for hit in hits}
-
-    @cached_property
-    def _sought(self) -> frozenset[str]:
-        """The stems of the query's keywords."""
-        query = self.understanding
-        return frozenset(query.stems).union(*map(query.stems_of, query.timeless_keywords))
 
     @cached_property
     def _with_subwords(self) -> frozenset[str]:

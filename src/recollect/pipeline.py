@@ -17,7 +17,7 @@ from recollect.present import sentences
 from recollect.present.snippet import marked, passages
 from recollect.present.views import VIEWS
 from recollect.query.past import asks_before, without_past
-from recollect.query.terms import keywords
+from recollect.query.terms import keywords, words
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import with_deep_search
 from recollect.stages.links import named
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from recollect.query.exclusions import Exclusion
     from recollect.query.likeness import Likeness
     from recollect.store.base import Store
+
+# A longer query is a prompt or a text: "last week" or "not" in it speak of something else.
+LONGEST_READ = 25
 
 
 def run(
@@ -117,6 +120,8 @@ def recalled(
     now = search.now
     assert now is not None, "the caller's clock says it"
     query = search.query
+    if declared.reads and len(words(query)) > LONGEST_READ:
+        search = structs.replace(search, literal=True)
     reads = declared.reads and not search.literal
     before = reads and asks_before(search.query)
     excluded = _excluded(search) if reads else ()

@@ -340,15 +340,13 @@ class Judgement(NamedTuple):
 class Ranking(Struct, frozen=True):
     """Hits, best first, and what was left out on the way, counted by reason.
 
-    `reranked`: how many of its memories the reranker has read; `best_logit`: the best it said of
-    any of them. `judgement`: whether they answer the query, once a stage has judged that.
-    `largest`: of a fusion by ranks, the largest score it can give.
+    `reranked`: how many of its memories the reranker has read. `judgement`: whether they answer the
+    query, once a stage has judged that. `largest`: the largest score that a fusion by ranks gives.
     """
 
     hits: tuple[Hit, ...] = ()
     dropped: dict[str, int] = field(default_factory=dict)
     reranked: int = 0
-    best_logit: float | None = None
     judgement: Judgement | None = None
     largest: float = 1.0
 

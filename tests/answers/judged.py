@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from recollect.engine.door import Recollect
 from recollect.ingest.draft import draft
-from recollect.query.replacement import replaced_by
+from recollect.query.replacement import replaced_by, seems_to_replace
 from recollect.times import parse_time
 from recollect.types import Response
 
@@ -74,7 +74,8 @@ def judged_pairs(memory: Recollect, file: Path) -> list[JudgedPair]:
         ids = [f"{side}-{number}" for side in ("older", "newer")]
         cosines = store.vectors.between(identity, ids)
         both = store.memories.get(ids)
-        claimed = replaced_by(both.values(), cosines, store.keyword.tokens, now)
+        tokens = store.keyword.tokens
+        claimed = replaced_by(both.values(), cosines, tokens, now, seems_to_replace)
         older, newer = (
             line[side].get("title") or line[side]["text"] for side in ("older", "newer")
         )

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from recollect import Recollect
 from recollect.demo.load import sample
-from recollect.interfaces.cli.demo import print_degraded, print_replaced
+from recollect.interfaces.cli.demo import print_degraded, print_newer_first
 from recollect.recipes.registry import BUILT_IN
 from recollect.types import Degraded, Reach
 
@@ -42,17 +42,15 @@ def test_the_demo_shows_and_explains_and_leaves_nothing(home: Home, tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_demo_says_which_memory_replaced_which(
+def test_the_demo_shows_that_a_newer_statement_comes_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Recollect(tmp_path / "vault.db", home=tmp_path, clock=lambda: AT) as memory:
         memory.save_all([one for one in sample(AT) if "pool" in one.fields.get("tags", ())])
-        print_replaced(memory)
+        print_newer_first(memory)
     assert capsys.readouterr().out.splitlines()[2:] == [
-        "Connection pool: from now on 12 connections per web worker",
-        "  seems to replace db-pool-size-001 (2025-06-09)",
-        "Connection pool: 20 connections per web worker",
-        "  seems to be replaced by db-pool-size-002 (2025-06-23)",
+        "2025-06-23  Connection pool: from now on 12 connections per web worker",
+        "2025-06-09  Connection pool: 20 connections per web worker",
         "",
     ]
 

@@ -118,9 +118,10 @@ def test_a_prompt_brings_what_is_strongly_related_once_a_session(home: Home) -> 
 
 
 def test_a_prompt_brings_three_memories_at_most(home: Home) -> None:
+    home.bring_in(*({"title": f"Nothing to do with it, {number}"} for number in range(20)))
     for number in range(6):
-        text = f"The mobile client has to refresh its access tokens, case {number}. " + "x " * 200
-        home.save("--title", f"Tokens {number}", "--text", text, "--project", "harbor-api")
+        title = f"Case {number}: the mobile client has to refresh its access tokens"
+        home.save("--title", title, "--text", "x " * 200, "--project", "harbor-api")
     told = seen(home, "UserPromptSubmit", prompt=QUESTION)
     assert told.endswith("\n\n3 memories: 3 found by search")
     assert len(told) < 400 * CHARACTERS_PER_TOKEN

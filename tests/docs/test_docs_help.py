@@ -12,8 +12,9 @@ from typing import Any, get_args
 import msgspec
 import pytest
 from docs_blocks import DOCS, PAGES, ROOT, anchors, links
+from msgspec.structs import asdict
 
-from recollect.fuse.zscore import ZScoreFusion
+from recollect.fuse.feature_sum import FeatureSum
 from recollect.interfaces.cli.commands import COMMANDS
 from recollect.recipes.registry import BUILT_IN
 from recollect.recipes.unions import AnyChannel, AnyFusion, AnyStage
@@ -114,10 +115,15 @@ def test_the_weights_of_blend_are_those_it_has() -> None:
     for signal in bonus.signals:
         assert f"\n| `{signal.name}` | {signal.weight:g} |" in told
         assert f"{signal.weight:g} · {signal.name}" in told
-    assert isinstance(blend.fuse, ZScoreFusion)
-    for channel, weight in blend.fuse.weights.items():
-        assert f"{weight} · {channel}" in told
-    assert told.count(f"{opinion.weight:g} · clip(logit, ±{opinion.bound:g})") == 2
+    fuse = blend.fuse
+    assert isinstance(fuse, FeatureSum)
+    for feature, weight in asdict(fuse.weights).items():
+        assert f"{weight:g} · {feature}" in told
+    assert f"{fuse.base:g} + ".replace("-", "−") in told
+    assert f"`{fuse.base_alone:g} + {fuse.alone:g} · keyword`".replace("-", "−") in told
+    floor = -opinion.floor
+    moved = f"{opinion.weight:g} · (clip(logit, −{floor:g}, {opinion.bound:g}) + {floor:g})"
+    assert told.count(moved) == 2
 
 
 @pytest.mark.parametrize("file", LINKED, ids=lambda file: str(file.relative_to(ROOT)))

@@ -10,6 +10,7 @@ import pytest
 from http_server import API, NOW, Server, problem, serving
 
 from recollect.present.views import VIEWS
+from recollect.recipes.overrides import tree
 from recollect.recipes.registry import BUILT_IN
 
 SEARCH = f"{API}/search"
@@ -134,7 +135,7 @@ def test_an_explanation_comes_when_asked_for_and_its_root_is_the_score(server: S
 
 def test_a_constant_can_be_set_for_one_search_alone(server: Server) -> None:
     before = untimed(server.search("tokens", explain=True))
-    changed = untimed(server.search("tokens", explain=True, set={"fuse.weights.keyword": 9.0}))
+    changed = untimed(server.search("tokens", explain=True, set={"fuse.alone": 9.0}))
     assert changed["results"] != before["results"]
     assert untimed(server.search("tokens", explain=True)) == before
 
@@ -237,7 +238,8 @@ def test_feedback_is_counted_and_says_what_became_of_the_weights(server: Server)
 
 def test_what_was_learned_is_told_and_reset(server: Server) -> None:
     learned = server.get(f"{API}/recipes/blend/learned").json()
-    assert learned["weights"]["vector"] == {"declared": 1.5, "now": 1.5}
+    declared = tree(BUILT_IN["blend"])["fuse"]["weights"]["vector"]
+    assert learned["weights"]["vector"] == {"declared": declared, "now": declared}
     assert server.client.delete(f"{API}/recipes/blend/learned").json()["lesson"] is None
     problem(server.get(f"{API}/recipes/nonesuch/learned"), 404, "nonesuch")
     problem(server.client.delete(f"{API}/recipes/nonesuch/learned"), 404, "nonesuch")

@@ -18,9 +18,8 @@ FILLING = ("purple", "elephants", "sing", "aloud", "often")
 CODES = ("E4711", "v7.4.2", "FileSyncService", "kestrel", "dunlin", "/etc/okonkwo.conf", "--no-op")
 # So what holds a code alone stands far down.
 UNAIDED = {
-    "fuse.weights.keyword": 0.001,
+    "fuse.alone": 0.001,
     "stages.bonus.signals.exact.weight": 0.0,
-    "stages.bonus.signals.max_idf.weight": 0.0,
 }
 PLAIN = ("deploy", "release", "login", "alpha", "beta", "keep", "run", "show")
 
@@ -31,12 +30,13 @@ def memory(
 ) -> Iterator[Recollect]:
     """Random texts; each code stands in one of them, among words that say nothing."""
     chance = random.Random(request.param)
-    said = [" ".join(chance.choices(PLAIN, k=chance.randint(3, 9))) for _ in range(40)]
-    said += [f"{' '.join(chance.choices(FILLING, k=90))} {code}" for code in CODES]
-    said += [f"{word} of the day" for word in ("keep", "run")]
+    plain = [" ".join(chance.choices(PLAIN, k=chance.randint(3, 9))) for _ in range(40)]
+    said = [{"text": text, "severity": "critical"} for text in plain]
+    said += [{"text": f"{' '.join(chance.choices(FILLING, k=90))} {code}"} for code in CODES]
+    said += [{"text": f"{word} of the day"} for word in ("keep", "run")]
     bare = Settings(embedding=Embedding("none"), rerank=Rerank("none"))
     with Recollect(home=tmp_path_factory.mktemp("vault"), settings=bare) as opened:
-        opened.save_all([draft({"id": f"m{at}", "text": text}) for at, text in enumerate(said)])
+        opened.save_all([draft({"id": f"m{at}", **held}) for at, held in enumerate(said)])
         yield opened
 
 

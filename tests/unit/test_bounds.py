@@ -15,6 +15,7 @@ from recollect.evals import gold
 from recollect.interfaces.http.parameters import SearchParameters
 from recollect.interfaces.http.schemas import ContextParameters, FeedbackBody
 from recollect.interfaces.mcp import arguments
+from recollect.pipeline import LONGEST_READ
 from recollect.query.corrections import Corrections
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
@@ -86,7 +87,7 @@ def test_typing_errors_are_looked_for_in_eight_words_at_most(
         return []
 
     monkeypatch.setattr(Corrections, "meant", counted)
-    query = " ".join(f"unknownword{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(600))
+    query = " ".join(f"unknownword{chr(97 + n)}" for n in range(LONGEST_READ))
     memory.search(query)
     assert words == query.split()[:8]
 

@@ -29,24 +29,24 @@ NAMES = [f"{first}{second}ork" for first in "bdfgh" for second in "aeiou"]
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Recollect]:
-    """For each name two notes: `near` has its words together, `titled` apart, all in the title."""
+    """For each name two notes: `short`, which matches better, and `marked`, which is critical."""
     with Recollect(home=tmp_path, settings=OFF) as memory:
         for name in NAMES:
-            memory.save(id=f"near-{name}", text=f"The {name} valve leaks.")
-            title = f"{name} and what in the end became of its valve"
-            memory.save(id=f"titled-{name}", title=title, text="It was repaired at the harbor.")
+            memory.save(id=f"short-{name}", text=f"The {name} leaks.")
+            text = f"The {name} was repaired at the harbor."
+            memory.save(id=f"marked-{name}", text=text, severity="critical")
         yield memory
 
 
 def accept(memory: Recollect, which: str, names: list[str]) -> None:
     for name in names:
-        memory.feedback(f"{name} valve", f"{which}-{name}", accept=True)
+        memory.feedback(f"the {name}", f"{which}-{name}", accept=True)
 
 
 def test_weights_learn_and_are_used_and_shown_and_reset(memory: Recollect) -> None:
-    accept(memory, "titled", NAMES[:19])
+    accept(memory, "marked", NAMES[:19])
     assert memory.learned("blend").lesson is None
-    accept(memory, "titled", NAMES[19:20])
+    accept(memory, "marked", NAMES[19:20])
     learned = memory.learned("blend")
     lesson = learned.lesson
     assert lesson is not None
@@ -56,12 +56,14 @@ def test_weights_learn_and_are_used_and_shown_and_reset(memory: Recollect) -> No
     assert (lesson.held_out.better, lesson.held_out.worse) == (10, 0)
     for declared, now in learned.weights.values():
         assert declared / 2 <= now <= declared * 2
-    assert learned.weights["proximity"][1] < 3.0
-    assert learned.weights["title"][1] > 2.0
-    assert learned.weights["time_match"] == (2.0, 2.0)  # no question said anything of it
-    [found, *_] = memory.search(f"{NAMES[-1]} valve")
-    [used] = [part.weight for part in found.explain.leaves() if part.name == "proximity"]
-    assert used == learned.weights["proximity"][1]
+    changed = {name for name, (declared, now) in learned.weights.items() if declared != now}
+    assert changed == {"keyword", "importance"}, "no question said anything of the others"
+    assert learned.weights["keyword"][0] > learned.weights["keyword"][1]
+    assert learned.weights["importance"][0] < learned.weights["importance"][1]
+    [found, *_] = memory.search(f"the {NAMES[-1]}")
+    assert found.id == f"marked-{NAMES[-1]}"
+    [used] = [part.weight for part in found.explain.leaves() if part.name == "importance"]
+    assert used == learned.weights["importance"][1]
     memory.unlearn()
     after = memory.learned("blend")
     assert (after.lesson, after.events) == (None, 0)
@@ -70,8 +72,8 @@ def test_weights_learn_and_are_used_and_shown_and_reset(memory: Recollect) -> No
 
 
 def test_weights_that_rank_older_feedback_worse_are_not_used(memory: Recollect) -> None:
-    accept(memory, "near", NAMES[:10])
-    accept(memory, "titled", NAMES[10:20])
+    accept(memory, "short", NAMES[:10])
+    accept(memory, "marked", NAMES[10:20])
     learned = memory.learned("blend")
     lesson = learned.lesson
     assert lesson is not None
@@ -111,10 +113,10 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
 
 def test_a_server_answers_before_it_has_learned(memory: Recollect, gate: Gate) -> None:
     with Recollect(home=memory.home, settings=OFF, lasting=True) as server:
-        accept(server, "titled", NAMES[:20])
+        accept(server, "marked", NAMES[:20])
         assert gate.reached.wait(LONG_S)
         assert server.learned("blend").lesson is None
-        accept(server, "titled", NAMES[20:21])  # nobody waits, and nothing is learned twice
+        accept(server, "marked", NAMES[20:21])  # nobody waits, and nothing is learned twice
         gate.open.set()
         until(lambda: server.learned("blend").lesson is not None)
     assert memory.learned("blend").events == 21
@@ -124,7 +126,7 @@ def test_what_a_closing_server_leaves_is_learned_with_the_next_feedback(
     memory: Recollect, gate: Gate
 ) -> None:
     server = Recollect(home=memory.home, settings=OFF, lasting=True)
-    accept(server, "titled", NAMES[:20])
+    accept(server, "marked", NAMES[:20])
     assert gate.reached.wait(LONG_S)
     ending = threading.Thread(target=server.close)
     ending.start()
@@ -132,7 +134,7 @@ def test_what_a_closing_server_leaves_is_learned_with_the_next_feedback(
     gate.open.set()
     ending.join()
     assert memory.learned("blend").lesson is None
-    accept(memory, "titled", NAMES[20:21])
+    accept(memory, "marked", NAMES[20:21])
     lesson = memory.learned("blend").lesson
     assert lesson is not None
     assert lesson.questions == 21

@@ -17,12 +17,17 @@ from weakref import WeakKeyDictionary
 
 from recollect.engine.session import Session
 from recollect.ingest.saving import Sameness
+from recollect.models.english import has_plain_letters
 from recollect.query.cosine_scale import SAME, scale_of
-from recollect.query.replacement import Statement, Tokens, replaces
+from recollect.query.replacement import (
+    Statement,
+    Tokens,
+    comparable,
+    is_statement,
+    seems_to_replace,
+)
 from recollect.query.sameness import ALIKE, Wording, same_facts
 from recollect.query.word_pairs import nearly_equal
-from recollect.stages.evidence import has_plain_letters
-from recollect.stages.supersede import Supersede
 from recollect.times import validity
 from recollect.types import Memory
 
@@ -280,15 +285,17 @@ def _files(session: Session) -> Iterator[DuplicateGroup]:
 def _contradictions(
     session: Session, memories: Sequence[Memory], cosines: dict[tuple[int, int], float]
 ) -> Iterator[Contradiction]:
-    """What the rule of the ranking believes to be replaced."""
+    """The pairs of which the newer seems to replace the older."""
     statements: dict[int, Statement] = {}
-    rule, tokens = Supersede(), session.store.keyword.tokens
+    tokens = session.store.keyword.tokens
     for pair, cosine in sorted(cosines.items()):
-        if not all(rule.is_statement(memories[place]) for place in pair):
+        if not all(is_statement(memories[place]) for place in pair):
             continue
         for place in pair:
             if place not in statements:
                 statements[place] = Statement(memories[place], tokens)
         older, newer = sorted(pair, key=lambda place: (memories[place].updated_at, place))
-        if replaces(statements[older], statements[newer], cosine):
+        if comparable(memories[older], memories[newer]) and seems_to_replace(
+            statements[older], statements[newer], cosine
+        ):
             yield Contradiction(memories[older].id, memories[newer].id)

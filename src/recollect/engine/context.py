@@ -15,11 +15,10 @@ from recollect.engine.session import Session
 from recollect.errors import ProviderError
 from recollect.present.agent_context import FORMS, Form, fitted
 from recollect.query.cosine_scale import on_english_scale
-from recollect.query.replacement import replaced_by
+from recollect.query.replacement import is_statement, replaced_by, seems_to_replace
 from recollect.query.terms import keywords
 from recollect.recipes.base import Recipe
 from recollect.settings import SemanticMode
-from recollect.stages.supersede import Supersede
 from recollect.times import validity
 from recollect.types import SESSION, Context, Filter, Memory, Origin, Response
 
@@ -67,7 +66,7 @@ def context(
     if topup and len(found) < limit:
         for memory in _newest(session, replace(filter, tier="capture"), limit):
             found.setdefault(memory.id, (memory, "newest"))
-    replaced = _replaced(session, recipe, [memory for memory, _ in found.values()])
+    replaced = _replaced(session, [memory for memory, _ in found.values()])
     kept = dict(islice(((id, each) for id, each in found.items() if id not in replaced), limit))
     everything = Context(
         tuple(memory for memory, _ in kept.values()),
@@ -110,20 +109,18 @@ def _newest(session: Session, filter: Filter, limit: int) -> list[Memory]:
     return session.held().memories.newest(valid, limit)
 
 
-def _replaced(session: Session, recipe: Recipe, memories: Sequence[Memory]) -> Set[str]:
-    """Those that one of the others seems to replace, by the recipe's rule where it declares one;
-    none where there are no vectors."""
+def _replaced(session: Session, memories: Sequence[Memory]) -> Set[str]:
+    """Those that one of the others seems to replace; none where there are no vectors."""
     store = session.readable_store()
-    declared = (stage for stage in recipe.stages if isinstance(stage, Supersede))
-    rule = next(declared, Supersede())
-    statements = [memory for memory in memories if rule.is_statement(memory)]
+    statements = [memory for memory in memories if is_statement(memory)]
     try:
         identity = session.models.embedder().identity
         found = store.vectors.between(identity, [memory.id for memory in statements])
     except ProviderError:
         return frozenset()
     cosines = on_english_scale(identity, found)
-    return replaced_by(statements, cosines, store.keyword.tokens, session.clock()).keys()
+    tokens, now = store.keyword.tokens, session.clock()
+    return replaced_by(statements, cosines, tokens, now, seems_to_replace).keys()
 
 
 def _asking(session: Session, recipe: Recipe, semantic: SemanticMode) -> Recipe:

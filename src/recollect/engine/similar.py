@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import timedelta
-
-from msgspec.structs import replace
 
 from recollect.auth.capabilities import SEARCH
 from recollect.deadline import NO_DEADLINE
@@ -22,15 +19,17 @@ from recollect.errors import ProviderError, StoreError
 from recollect.ingest.repeats import MOST_READ, sharing_words
 from recollect.ingest.saving import ABOUT, REPLACES, SimilarMemory, SimilarReason
 from recollect.query.cosine_scale import scale_of
-from recollect.query.replacement import VERY_ALIKE, Statement, Tokens, replaces
+from recollect.query.replacement import (
+    VERY_ALIKE,
+    Statement,
+    Tokens,
+    is_statement,
+    seems_to_replace,
+)
 from recollect.query.sameness import ALIKE, same_facts
-from recollect.stages.supersede import Supersede
-from recollect.times import moved
 from recollect.types import Filter, Memory, order
 
 MOST = 3  # whoever saves reads them: the best few
-A_DAY = timedelta(days=1)
-RULE = Supersede()
 
 
 def similar(session: Session, memory: Memory, *, wait: bool = False) -> list[SimilarMemory]:
@@ -88,9 +87,7 @@ class _Compared:
     def __init__(self, memory: Memory, tokens: Tokens) -> None:
         self._memory, self._tokens = memory, tokens
         self._plain, self._wording = plain_words(memory), wording_of(memory, tokens)
-        # Who saves it now says it later, on the same day as well, which dates alone do not tell.
-        later = replace(memory, updated_at=moved(memory.updated_at, A_DAY))
-        self._statement = Statement(later, tokens) if RULE.is_statement(memory) else None
+        self._statement = Statement(memory, tokens)
 
     def reason(self, other: Memory, cosine: float) -> SimilarReason | None:
         if self._plain == plain_words(other):
@@ -104,7 +101,12 @@ class _Compared:
         return ABOUT if cosine >= VERY_ALIKE else None
 
     def _replaces(self, other: Memory, cosine: float) -> bool:
-        older = other.updated_at <= self._memory.updated_at and RULE.is_statement(other)
-        if not older or self._statement is None:
+        """Whether the memory that was just saved seems to replace this one of the same project."""
+        memory = self._memory
+        if other.updated_at > memory.updated_at or not (
+            is_statement(other) and is_statement(memory)
+        ):
             return False
-        return replaces(Statement(other, self._tokens), self._statement, cosine)
+        if (other.project, other.space) != (memory.project, memory.space):
+            return False
+        return seems_to_replace(Statement(other, self._tokens), self._statement, cosine)

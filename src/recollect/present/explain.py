@@ -9,6 +9,7 @@ from recollect.present.words import number
 from recollect.types import OPERATIONS, Term
 
 BAR = 24
+BASE = "base"  # what every memory begins with
 LEAST_SHARE = 0.005  # of all that counts for a result: less would be shown as 0 %
 # What a part does to the value before it, where the value is not a sum.
 DOES = {"product": "×", "max": "at least", "min": "at most"}
@@ -94,10 +95,12 @@ def in_words(term: Term, about: Callable[[str], str]) -> list[tuple[float, str]]
     """Reasons for a score, without figures of the recipe, each with its share of all that counts
     for the result: first what counts for it, then, with share 0, what counts against it.
 
-    The largest step comes first in both; steps of next to nothing are left out. `about`: what a
-    part of that name is about, for reasons that are empty or one word such as `critical`.
+    The largest step comes first in both; steps of next to nothing are left out, and so is what
+    every memory begins with. `about`: what a part of that name is about, for reasons that are empty
+    or one word such as `critical`.
     """
-    every = sorted(steps(term), key=lambda step: (step.value < 0, -abs(step.value)))
+    own = (step for step in steps(term) if step.name != BASE)
+    every = sorted(own, key=lambda step: (step.value < 0, -abs(step.value)))
     total = sum(step.value for step in every if step.value > 0)
     reasons = []
     for step in every:

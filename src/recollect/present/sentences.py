@@ -67,16 +67,14 @@ def over_budget(count: int) -> str:
 
 
 def others(result: Result) -> Iterator[str]:
-    """`says the same as deploy-2`, `replaces deploy-1 (2026-01-14)`, `replaced by deploy-3`. What
-    the ranking believes and nobody said: `seems to replace`, `seems to be replaced by`."""
+    """`says the same as deploy-2`, `replaces deploy-1 (2026-01-14)`, `replaced by deploy-3`: links
+    only, not what the ranking believes."""
     if result.same:
         yield f"says the same as {', '.join(shown_id(memory.id) for memory in result.same)}"
-    newer, perhaps = result.superseded_by, result.seems_replaced_by
+    newer = result.superseded_by
     for verb, memories in (
         ("replaces", result.replaces),
-        ("seems to replace", result.seems_to_replace),
         ("replaced by", (newer,) if newer else ()),
-        ("seems to be replaced by", (perhaps,) if perhaps else ()),
     ):
         yield from (f"{verb} {shown_id(each.id)} ({day(each.updated_at)})" for each in memories)
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-from recollect.query.terms import keywords, outside, words
+from recollect.query.terms import keywords, lowered, outside, words
 from recollect.types import Span
 
 # A query of bare words has none of these, and at most so many words before `without`.
@@ -36,10 +36,15 @@ OF_COMMANDS = (
 )
 # What may stand behind it: more to leave out.
 ENDS = r'(?:\s+-(?:"[^"]+"|\w+))*\s*\??\s*'
+# Words that name nothing to leave out: "works for some but not others".
+OBJECTLESS = frozenset(
+    "others other all everyone everybody everything always me us them it this that here there yet "
+    "now anymore mine ours yours today sure".split()
+)
 SHORTEST_SIGN = 3  # options of commands are often shorter
 # Most queries exclude nothing: this finds it out at once.
 HINT = re.compile(
-    r"(?:^|\s)-[\w\"]|\bNOT\b|\b(?i:but\s+not|and\s+not|without|except|excluding|apart\s+from)\b"
+    r"(?:^|\s)-[\w\"]|\bNOT\b|\b(?i:but\s+not|and\s+not|not\s+(?:in|about|from|by)|other\s+than|without|except|excluding|apart\s+from)\b"
 )
 
 
@@ -85,7 +90,10 @@ def _meant(text: str, match: re.Match[str]) -> bool:
         return True
     if match["phrase"] is not None:
         asks = re.search(ASKING, text) and not re.search(r"\bbut\s+not\b", match[0], re.IGNORECASE)
-        return not asks and not match["phrase"].endswith("ly")  # "but not exclusively"
+        vague = OBJECTLESS.issuperset(lowered(match["phrase"]))
+        return (
+            not asks and not vague and not match["phrase"].endswith("ly")
+        )  # "but not exclusively"
     before = text[: match.start()]
     return not re.search(ASKING, text) and 0 < len(words(before)) <= MOST_BARE
 
@@ -109,7 +117,7 @@ def _pattern() -> re.Pattern[str]:
         r'"[^"]*"|`[^`]*`'
         rf"|(?:^|(?<=\s))-(?P<sign>{thing})(?=[\s?]|$)"
         rf"|(?:\b(?:AND\s+)?NOT\s+)(?P<operator>{thing})"
-        rf"|,?\s*\b(?i:(?:but|and)\s+not|except(?:\s+for)?|excluding|apart\s+from)\s+{article}"
+        rf"|,?\s*\b(?i:(?:but|and)\s+not|not\s+(?:in|about|from|by)|other\s+than|except(?:\s+for)?|excluding|apart\s+from)\s+{article}"
         rf"(?i:{clause})(?P<phrase>{few})(?=\s*(?:$|[,.;?!]))"
         rf"|\s*\b(?i:without)\s+{article}(?P<bare>{few})\s*$"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cache
 
@@ -12,7 +11,7 @@ from recollect.query.terms import STOP_WORDS
 # these languages ("war", "hat", "dos"). English has those of `STOP_WORDS` besides.
 ENGLISH = (
     "did done we our my me can could should would may might must were had been am "
-    "they them he she his her their theirs there than then so if not no any some much many "
+    "they them he she his her their theirs here there than then so if not no any some much many "
     "about into out up under over get got going go want need know tell please"
 )
 OTHERS = {
@@ -84,13 +83,6 @@ SCRIPTS = {
     "greek": range(ord("ά"), ord("ώ") + 1),
     "arabic": range(ord("ء"), ord("ي") + 1),
 }
-# The same in scripts without spaces, where they are pieces of a run.
-UNSPACED_ASKING = (
-    "谁 什么 哪个 哪些 哪里 哪儿 哪 何时 怎么 怎样 为什么 为何 多少 几 是 的 了 "  # Chinese
-    "誰 何 いつ どこ どの どれ なぜ どう いくら いくつ です ます は が を に の と "  # Japanese
-    "누구 누가 무엇 언제 어디 어떻게 왜 얼마 어느 무슨 "  # Korean
-    "ใคร อะไร เมื่อไร เมื่อใด ที่ไหน อย่างไร ทำไม กี่ เท่าไร เท่าไหร่ ไหน"  # Thai
-)
 
 
 def is_function_word(word: str) -> bool:
@@ -123,21 +115,9 @@ def languages_of(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name, share in shares.items() if 2 * share > len(letters))
 
 
-def without_function_words(words: Sequence[str], languages: Sequence[str]) -> list[str]:
-    """Those of these words that no list of these languages has; all of them where all are there."""
-    listed = frozenset[str]().union(*(_by_language()[name] for name in languages))
-    return [word for word in words if word not in listed] or list(words)
-
-
 def words_of(language: str) -> frozenset[str]:
     """Such words of one language other than English."""
     return _by_language()[language]
-
-
-def without_asking(run: str) -> list[str]:
-    """The pieces of an unspaced run between the words it is asked with; all of it where there are
-    none."""
-    return _asking().sub(" ", run).split() or [run]
 
 
 @cache
@@ -158,8 +138,3 @@ def _spaced() -> frozenset[str]:
 @cache
 def _by_language() -> dict[str, frozenset[str]]:
     return {language: frozenset(listed.split()) for language, listed in OTHERS.items()}
-
-
-@cache
-def _asking() -> re.Pattern[str]:
-    return re.compile("|".join(sorted(UNSPACED_ASKING.split(), key=len, reverse=True)))

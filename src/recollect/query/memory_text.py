@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import compress
 
 from recollect.query.exact import folded, holds
 from recollect.query.sameness import Wording
@@ -13,13 +12,9 @@ from recollect.types import Memory
 
 
 class MemoryText:
-    """A memory's words: as stems, and as a text without case and accents.
-
-    `title`: the stems of the title. `body`: those of text and context, in order. `subwords`: what
-    identifiers and unspaced scripts hold beside words, where the query asks for it. `stems`: those
-    of title, text, context, tags, the passage of details that the query asks for, and the subwords,
-    in order. `places`: where one of the query's stems stands among them, and which.
-    """
+    """A memory's words: as stems, and as a text without case and accents, each read when it is
+    first needed. `subwords`: what identifiers and unspaced scripts hold beside words, where the
+    query asks for it."""
 
     def __init__(
         self,
@@ -27,41 +22,32 @@ class MemoryText:
         tokens: Callable[[str], list[str]],
         *,
         has_subwords: bool,
-        sought: frozenset[str],
         details: str = "",
     ) -> None:
+        """`details`: the passage of the memory's details that the query asks for."""
         self._memory = memory
         self._tokens = tokens
         self._details = details
-        self.title = tokens(memory.title)
-        self.body = tokens(f"{memory.text}\n{memory.context}")
         self.subwords: Sequence[str] = subwords(self._text) if has_subwords else ()
-        rest = " ".join((*memory.tags, details, *self.subwords))
-        self.stems = self.title + self.body + (tokens(rest) if rest else [])
-        is_sought = map(sought.__contains__, self.stems)
-        self.places = list(compress(enumerate(self.stems), is_sought))
 
     @cached_property
     def wording(self) -> Wording:
         """What a person reads of it: its title, its text and context."""
-        return Wording.of(self.title, self.body)
-
-    @cached_property
-    def every_stem(self) -> frozenset[str]:
-        """Those of every field."""
         memory = self._memory
-        rest = (memory.id, memory.why, memory.impact, memory.kind, memory.domain)
-        found = self._tokens("\n".join((*rest, memory.project, memory.source, memory.path)))
-        return frozenset(self.stems).union(found)
+        return Wording.of(
+            self._tokens(memory.title), self._tokens(f"{memory.text}\n{memory.context}")
+        )
 
     def holds(self, term: str) -> bool:
-        """Whether an exact term stands in it, or an identifier in another spelling."""
-        if holds(self.folded, term):
+        """Whether an exact term stands in it, or an identifier in another spelling. The option
+        `--no-cache` has no other."""
+        if holds(self._folded, term):
             return True
-        return bool(self.subwords) and bool(name := joined(term)) and name in self.subwords
+        name = "" if term.startswith("-") else joined(term)
+        return bool(name) and name in self.subwords
 
     @cached_property
-    def folded(self) -> str:
+    def _folded(self) -> str:
         return folded(f"{self._text}\n{' '.join(self.subwords)}")
 
     @property

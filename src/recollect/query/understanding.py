@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from recollect.query import fts5
 from recollect.query.intent import intent
-from recollect.query.past import asks_before
+from recollect.query.past import asks_before, asks_for_successor
 from recollect.query.terms import WORD, composed, keywords, lowered, words
 from recollect.store.base import KeywordQuery
 from recollect.types import Filter, Intent, Memory, Search
@@ -28,6 +28,20 @@ def inverse_frequency(documents: int, holding: int) -> float:
     """`ln(1 + (N − n + ½) / (n + ½))`, the inverse document frequency of BM25 as Lucene has it:
     never below 0."""
     return log(1 + (documents - holding + 0.5) / (holding + 0.5))
+
+
+# FTS5's bm25() has k1 = 1.2: one word gives at most (k1 + 1) times its idf, and never less than
+# LEAST_IDF.
+BM25_FACTOR = 2.2
+LEAST_IDF = 1e-6
+# Another form of a word, or what it may be a typing error of, is weaker evidence than the word.
+FORM_SHARE = 0.7
+
+
+def fts5_idf(documents: int, holding: int) -> float:
+    """`ln((N − n + ½) / (n + ½))`, the inverse document frequency of FTS5's bm25(), which counts a
+    word that half of the memories hold as next to nothing."""
+    return max(log((documents - holding + 0.5) / (holding + 0.5)), LEAST_IDF)
 
 
 # Words of a query that are looked at for typing errors: each costs a few milliseconds at most.
@@ -124,16 +138,16 @@ class Understanding:
     def wants_before(self, newer: Memory, older: Memory) -> bool:
         """Whether the older of two statements is asked for rather than the newer: it alone has a
         name or a number that the query has, it held at the time that the query names, or the query
-        asks for what was before."""
+        asks for what was before. A query for what replaced something wants the newer."""
         from recollect.query.exact import folded, holds  # noqa: PLC0415  start-up time
 
+        if asks_for_successor(self._text):
+            return False
         names = {*self.names, *re.findall(r"\w*\d\w*", self.timeless)}
-        texts = [(folded(m.title), folded(f"{m.title}\n{m.text}")) for m in (older, newer)]
-        if any(
-            holds(o, name) and not holds(n, name)
-            for name in names
-            for o, n in zip(*texts, strict=True)
-        ):
+        before, after = (
+            folded(f"{memory.title}\n{memory.text}\n{memory.details}") for memory in (older, newer)
+        )
+        if any(holds(before, name) and not holds(after, name) for name in names):
             return True
         return self.asks_for_time_of(newer, older)
 
@@ -238,16 +252,6 @@ class Understanding:
         """The different keywords that name no time, in order."""
         return list(dict.fromkeys(keywords(self.timeless)))
 
-    @cached_property
-    def stems(self) -> tuple[str, ...]:
-        """The query's keywords as the stemmed index knows them, in order."""
-        return tuple(self._store.keyword.tokens(" ".join(keywords(self._text))))
-
-    @cached_property
-    def spelled(self) -> dict[str, str]:
-        """For each stem the query's word it comes from: stems are not for people."""
-        return {stem: word for word in reversed(self.keywords) for stem in self.stems_of(word)}
-
     def stems_of(self, word: str) -> frozenset[str]:
         """A word as the stemmed index knows it; an identifier may be several."""
         if word not in self._stems:
@@ -262,13 +266,15 @@ class Understanding:
         return self._store.vocabulary.frequencies(self.keywords)
 
     @cached_property
+    def holding(self) -> dict[str, int]:
+        """How many memories hold each keyword of the query in any form that the stemmed index
+        knows as the same."""
+        return self._store.keyword.holding("stemmed", self.keywords) if self.keywords else {}
+
+    @cached_property
     def documents(self) -> int:
         """How many memories there are."""
         return self._store.vocabulary.documents()
-
-    def rarity(self, word: str) -> float:
-        """A keyword's inverse document frequency; a word that no memory holds is the rarest."""
-        return inverse_frequency(self.documents, self.frequencies.get(word, 0))
 
     # What is meant literally
 
@@ -323,28 +329,55 @@ class Understanding:
 
     @cached_property
     def forms(self) -> dict[str, list[str]]:
-        """For each keyword that stands nowhere in the vault, its other forms that do, where the
-        index does not stem the query's language."""
-        unknown = [word for word in self.keywords if word not in self.frequencies]
-        if not self.languages or not unknown:
+        """For each keyword that stands nowhere in the vault, its other forms that do: in a language
+        that the index does not stem, its inflections; else longer words that begin with it, and
+        shorter ones that it begins with (`postgres` and `postgresql`)."""
+        unknown = [word for word in self.keywords if not self.holding.get(word)]
+        if self._literal or not unknown:
             return {}
-        from recollect.query.word_forms import other_forms  # noqa: PLC0415  start-up time
+        from recollect.query.word_forms import other_forms, prefix_forms  # noqa: PLC0415  start-up time
 
         beginning = self._store.vocabulary.beginning
-        found = {word: other_forms(word, self.languages, beginning) for word in unknown}
+        found = {
+            word: other_forms(word, self.languages, beginning)
+            if self.languages
+            else prefix_forms(word, beginning)
+            for word in unknown
+        }
         return {word: forms for word, forms in found.items() if forms}
 
     @cached_property
-    def terms(self) -> list[str]:
-        """The keywords of the corrected query, in another language than English with the other
-        forms of unknown ones, and without the words that its questions are asked with."""
-        found = keywords(self.corrected)
-        if not self.languages:
-            return found
-        from recollect.query.function_words import without_function_words  # noqa: PLC0415  start-up time
+    def content(self) -> list[str]:
+        """The keywords that carry meaning: they name no time, and no language asks with them. All
+        keywords where nothing else is left."""
+        from recollect.query.function_words import content_words  # noqa: PLC0415  start-up time
 
-        telling = without_function_words(found, self.languages)
-        return [form for word in telling for form in (word, *self.forms.get(word, ()))]
+        return content_words(self.timeless_keywords) if self.timeless_keywords else self.keywords
+
+    @cached_property
+    def terms(self) -> list[str]:
+        """The words of `content`, each with its other forms; in the place of a typing error, what
+        may have been meant."""
+        return [
+            form
+            for word in self.content
+            for form in (self.corrections.get(word) or (word, *self.forms.get(word, ())))
+        ]
+
+    @cached_property
+    def largest_bm25(self) -> float:
+        """The most that BM25 can give a memory that holds every word of `content`, as FTS5 counts
+        it: `(k1 + 1) · Σ idf`. A word that no memory holds is rarer than all. Where only other
+        forms of a word are held, or corrections of it, they are worth FORM_SHARE of it."""
+        others = [form for word in self.content for form in self.also(word)]
+        holding = self._store.keyword.holding("stemmed", others) if others else {}
+        total = sum(
+            max(fts5_idf(self.documents, holding.get(form, 0)) for form in forms) / FORM_SHARE
+            if (forms := self.also(word))
+            else fts5_idf(self.documents, self.holding.get(word, 0))
+            for word in self.content
+        )
+        return max(BM25_FACTOR * total, LEAST_IDF)
 
     def also(self, word: str) -> Sequence[str]:
         """What is searched for beside this keyword: other forms of it, or what was meant by it."""

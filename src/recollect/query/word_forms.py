@@ -24,6 +24,10 @@ LONGEST_ENDING = 6
 # Each is stemmed, in 50 µs; of more words that begin alike, the most frequent ones.
 MOST_STEMMED = 200
 MOST_FORMS = 8
+# A shorter word begins too many others; a beginning is most of the longer word.
+SHORTEST_PREFIX = 4
+PREFIX_SHARE = 0.6
+MOST_PREFIX_FORMS = 3
 
 
 def other_forms(
@@ -42,6 +46,26 @@ def other_forms(
             first = sorted(known, key=lambda form: (-known[form], form))[:MOST_STEMMED]
             found |= {form: known[form] for form in first if stemmed(form) == stem}
     return sorted(found, key=lambda form: (-found[form], form))[:MOST_FORMS]
+
+
+def prefix_forms(word: str, beginning: Callable[[str, int, int], Mapping[str, int]]) -> list[str]:
+    """The words of the vault that begin with this one, or that this one begins with: `postgres` is
+    a beginning of `postgresql`. The most frequent first; none for a word that is too short to be
+    recognised."""
+    if len(word) < SHORTEST_PREFIX:
+        return []
+    start = word[:SHORTEST_PREFIX]
+    known = beginning(start, SHORTEST_PREFIX, len(word) + LONGEST_ENDING)
+    found = [
+        form
+        for form in known
+        if form != word
+        and (
+            form.startswith(word)
+            or (word.startswith(form) and len(form) >= PREFIX_SHARE * len(word))
+        )
+    ]
+    return sorted(found, key=lambda form: (-known[form], form))[:MOST_PREFIX_FORMS]
 
 
 @cache

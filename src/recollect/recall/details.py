@@ -6,7 +6,7 @@ from recollect.context import ChannelRole, SearchContext
 from recollect.query import fts5
 from recollect.query.passages import window
 from recollect.query.subwords import subwords
-from recollect.query.understanding import inverse_frequency
+from recollect.query.understanding import BM25_FACTOR, inverse_frequency
 from recollect.recall.base import Channel
 from recollect.recipes.ranges import AtLeastOne, Weight
 from recollect.store.base import KeywordQuery
@@ -18,9 +18,10 @@ OTHERS = ("subwords", "exact")
 
 class Details(Channel, frozen=True, tag="details"):
     """Of the best `each` by BM25 in details, and of what the channels before it named `OTHERS`
-    found: `weight · Σ rarity` of the query's words in the passage of `characters` that holds the
-    most of them. So a long log that has every word somewhere counts no more than a short note; and
-    BM25 itself would give next to nothing to a word that is in the only details there are."""
+    found: `weight` of the most that BM25 could give, `(k1 + 1) · Σ rarity` of the query's words in
+    the passage of `characters` that holds the most of them. So a long log that has every word
+    somewhere counts no more than a short note; and BM25 itself would give next to nothing to a
+    word that is in the only details there are."""
 
     about = "holds the words in its details"
     family = "words"
@@ -62,7 +63,7 @@ class Details(Channel, frozen=True, tag="details"):
         passage = window(context.memory(id).details, query.sought, self.characters)
         stems = frozenset((*context.store.keyword.tokens(passage), *subwords(passage)))
         matched = [word for word in rarity if query.stems_of(word) <= stems]
-        total = self.weight * sum(rarity[word] for word in matched)
+        total = self.weight * BM25_FACTOR * sum(rarity[word] for word in matched)
         how = f"details hold {', '.join(matched)}" if matched else ""
         why = Term(self.name, total, f"{self.weight:.6g} × rarity of its words", how=how)
         return Hit(id, why, Findings(passage=passage))

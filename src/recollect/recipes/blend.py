@@ -1,6 +1,6 @@
-"""`blend`: the default. Words and vectors by how far they stand out, then what reading adds."""
+"""`blend`: the default. Log odds of words and vectors, then what signals and a reranker add."""
 
-from recollect.fuse.zscore import ZScoreFusion
+from recollect.fuse.feature_sum import FeatureSum, FeatureWeights
 from recollect.query.likeness import Likeness
 from recollect.recall.accepted import Accepted
 from recollect.recall.details import Details
@@ -14,18 +14,13 @@ from recollect.signals.asked import AskedMatch
 from recollect.signals.domain import DomainMatch, ProjectMatch
 from recollect.signals.exact import ExactMatch
 from recollect.signals.feedback import Feedback
-from recollect.signals.first_person import FirstPerson
 from recollect.signals.importance import Importance
-from recollect.signals.max_idf import MaxIdf
-from recollect.signals.proximity import Proximity
+from recollect.signals.person import Person
 from recollect.signals.tags import TagOverlap
 from recollect.signals.time_match import TimeMatch
-from recollect.signals.title import Title
 from recollect.signals.used import Used
-from recollect.stages.code_weights import CodeWeights
 from recollect.stages.cut import Cut
 from recollect.stages.dismissed import Dismissed
-from recollect.stages.evidence import EvidenceRule, JudgeEvidence
 from recollect.stages.exact_floor import ExactFloor
 from recollect.stages.fixed_scores import Browsed
 from recollect.stages.near_duplicates import NearDuplicates
@@ -35,12 +30,13 @@ from recollect.stages.signal_sums import Bonus
 from recollect.stages.supersede import Supersede
 from recollect.stages.validity import Validity
 from recollect.stages.vault_preference import VaultPreference
+from recollect.stages.verdict import ConfidenceVerdict
 
 DEPTH = Depth(per_result=3, at_least=100)
 
 BLEND = Recipe(
     name="blend",
-    about="Words and vectors by how far they stand out, exact terms, nearness, a reranker.",
+    about="Words, meaning, names, time and labels as log odds, and a reranker.",
     source="docs/recipes.md, blend",
     view="scan",
     recall=(
@@ -69,21 +65,20 @@ BLEND = Recipe(
         Listed(),
         Accepted(),
     ),
-    fuse=ZScoreFusion(
-        weights={"keyword": 1.0, "vector": 1.5},
-        added={"subwords": "keyword", "details": "keyword"},
+    fuse=FeatureSum(
+        weights=FeatureWeights(keyword=5.8, vector=3.6),
+        base=-4.7,
+        alone=6.7,
+        base_alone=-2.6,
+        added=("subwords", "details"),
         kept=("exact", "accepted"),
-        least_deviation={"keyword": 0.2, "vector": 0.02},
         pool=Depth(per_result=3, at_least=30),
     ),
     stages=(
         Bonus(
             signals=(
-                Proximity(weight=3.0, within=3),
-                MaxIdf(weight=1.0),
+                Person(weight=0.7),
                 ExactMatch(weight=2.0),
-                Title(weight=2.0, bonus=1.0, least=2),
-                FirstPerson(weight=2.0),
                 TimeMatch(weight=2.0),
                 AskedMatch(weight=2.0),
                 TagOverlap(weight=1.0),
@@ -94,34 +89,17 @@ BLEND = Recipe(
                 Used(weight=0.0),
             ),
         ),
-        CodeWeights(
-            factors={
-                "keyword": 0.25, "vector": 1.5, "proximity": 0.5, "max_idf": 0.5, "exact": 0.5,
-            },
-        ),
-        RerankInterpolation(weight=0.25, bound=10.0, top=20, characters=450),
-        VaultPreference(share=0.05),
-        Supersede(longest=300),
+        RerankInterpolation(weight=0.17, bound=10.0, floor=-5.0, top=20, characters=450),
+        VaultPreference(most=0.5),
+        Supersede(within=5.0),
         NearDuplicates(alike=0.9),
         ExactFloor(share=0.1),
-        Validity(share=0.5, share_if_replaced=0.75),
+        Validity(within=3.0),
         Browsed(channel="listed"),
-        Dismissed(share=0.5),
+        Dismissed(within=3.0),
         Neighbours(),
         Cut(),
-        JudgeEvidence(
-            seen=EvidenceRule(bias=-11.1, coverage=2.4, held=0.7, cosine=12.6, lead=7.0),
-            foreign=EvidenceRule(bias=-4.7, coverage=3.4, near=4.0, known=2.5, lead=23.1),
-            words=EvidenceRule(bias=-2.8, coverage=6.7),
-            unread=EvidenceRule(bias=-2.6, coverage=8.8),
-            many=EvidenceRule(bias=-11.9, coverage=3.1, cosine=12.0, lead=40.0),
-            complete=0.95,
-            opinion=0.5,
-            strong=0.85,
-            weak=0.25,
-            fitted_with=("bge-small-en-v1.5", "ms-marco-minilm-l-12-v2"),
-            many_with=("builtin:multilingual@",),
-        ),
+        ConfidenceVerdict(strong=0.85, weak=0.05),
     ),
     limits=Limits(default=10),
     feedback=FeedbackRule(likeness=Likeness(fitted_with=("bge-small-en-v1.5",))),

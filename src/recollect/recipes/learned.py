@@ -8,9 +8,9 @@ from math import exp, log
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from recollect.fuse.zscore import ZScoreFusion
+from recollect.fuse.feature_sum import FeatureSum, FeatureWeights
 from recollect.maths import logistic
 from recollect.recipes.base import Recipe
 from recollect.stages.signal_sums import Bonus, WeightedSum
@@ -51,7 +51,7 @@ class Lesson(Struct, frozen=True, kw_only=True):
 
 def learnable(recipe: Recipe) -> dict[str, float]:
     """The weights that can learn: those of the fused channels and of the added signals."""
-    fused = recipe.fuse.weights if isinstance(recipe.fuse, ZScoreFusion) else {}
+    fused = asdict(recipe.fuse.weights) if isinstance(recipe.fuse, FeatureSum) else {}
     signals = {
         signal.name: signal.weight
         for stage in recipe.stages
@@ -74,8 +74,10 @@ def taught(recipe: Recipe, text: str) -> Recipe:
     if lesson is None or not lesson.applied:
         return recipe
     weights, fuse = lesson.weights, recipe.fuse
-    if isinstance(fuse, ZScoreFusion):
-        fuse = replace(fuse, weights={name: weights[name] for name in fuse.weights})
+    if isinstance(fuse, FeatureSum):
+        declared, learned = fuse.weights, FeatureWeights(weights["keyword"], weights["vector"])
+        words = learned.keyword / declared.keyword if declared.keyword else 1.0
+        fuse = replace(fuse, weights=learned, alone=words * fuse.alone)
     stages = tuple(
         replace(
             stage,

@@ -1,6 +1,6 @@
 """`related`: what else is about the same thing as a memory. Not for questions, so not by name."""
 
-from recollect.fuse.zscore import ZScoreFusion
+from recollect.fuse.feature_sum import FeatureSum, FeatureWeights
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
@@ -23,9 +23,11 @@ RELATED = Recipe(
         ),
         Vector(depth=Depth(at_least=30)),
     ),
-    fuse=ZScoreFusion(
-        weights={"keyword": 1.0, "vector": 1.5},
-        least_deviation={"keyword": 0.2, "vector": 0.02},
+    fuse=FeatureSum(
+        weights=FeatureWeights(keyword=5.8, vector=3.6),
+        base=-4.7,
+        alone=6.7,
+        base_alone=-2.6,
         pool=Depth(at_least=30),
     ),
     stages=(MeaningFloor(), Neighbours(), Cut()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Union
 
-from recollect.fuse import rrf, union, weighted, zscore
+from recollect.fuse import feature_sum, rrf, union, weighted
 from recollect.recall.accepted import Accepted
 from recollect.recall.details import Details
 from recollect.recall.exact import Exact
@@ -16,11 +16,9 @@ from recollect.recall.topic import Topic
 from recollect.recall.vector import Vector
 from recollect.signals.registry import AnySignal
 from recollect.stages import signal_sums
-from recollect.stages.code_weights import CodeWeights
 from recollect.stages.cross_encoder import CrossEncoder
 from recollect.stages.cut import Cut
 from recollect.stages.dismissed import Dismissed
-from recollect.stages.evidence import JudgeEvidence
 from recollect.stages.exact_floor import ExactFloor
 from recollect.stages.fixed_scores import Browsed, FixedScore
 from recollect.stages.floors import KeywordFloor, MeaningFloor, ScoreFloor
@@ -32,14 +30,14 @@ from recollect.stages.signal_sums import Bonus, WeightedSum
 from recollect.stages.supersede import Supersede
 from recollect.stages.validity import Validity
 from recollect.stages.vault_preference import VaultPreference
+from recollect.stages.verdict import ConfidenceVerdict
 
 # Tagged unions for msgspec: what a recipe may be made of.
 AnyChannel = Union[Keyword, Vector, Topic, Recent, Exact, Listed, Details, Accepted]  # noqa: UP007
-AnyFusion = Union[rrf.Rrf, weighted.WeightedMax, union.Union, zscore.ZScoreFusion]  # noqa: UP007
+AnyFusion = Union[rrf.Rrf, weighted.WeightedMax, union.Union, feature_sum.FeatureSum]  # noqa: UP007
 AnyStage = Union[  # noqa: UP007
     WeightedSum,
     Bonus,
-    CodeWeights,
     FixedScore,
     Browsed,
     KindBoost,
@@ -58,7 +56,7 @@ AnyStage = Union[  # noqa: UP007
     MeaningFloor,
     Neighbours,
     Cut,
-    JudgeEvidence,
+    ConfidenceVerdict,
 ]
 
 # msgspec looks the names of annotations up in the module that has them, where only type checkers

@@ -9,17 +9,18 @@ from recollect.signals.base import Signal, SignalValue
 
 
 class ExactMatch(Signal, frozen=True, tag="exact", kw_only=True):
-    """The share of the query's exact terms that the memory holds, case and accents aside:
-    identifiers, versions, paths, quoted phrases, and words that hardly any memory has."""
+    """The share of the query's names that the memory holds as they are written, case and accents
+    aside: identifiers, versions, paths, quoted phrases."""
 
     about = "holds an exact term"
     family = "literal"
 
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
-        terms = context.understanding.exact_terms
-        if not terms:
+        names = context.understanding.names
+        if not names:
             return {}
-        return {id: _value(context.exact_terms(id), len(terms)) for id in ids}
+        held = {id: [term for term in context.exact_terms(id) if term in names] for id in ids}
+        return {id: _value(terms, len(names)) for id, terms in held.items()}
 
 
 def _value(found: Sequence[str], terms: int) -> SignalValue:

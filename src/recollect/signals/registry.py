@@ -10,10 +10,8 @@ from recollect.signals.decay import TemporalDecay
 from recollect.signals.domain import DomainMatch, ProjectMatch
 from recollect.signals.exact import ExactMatch
 from recollect.signals.feedback import Feedback
-from recollect.signals.first_person import FirstPerson
 from recollect.signals.importance import Importance
-from recollect.signals.max_idf import MaxIdf
-from recollect.signals.proximity import Proximity
+from recollect.signals.person import Person
 from recollect.signals.rank import KeywordRank, VectorRank
 from recollect.signals.recency import Recency
 from recollect.signals.severity import Severity
@@ -37,10 +35,8 @@ AnySignal = Union[  # noqa: UP007  a tagged union for msgspec, listed one a line
     Tier,
     Title,
     Recency,
-    Proximity,
-    MaxIdf,
     ExactMatch,
-    FirstPerson,
+    Person,
     TimeMatch,
     AskedMatch,
     Importance,

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from recollect.context import SearchContext
 from recollect.query.terms import composed, pieces
-from recollect.recipes.ranges import Count, Weight
+from recollect.recipes.ranges import Weight
 from recollect.signals.base import Signal, SignalValue
 
 
@@ -27,18 +27,14 @@ PART = SignalValue(0.0, "not every word is in the title")
 
 
 class Title(Signal, frozen=True, tag="title", kw_only=True):
-    """`bonus` if the title holds every word of the query, and these are `least` or more; a file's
-    title is its path."""
+    """`bonus` if the title holds every word of the query; a file's title is its path."""
 
     about = "words in the title"
     family = "structure"
 
     bonus: Weight = 0.01
-    least: Count = 1
 
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
-        if len(pieces(context.search.query)) < self.least:
-            return {}
         whole = SignalValue(self.bonus, "every word is in the title")
         query = context.search.query
         return {id: whole if holds_all(context.memory(id).title, query) else PART for id in ids}

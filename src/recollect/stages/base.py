@@ -9,9 +9,9 @@ from msgspec import Struct
 from recollect.context import ChannelRole, SearchContext
 from recollect.types import Family, Ranking
 
-# What one part of a recipe may need of another before it: scores that a rank fusion made, the
-# word of a reranker, the cut to the limit.
-Product = Literal["rrf", "reranking", "limit"]
+# What one part of a recipe may need of another before it: scores that a rank fusion made, scores
+# that are log odds, the word of a reranker, the cut to the limit.
+Product = Literal["rrf", "log_odds", "reranking", "limit"]
 
 
 # More candidates than any recall finds, more words than any query has: a stage that waits for so

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, nextafter
 
 from recollect.context import SearchContext
-from recollect.recipes.ranges import Share
+from recollect.recipes.ranges import Weight
 from recollect.stages.base import Stage
 from recollect.types import Hit, Ranking, combine, leaf
 
@@ -13,12 +13,12 @@ from recollect.types import Hit, Ranking, combine, leaf
 class Dismissed(Stage, frozen=True, tag="dismissed"):
     """A memory that was dismissed for this very question goes below every one that was accepted for
     it, whatever they score, and below every other that answers it too: one that was not dismissed
-    and has at least `share` of its score. It is never dropped."""
+    and scores at most `within` less. It is never dropped."""
 
     about = "dismissed for this question"
     family = "rarity"
 
-    share: Share = 0.5
+    within: Weight = 3.0
     name: str = "dismissed"
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
@@ -32,7 +32,7 @@ class Dismissed(Stage, frozen=True, tag="dismissed"):
             above = [
                 other.score
                 for other in others
-                if other.memory_id in same or other.score >= self.share * hit.score
+                if other.memory_id in same or other.score >= hit.score - self.within
             ]
             lowest = min((lowest, *above)) if above else lowest
             if lowest <= hit.score:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recollect.context import SearchContext
 from recollect.query.terms import lowered
-from recollect.recipes.ranges import Share, Weight
+from recollect.recipes.ranges import Number, Share
 from recollect.stages.base import Stage
 from recollect.types import Hit, Memory, Ranking, combine, leaf
 
@@ -43,9 +43,11 @@ class KeywordFloor(Stage, frozen=True, tag="keyword_floor"):
 
 class MeaningFloor(Stage, frozen=True, tag="meaning_floor"):
     """What has no word of the query and scores under `floor` is dropped, and counted: something is
-    always nearest in meaning, and of a fusion by z-scores that is what hardly stands out."""
+    always nearest in meaning. Needs a fusion whose scores are log odds."""
 
-    floor: Weight = 2.0
+    needs = ("log_odds",)
+
+    floor: Number = -2.2  # one in ten
     name: str = "meaning_floor"
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:

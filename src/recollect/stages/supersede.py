@@ -1,14 +1,19 @@
-"""Of statements about the same thing, the one that held at the time asked for stands first."""
+"""Of statements about the same thing, the one that holds at the time asked for stands first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import inf, nextafter
 
 from recollect.context import ChannelRole, SearchContext
-from recollect.query.replacement import replaced_by
+from recollect.query.replacement import (
+    comparable,
+    is_statement,
+    replaced_by,
+    seems_to_replace,
+)
 from recollect.query.sameness import ALIKE
-from recollect.recipes.ranges import AtLeastOne
+from recollect.recipes.ranges import AtLeastOne, Weight
 from recollect.stages.base import Stage
 from recollect.stages.links import passing, successors
 from recollect.times import day
@@ -17,20 +22,19 @@ from recollect.types import Hit, Memory, Ranking, combine, leaf
 
 class Supersede(Stage, frozen=True, tag="supersede"):
     """A memory that took the place of another by a link is placed above it, and is found where only
-    the other answers the query. Of two memories of one project and space of which the later seems
-    to replace the other, each names the other, and the later is placed above. A query about the
-    past, or about a time at which the later was not yet known, wants the other, which is placed
-    above then.
+    the other answers the query. Of two statements of one project and space that answer the query,
+    the newer is placed above where both say much the same, or where it says that something changed:
+    it must score at most `within` less. A query about the past, or about a time at which the newer
+    was not yet known, wants the other, which is placed above then.
 
-    Looked for among those of the best `top` that are statements of at most `longest` characters
-    rather than pages or parts of files. Needs vectors. What is said again in the same words is
-    placed above as well, and named as a near duplicate.
+    Statements are looked for among the best `top`, by vectors. What is said again in the same words
+    is placed above as well.
     """
 
     about = "newer than what it replaces, or what held at the time asked for"
     family = "time"
 
-    longest: AtLeastOne = 300
+    within: Weight = 5.0
     top: AtLeastOne = 20
     name: str = "supersede"
 
@@ -39,7 +43,7 @@ class Supersede(Stage, frozen=True, tag="supersede"):
         return ("vector",)
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        return self._believed(self._linked(ranking, context), context)
+        return self._newer_first(self._linked(ranking, context), context)
 
     def _linked(self, ranking: Ranking, context: SearchContext) -> Ranking:
         """The ranking with what links lead to above what they lead from."""
@@ -59,41 +63,41 @@ class Supersede(Stage, frozen=True, tag="supersede"):
                 hits[id] = self._above(Hit(id, best.why), best, "replaces", context)
         return ranking.resorted(hits.values())
 
-    def _believed(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        before = {hit.memory_id: hit for hit in self._statements(ranking, context)}
-        # Oldest first, so that what is raised above something is above it for good.
-        order = sorted(map(context.memory, before), key=lambda each: (each.updated_at, each.id))
-        ids = [memory.id for memory in order]
-        cosines = context.cosines_between(ids) if len(ids) > 1 else {}
+    def _newer_first(self, ranking: Ranking, context: SearchContext) -> Ranking:
+        if context.search.include_expired:
+            return ranking
+        # Of a memory that has a link it is known what replaces it.
+        before = {
+            hit.memory_id: hit
+            for hit in ranking.hits[: self.top]
+            if is_statement(memory := context.memory(hit.memory_id)) and not memory.superseded_by
+        }
+        cosines = context.cosines_between(list(before)) if len(before) > 1 else {}
         if not cosines:
             return ranking
-        replaced = replaced_by(order, cosines, context.store.keyword.tokens, context.now)
+        # Oldest first, so that what is raised above something is above it for good.
+        order = sorted(map(context.memory, before), key=lambda each: (each.updated_at, each.id))
+        tokens, now = context.store.keyword.tokens, context.now
+        replaced = replaced_by(order, cosines, tokens, now)
         hits = dict(before)
+        for id, newer_id in replaced_by(order, cosines, tokens, now, seems_to_replace).items():
+            older = hits[newer_id].findings.seems_to_replace
+            hits[newer_id] = hits[newer_id].finding(seems_to_replace=(*older, context.memory(id)))
+            hits[id] = hits[id].finding(seems_replaced_by=context.memory(newer_id))
         for place, newer in enumerate(order):
-            older = [memory for memory in order[:place] if replaced.get(memory.id) == newer.id]
-            for memory in older:
-                hits[memory.id] = hits[memory.id].finding(seems_replaced_by=newer)
-            if older:
-                hits[newer.id] = hits[newer.id].finding(seems_to_replace=tuple(older))
-            repeated = [memory for memory in order[:place] if _repeats(newer, memory, context)]
-            if not context.search.include_expired:
-                both = older + repeated
-                wanted = [m for m in both if context.understanding.wants_before(newer, m)]
-                self._place(hits, newer, both, wanted, context)
+            said_before = [
+                memory
+                for memory in order[:place]
+                if (replaced.get(memory.id) == newer.id or _repeats(newer, memory, context))
+                and before[memory.id].score - before[newer.id].score <= self.within
+            ]
+            wanted = [
+                each for each in said_before if context.understanding.wants_before(newer, each)
+            ]
+            self._place(hits, newer, said_before, wanted, context)
         if hits == before:
             return ranking
         return ranking.resorted(hits.get(hit.memory_id, hit) for hit in ranking)
-
-    def _statements(self, ranking: Ranking, context: SearchContext) -> Iterator[Hit]:
-        """Those of which something may be believed: of one that has a link, it is known."""
-        for hit in ranking.hits[: self.top]:
-            memory = context.memory(hit.memory_id)
-            if self.is_statement(memory) and not memory.superseded_by:
-                yield hit
-
-    def is_statement(self, memory: Memory) -> bool:
-        """Whether it is short enough to state one thing."""
-        return len(memory.text) <= self.longest
 
     def _place(
         self,
@@ -109,7 +113,7 @@ class Supersede(Stage, frozen=True, tag="supersede"):
         raised = list(wanted) or ([newer] if older else [])
         below = [newer] if wanted else list(older)
         for memory in raised:
-            best = max((hits[each.id] for each in below), key=_score)
+            best = max((hits[each.id] for each in below), key=lambda hit: hit.score)
             if hits[memory.id].score <= best.score:
                 how = "asked for rather than" if wanted else why
                 hits[memory.id] = self._above(hits[memory.id], best, how, context)
@@ -124,13 +128,5 @@ class Supersede(Stage, frozen=True, tag="supersede"):
 
 def _repeats(newer: Memory, older: Memory, context: SearchContext) -> bool:
     """Whether both say the same in the same words."""
-    together = (newer.project, newer.space) == (older.project, older.space)
-    return (
-        together
-        and older.updated_at < newer.updated_at
-        and context.text(newer.id).wording.says(context.text(older.id).wording, ALIKE)
-    )
-
-
-def _score(hit: Hit) -> float:
-    return hit.score
+    wording = context.text(newer.id).wording
+    return comparable(older, newer) and wording.says(context.text(older.id).wording, ALIKE)

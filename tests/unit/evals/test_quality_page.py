@@ -106,20 +106,16 @@ def test_times_and_their_picture_come_when_they_are_measured(
     assert "quality-latency.svg" in made
 
 
-def test_evidence_is_shown_where_it_is_there(
+def test_confidence_is_shown_where_it_was_measured(
     quality_page: ModuleType, results: dict[str, Any]
 ) -> None:
     assert "Knowing when" not in quality_page.files(results)["quality.md"]
-    results["evidence"] = {
-        "aims": {"words": {"harbor": {"strong, first": 0.97}, "mean": {"none, elsewhere": 0.85}}},
-        "reliability": {"<words>": [[0.1, 0.0], [0.9, 1.0]]},
-        "thresholds": {"strong": 0.6},
-        "levels": {"without": {"strong": 0.1, "weak": 0.2, "none": 0.7}},
-    }
+    verdict = {"from": 0.9, "questions": 40, "right": 0.95, "unanswerable": 0.05}
+    lost = {"keyword": {"lost": 0.0368, "ci95": [0.0267, 0.0478]}}
+    results["fit"] = {"<words>": {"verdicts, held out": [verdict], "lost without": lost}}
     made = quality_page.files(results)
-    assert "| harbor | 97% |  |" in made["quality.md"]
-    assert "| mean |  | 85% |" in made["quality.md"]
-    assert "| without | 10% | 20% | 70% |" in made["quality.md"]
+    assert "| 90% | 40 | 95% | 5% |" in made["quality.md"]
+    assert "| `keyword` | 0.0368 | 0.0267 to 0.0478 |" in made["quality.md"]
     assert "&lt;words&gt;" in made["quality-evidence.svg"]
 
 

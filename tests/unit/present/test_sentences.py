@@ -64,15 +64,16 @@ def test_what_is_not_shown_is_one_number() -> None:
 def test_a_result_names_those_it_stands_for() -> None:
     found = result(
         same=(memory("deploy-3"), memory("deploy-4")),
-        seems_to_replace=(memory("deploy-1", THEN),),
-        seems_replaced_by=memory("deploy-9"),
+        replaces=(memory("deploy-1", THEN),),
+        superseded_by=memory("deploy-9"),
     )
     assert list(sentences.others(found)) == [
         "says the same as deploy-3, deploy-4",
-        "seems to replace deploy-1 (2026-01-14)",
-        "seems to be replaced by deploy-9 (2026-08-21)",
+        "replaces deploy-1 (2026-01-14)",
+        "replaced by deploy-9 (2026-08-21)",
     ]
-    assert not list(sentences.others(result()))
+    believed = result(seems_to_replace=(memory("deploy-1"),), seems_replaced_by=memory("deploy-9"))
+    assert not list(sentences.others(believed)), "a belief is not said"
 
 
 def degraded(channel: str, reason: str, reach: Reach | None = None, **counts: int) -> str:

@@ -8,9 +8,9 @@ import pytest
 
 from recollect.engine import Recollect
 from recollect.ingest.draft import draft
-from recollect.query.function_words import languages_of, without_function_words
+from recollect.query.function_words import content_words, languages_of
 from recollect.query.terms import lowered
-from recollect.query.word_forms import STEMMED, other_forms
+from recollect.query.word_forms import STEMMED, other_forms, prefix_forms
 from recollect.settings import Embedding, Rerank, Settings
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
@@ -40,8 +40,9 @@ def test_a_language_is_told_by_its_common_words_or_its_script(
 
 
 def test_words_that_a_question_is_asked_with_are_left_out_unless_all_are() -> None:
-    assert without_function_words("wo hängt der zähler".split(), ["german"]) == ["hängt", "zähler"]
-    assert without_function_words(["wo", "der"], ["german"]) == ["wo", "der"]
+    assert content_words("wo hängt der zähler".split()) == ["hängt", "zähler"]
+    assert content_words("what is here".split()) == ["what", "is"]
+    assert content_words(["wo", "der"]) == ["wo", "der"]
 
 
 def test_other_forms_share_the_stem_and_the_most_frequent_come_first() -> None:
@@ -54,6 +55,30 @@ def test_other_forms_share_the_stem_and_the_most_frequent_come_first() -> None:
     assert other_forms("прилив", ["german"], beginning) == []
     for language in STEMMED:
         assert other_forms("я", [language], beginning) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "forms"),
+    [
+        ("postgres", ["postgresql"]),
+        ("postgresqls", ["postgresql"]),
+        ("post", ["poster", "postgresql"]),  # the most frequent first
+        ("posters", ["poster"]),
+        ("pos", []),  # too short to tell
+        ("postgresqlreplication", []),  # most of the word must be there
+    ],
+)
+def test_a_word_is_a_beginning_of_others_or_begins_with_them(word: str, forms: list[str]) -> None:
+    known = {"postgresql": 2, "poster": 3}
+
+    def beginning(start: str, shortest: int, longest: int) -> dict[str, int]:
+        return {
+            each: count
+            for each, count in known.items()
+            if each.startswith(start) and shortest <= len(each) <= longest
+        }
+
+    assert prefix_forms(word, beginning) == forms
 
 
 def test_a_russian_word_is_found_in_another_form_by_blend_alone(tmp_path: Path) -> None:

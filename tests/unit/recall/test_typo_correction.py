@@ -108,11 +108,11 @@ def test_a_search_whose_words_are_all_there_reads_nothing_to_correct_them(
 
 
 def test_a_typing_error_costs_a_few_statements(search_at: Search) -> None:
-    """Three look-ups of the word, each asking for segments too, and one of what is an error away;
-    ranges only where that fails."""
-    assert len(statements(search_at("retntion", MEMORIES))) == 7
+    """Three look-ups of the word and one of words that begin like it, each asking for segments too,
+    and one of what is an error away; ranges only where that fails."""
+    assert len(statements(search_at("retntion", MEMORIES))) == 8
     ranges = [sql for sql in statements(search_at("xylophonist", {})) if " >= ? AND " in sql]
-    assert len(ranges) == 4
+    assert len(ranges) == 5
 
 
 def statements(at: SearchContext) -> list[str]:
@@ -124,6 +124,7 @@ def statements(at: SearchContext) -> list[str]:
         return True
 
     assert at.understanding.frequencies is not None
+    assert at.understanding.holding is not None
     connection = at.store.database.connection()  # type: ignore[attr-defined]
     connection.exec_trace = remember
     try:
@@ -136,10 +137,11 @@ def statements(at: SearchContext) -> list[str]:
 @pytest.mark.parametrize(
     ("word", "asked"),
     [
-        ("zqwexrtin", {"terms": 3, "beginning": 1}),  # nowhere: each index once
-        ("retntion", {"terms": 3}),  # what is near is found before more is asked
-        ("zqw", {}),  # too short to be corrected
-        ("frobnicated", {"terms": 1}),  # another form is there
+        # Nowhere: each index once, words that begin alike, and near words by their beginning.
+        ("zqwexrtin", {"holding": 1, "terms": 3, "beginning": 2}),
+        ("retntion", {"holding": 1, "terms": 3, "beginning": 1}),  # a near word: no more is asked
+        ("zqw", {"holding": 1}),  # too short to be corrected
+        ("frobnicated", {"holding": 1, "terms": 1}),  # another form is there
     ],
 )
 def test_nothing_is_asked_twice_or_for_nothing(

@@ -31,7 +31,6 @@ def test_it_hangs_together() -> None:
     ]
     stages = [
         "bonus",
-        "code_weights",
         "rerank",
         "vault_preference",
         "supersede",
@@ -42,7 +41,7 @@ def test_it_hangs_together() -> None:
         "dismissed",
         "neighbours",
         "cut",
-        "evidence",
+        "verdict",
     ]
     assert [stage.name for stage in BLEND.stages] == stages
     fused = {"keyword", "subwords", "exact", "details", "vector", "accepted"}

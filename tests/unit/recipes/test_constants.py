@@ -101,8 +101,8 @@ def convert(value: float, one: Constant) -> None:
 @pytest.mark.parametrize(
     ("recipe", "changes", "parts"),
     [
-        ("blend", {"fuse.weights.vektor": 2}, ["fuse", "'vektor'", "vector"]),
-        ("blend", {"fuse.k": 2}, ["blend: fuse.k is not a field", "weights, added, kept"]),
+        ("blend", {"fuse.weights.vektor": 2}, ["fuse.weights.vektor cannot be 2", "unknown field"]),
+        ("blend", {"fuse.k": 2}, ["blend: fuse.k is not a field", "weights, base, alone"]),
         ("blend", {"colour": 2}, ["blend: colour", "recall, fuse, stages"]),
         ("blend", {"": 2}, ["not a field"]),
         ("blend", {"fuse.": 2}, ["not a field"]),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 import pytest
+from msgspec import structs
 from msgspec.structs import replace
 
 from recollect.context import SearchContext
@@ -25,18 +26,17 @@ from recollect.signals.rank import VectorRank
 from recollect.signals.registry import AnySignal
 from recollect.stages.cross_encoder import CrossEncoder
 from recollect.stages.cut import Cut
-from recollect.stages.evidence import JudgeEvidence
 from recollect.stages.floors import KeywordFloor, ScoreFloor
 from recollect.stages.kind_adjustments import KindAdjust
 from recollect.stages.neighbours import Neighbours
 from recollect.stages.signal_sums import Bonus, WeightedSum
 from recollect.stages.supersede import Supersede
+from recollect.stages.verdict import ConfidenceVerdict
 from recollect.types import Ranking
 
 Search = Callable[..., SearchContext]
 WORDS = Keyword(index="stemmed", columns={"text": 1.0}, reading="words", depth=Depth(at_least=10))
 VECTORS = Vector(depth=Depth(at_least=10))
-EVIDENCE = next(one for one in BUILT_IN["blend"].stages if isinstance(one, JudgeEvidence))
 
 
 def recipe(*stages: Any, recall: Any = (WORDS,), fuse: Any = None) -> Recipe:
@@ -69,9 +69,12 @@ def test_scores_by_ranks_are_what_an_unread_candidate_is_judged_by() -> None:
         check(recipe(CrossEncoder(), Cut(), fuse=Union(channels=("keyword",))))
 
 
-def test_evidence_is_judged_by_what_is_returned() -> None:
-    with pytest.raises(UserError, match=r"stages\.evidence needs limit; .*: cut\."):
-        check(recipe(EVIDENCE, Cut()))
+def test_a_verdict_needs_log_odds_and_what_is_returned() -> None:
+    verdict = ConfidenceVerdict(strong=0.9, weak=0.1)
+    with pytest.raises(UserError, match=r"stages\.verdict needs log_odds"):
+        check(recipe(Cut(), verdict))
+    with pytest.raises(UserError, match=r"stages\.verdict needs limit; .*: cut\."):
+        check(structs.replace(BUILT_IN["blend"], stages=(verdict, Cut())))
 
 
 @pytest.mark.parametrize(
@@ -121,6 +124,6 @@ def test_every_signal_says_what_it_is_about() -> None:
 
 
 def test_a_ranking_keeps_what_is_known_of_it(search_at: Search) -> None:
-    ranking = replace(Ranking(dropped={"pool": 2}), reranked=7, best_logit=1.5)
+    ranking = replace(Ranking(dropped={"pool": 2}), reranked=7)
     for stage in (Cut(), Neighbours(), KindAdjust("a", 2.0, "a")):
         assert stage.apply(ranking, search_at("q")) == ranking

@@ -19,7 +19,7 @@ OTHERWISE = Opinion(-0.9, False, "you dismissed this for “r”, a similar ques
 def applied(scores: dict[str, float], **opinions: Opinion) -> Ranking:
     ranking = ranked(Hit(id, leaf("fused", score, "")) for id, score in scores.items())
     context: Any = SimpleNamespace(opinions=opinions)
-    found = Dismissed(share=0.5).apply(ranking, context)
+    found = Dismissed(within=4.0).apply(ranking, context)
     assert all(recompute(hit.why) == hit.score for hit in found)
     return found
 

@@ -15,7 +15,8 @@ from recollect.stages.rerank_interpolation import RerankInterpolation
 from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute
 
 Search = Callable[..., SearchContext]
-STAGE = RerankInterpolation(weight=0.25, bound=10.0)
+STAGE = RerankInterpolation(weight=0.25, bound=10.0, floor=-5.0)
+WIDE = RerankInterpolation(weight=1 / 3, bound=10.0, floor=-5.0)  # reaches 5 at most
 MEMORIES = {"a": "first text", "b": "second text", "c": "third text"}
 QUERY = "which text is it"
 
@@ -41,14 +42,14 @@ def test_logit_is_the_inverse_of_logistic() -> None:
     assert (logit(-0.5), logit(1.5)) == (float("-inf"), float("inf"))
 
 
-def test_a_quarter_of_the_logit_is_added(search_at: Search) -> None:
-    """Logits 4, −2 and 0: the scores 1, 1.2 and 0.9 become 2, 0.7 and 0.9."""
+def test_a_quarter_of_the_logit_above_the_floor_is_added(search_at: Search) -> None:
+    """Logits 4, −2 and 0 are 9, 3 and 5 above −5: 2.25, 0.75 and 1.25 are added."""
     at = search_at(
         QUERY, MEMORIES, scores={"first": logistic(4), "second": logistic(-2), "third": 0.5}
     )
     ranking = STAGE.apply(fused(b=1.2, a=1.0, c=0.9), at)
     assert {hit.memory_id: hit.score for hit in ranking} == pytest.approx(
-        {"a": 2.0, "c": 0.9, "b": 0.7}
+        {"a": 3.25, "c": 2.15, "b": 1.95}
     )
     part = ranking.hits[0].why.parts[-1]
     assert (part.name, part.weight, part.how) == (
@@ -56,17 +57,17 @@ def test_a_quarter_of_the_logit_is_added(search_at: Search) -> None:
         0.25,
         "found fitting by the reranker (logit of a cross-encoder)",
     )
-    assert part.raw == pytest.approx(4)
+    assert part.raw == pytest.approx(9)
     assert all(recompute(hit.why) == hit.score for hit in ranking)
     assert ranking.dropped == {"pool": 3}
     assert verified(ranking) == {"a", "b", "c"}
     assert at.degraded == []
 
 
-def test_certainty_is_bounded(search_at: Search) -> None:
+def test_certainty_is_bounded_and_rejection_says_nothing(search_at: Search) -> None:
     at = search_at(QUERY, MEMORIES, scores={"first": 1.0, "second": 0.0, "third": 0.5})
     ranking = STAGE.apply(fused(a=0.0, b=0.0, c=0.0), at)
-    assert {hit.memory_id: hit.score for hit in ranking} == {"a": 2.5, "c": 0.0, "b": -2.5}
+    assert {hit.memory_id: hit.score for hit in ranking} == {"a": 3.75, "c": 1.25, "b": 0.0}
 
 
 @pytest.mark.parametrize("query", ["", "?", "text", "first text", "first-text"])
@@ -96,9 +97,11 @@ def test_what_stands_below_the_best_is_held_to_be_as_good_as_the_worst_read(
 ) -> None:
     """Two are read, logits 2 and −4; the third counts −4 as well, and stays below them."""
     at = search_at(QUERY, MEMORIES, scores={"first": logistic(-4), "second": logistic(2)})
-    ranking = RerankInterpolation(weight=0.25, top=2).apply(fused(a=3.0, b=2.0, c=1.0), at)
+    ranking = RerankInterpolation(weight=0.25, top=2, floor=-5.0).apply(
+        fused(a=3.0, b=2.0, c=1.0), at
+    )
     assert {hit.memory_id: hit.score for hit in ranking} == pytest.approx(
-        {"b": 2.5, "a": 2.0, "c": 0.0}
+        {"b": 3.75, "a": 3.25, "c": 1.25}
     )
     assert ranking.hits[-1].why.parts[-1].how == (
         "not read by the reranker: as the lowest it gave (logit of a cross-encoder)"
@@ -111,7 +114,7 @@ def read(search_at: Search, scores: Sequence[float], limit: int = 10) -> list[st
     before = fused(**{f"m{place}-{limit}": score for place, score in enumerate(scores)})
     texts = {id: f"{id} text" for id in before.ids}
     at = search_at(QUERY, texts, scores={}, limit=limit)
-    ranking = STAGE.apply(before, at)
+    ranking = WIDE.apply(before, at)
     assert at.degraded == []
     assert ranking.reranked == len(verified(ranking))
     return sorted(verified(ranking))
@@ -120,18 +123,18 @@ def read(search_at: Search, scores: Sequence[float], limit: int = 10) -> list[st
 def test_where_the_first_stands_further_above_than_logits_reach_none_is_read(
     search_at: Search,
 ) -> None:
-    """Logits of ±10, each times 0.25, bring two candidates 5 closer to each other at most."""
+    """Logits from −5 to 10, times a third, bring two candidates 5 closer to each other at most."""
     before = fused(a=6.0, b=0.9, c=0.8)
     reads = search_at(QUERY, MEMORIES, scores={})
-    ranking = STAGE.apply(before, reads)
+    ranking = WIDE.apply(before, reads)
     assert ranking.ids == before.ids
     assert [hit.score for hit in ranking] == [hit.score for hit in before]
     assert {hit.why.parts[-1].how for hit in ranking} == {
         "reranker not asked: the first results stand far apart"
     }
     assert all(recompute(hit.why) == hit.score for hit in ranking)
-    assert (ranking.reranked, ranking.best_logit, reads.degraded) == (0, None, [])
-    assert verified(STAGE.apply(fused(a=5.9, b=0.9, c=0.8), reads)) == {"a", "b", "c"}
+    assert (ranking.reranked, reads.degraded) == (0, [])
+    assert verified(WIDE.apply(fused(a=5.9, b=0.9, c=0.8), reads)) == {"a", "b", "c"}
 
 
 def test_reading_ends_at_the_first_gap_that_logits_cannot_close(search_at: Search) -> None:
@@ -151,8 +154,8 @@ def test_no_order_changes_by_what_is_left_unread_below_a_gap(search_at: Search) 
     """Whatever the reranker would say of them: the worst above and the best below."""
     worst = {"first": 0.0, "second": 0.0, "third": 1.0}
     at = search_at(QUERY, MEMORIES, scores=worst)
-    assert STAGE.apply(fused(a=9.0, b=8.5, c=4.2), at).ids == ("c", "a", "b"), "Within reach."
-    few = STAGE.apply(fused(a=9.0, b=8.5, c=3.4), at)
+    assert WIDE.apply(fused(a=9.0, b=8.5, c=4.2), at).ids == ("c", "a", "b"), "Within reach."
+    few = WIDE.apply(fused(a=9.0, b=8.5, c=3.4), at)
     assert few.ids == ("a", "b", "c")
     assert verified(few) == {"a", "b"}
 

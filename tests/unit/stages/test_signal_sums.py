@@ -7,18 +7,20 @@ from collections.abc import Callable
 import pytest
 
 from recollect.context import SearchContext
-from recollect.query.understanding import inverse_frequency as rarity
 from recollect.signals.base import added
 from recollect.signals.exact import ExactMatch
-from recollect.signals.first_person import FirstPerson
-from recollect.signals.max_idf import MaxIdf
-from recollect.signals.proximity import Proximity
+from recollect.signals.importance import Importance
+from recollect.signals.time_match import TimeMatch
 from recollect.stages.signal_sums import Bonus
 from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute, weighted
 
 Search = Callable[..., SearchContext]
-STAGE = Bonus(signals=(Proximity(weight=3.0), MaxIdf(weight=1.0), ExactMatch(weight=2.0)))
-MEMORIES = {"a": "The blue door has id E42.", "b": "A door that is blue.", "c": "Something else."}
+STAGE = Bonus(signals=(Importance(weight=1.0), ExactMatch(weight=2.0)))
+MEMORIES = {
+    "a": "The blue door has id E42.",
+    "b": {"text": "A door that is blue.", "severity": "warning"},
+    "c": "Something else.",
+}
 
 
 def fused(**scores: float) -> Ranking:
@@ -33,19 +35,15 @@ def fused(**scores: float) -> Ranking:
 
 
 def test_signals_are_added_with_their_weights(search_at: Search) -> None:
-    """a has both pairs (3), the rarest word (1) and one exact thing of one (2); b has the word
-    `door`, in two of three memories, and neither pair."""
+    """a has the one exact thing (2), b is a warning (half of 1)."""
     at = search_at("blue door E42", MEMORIES)
-    ranking = STAGE.apply(fused(c=5.0, b=4.8, a=1.0), at)
+    ranking = STAGE.apply(fused(c=2.0, b=2.0, a=1.0), at)
     assert ranking.ids == ("a", "b", "c")
     [best, second, last] = ranking.hits
     assert {part.name: part.value for part in best.why.parts} == pytest.approx(
-        {"keyword": 1.0, "proximity": 3.0, "max_idf": 1.0, "exact": 2.0}
+        {"keyword": 1.0, "importance": 0.0, "exact": 2.0}
     )
-    assert best.score == pytest.approx(7.0)
-    assert last.score == 5.0
-    assert [part.value for part in last.why.parts] == [5.0, 0.0, 0.0, 0.0]
-    assert second.score == pytest.approx(4.8 + rarity(3, 2) / rarity(3, 1))
+    assert [hit.score for hit in (best, second, last)] == pytest.approx([3.0, 2.5, 2.0])
     assert second.why.parts[-1].how == "holds 0 of 1 exact terms"
     assert all(recompute(hit.why) == hit.score for hit in ranking)
     assert ranking.dropped == {"pool": 7}
@@ -53,15 +51,14 @@ def test_signals_are_added_with_their_weights(search_at: Search) -> None:
 
 def test_a_signal_with_nothing_to_say_is_left_out_of_the_explanation(search_at: Search) -> None:
     at = search_at("door", MEMORIES)
-    ranking = Bonus(
-        signals=(Proximity(weight=3.0), FirstPerson(weight=2.0), MaxIdf(weight=1.0))
-    ).apply(fused(a=1.0), at)
-    assert [part.name for part in ranking.hits[0].why.parts] == ["keyword", "max_idf"]
+    stage = Bonus(signals=(TimeMatch(weight=2.0), Importance(weight=1.0)))
+    ranking = stage.apply(fused(b=1.0), at)
+    assert [part.name for part in ranking.hits[0].why.parts] == ["keyword", "importance"]
 
 
 @pytest.mark.parametrize("query", ["", "?", "zebra"])
 def test_where_no_signal_speaks_nothing_changes(search_at: Search, query: str) -> None:
-    before = fused(b=2.0, a=1.0)
+    before = fused(c=2.0, a=1.0)
     assert STAGE.apply(before, search_at(query, MEMORIES)) is before
 
 

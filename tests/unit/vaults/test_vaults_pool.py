@@ -80,13 +80,13 @@ def test_the_one_hit_of_the_team_stands_above_unrelated_memories_of_ones_own(
     left_out = {part.channel: part.reason for part in response.degraded}
     if model == "none":
         assert "no vector of the model" in left_out["team/vector"]
-        [port] = [one for one in response if one.id == "port"]
-        assert "no vector here" in str(port.explain)
+        [pager] = [one for one in asked if one.id == "pager"]
+        assert "no vector here" in str(pager.explain)
     else:
         assert left_out == {}
 
 
-def test_priorities_decide_between_equals_and_take_at_most_a_twentieth(tmp_path: Path) -> None:
+def test_priorities_decide_between_equals_and_take_at_most_half_a_point(tmp_path: Path) -> None:
     """The same words: one's own is first. One word more of the query: the team's is, whatever its
     priority."""
     same = [{"id": "b-team", "title": "Harbor crane", "text": "It lifts forty tons."}]
@@ -104,7 +104,7 @@ def test_priorities_decide_between_equals_and_take_at_most_a_twentieth(tmp_path:
             [preference] = [
                 part for part in theirs.explain.leaves() if part.name == "vault_preference"
             ]
-            assert preference.value == pytest.approx(1 - 0.05 * (1 - priority))
+            assert preference.value == pytest.approx(-0.5 * (1 - priority))
             assert is_explained(response)
 
 
@@ -233,8 +233,12 @@ def test_what_replaces_what_is_told_of_a_vault_behind_a_server_as_of_a_file(
     tmp_path: Path, how: str
 ) -> None:
     statements: list[Fields] = [
-        {"id": "old", "title": "My editor is Neovim", "updated_at": "2026-01-02T00:00:00Z"},
-        {"id": "new", "title": "My editor is Zed", "updated_at": "2026-02-02T00:00:00Z"},
+        {
+            "id": "old",
+            "title": "The default editor is Neovim",
+            "updated_at": "2026-01-02T00:00:00Z",
+        },
+        {"id": "new", "title": "The default editor is Zed", "updated_at": "2026-02-02T00:00:00Z"},
     ]
     with opened(tmp_path / "team", statements) as library:
         file = VaultSettings(name="far", tier="dynamic", path=str(tmp_path / "team" / "vault.db"))

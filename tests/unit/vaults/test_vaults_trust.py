@@ -86,10 +86,8 @@ def test_a_trusted_vault_is_searched_anywhere_in_its_project_with_its_priority(
         [preference] = [
             part for part in response.results[1].explain.leaves() if part.name == "vault_preference"
         ]
-        assert (preference.value, preference.formula) == (
-            0.99,
-            "vault project, tier project, priority 0.8",
-        )
+        assert preference.value == pytest.approx(-0.5 * (1 - 0.8))
+        assert preference.formula == "vault project, tier project, priority 0.8"
         assert notes(response) == []
     assert found(searched(home_folder, project.parent)) == [("mine", "agent")]
 

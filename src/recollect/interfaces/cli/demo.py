@@ -16,6 +16,7 @@ from recollect.interfaces.cli.results import reasons
 from recollect.present import sentences
 from recollect.present.words import counted
 from recollect.recipes.registry import BUILT_IN
+from recollect.times import day
 from recollect.types import Response
 
 EXAMPLE = "  recollect demo\n  recollect demo --keep ./demo-home"
@@ -57,7 +58,7 @@ def _demo(home: Path, query: str) -> None:
         print(f"One query, {len(BUILT_IN)} rankings: {styled(query, BOLD)}\n")
         best = _print_side_by_side(answers)
         _print_why(answers, best, memory.settings.search.recipe)
-        print_replaced(memory)
+        print_newer_first(memory)
         print_degraded(answers, memory.settings.rerank.budget_ms)
         for refusal in refusals:
             print(styled(f"! {refusal}", YELLOW))
@@ -120,15 +121,14 @@ def _print_why(answers: list[Response], id: str, default: str) -> None:
                 return
 
 
-def print_replaced(memory: Recollect) -> None:
-    """Print what the answer says where one memory replaced another; nothing without vectors, which
-    tell it."""
+def print_newer_first(memory: Recollect) -> None:
+    """Print two statements of which the newer comes first; nothing without vectors, by which they
+    are compared."""
     answer = memory.search(CHANGED, limit=2)
-    found = [one for one in answer if one.seems_to_replace or one.seems_replaced_by]
-    if found:
-        print(f"One memory replaced another: {styled(CHANGED, BOLD)}\n")
-        for result in found:
-            print(f"{result.memory.title}\n  {', '.join(sentences.others(result))}")
+    if answer.results and answer.results[0].seems_to_replace:
+        print(f"A newer statement comes first: {styled(CHANGED, BOLD)}\n")
+        for result in answer:
+            print(f"{day(result.memory.updated_at)}  {result.memory.title}")
         print()
 
 

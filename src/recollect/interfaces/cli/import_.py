@@ -178,6 +178,8 @@ def _report(
             names = ", ".join(f"{visible(name)} ({count:,})" for name, count in unmapped.items())
             print(f"Not imported: {names}.")
         tell_waiting(waiting, failure)
+        if done.added and not args.dry_run and (note := memory.language_note()):
+            print(note)
     tell_redacted(done.redacted)
     taken = done.added + done.updated + done.unchanged
     # A bad line is a failure; of another tool's records, some are never of use here.

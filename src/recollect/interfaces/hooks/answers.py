@@ -30,8 +30,8 @@ FEWEST_KEYWORDS = 3
 # Of a long prompt, the beginning says what it is about.
 READ_CHARACTERS = 2000
 SEARCH_MS = 120  # of the 300 that a prompt's hook has
-# A result with less than this share of the best one's score is another matter.
-CLOSE = 0.6
+# Scores are log odds: a result above this is more likely an answer than not.
+LIKELY = 0.0
 # More than fit: what the client reads by itself is left out of them.
 START_MEMORIES = 30
 
@@ -98,9 +98,8 @@ def _strong(memory: Recollect, asked: AgentEvent, session: HookSession) -> Conte
                 filter=Filter(project=project, without_kinds=(SESSION,)),
                 deadline_ms=SEARCH_MS,
             )
-            best = response.results[0].score if response.results else 0.0
             for result in response.results if response.evidence == "strong" else ():
-                if result.holds and result.score >= CLOSE * best:
+                if result.holds and result.score > LIKELY:
                     kept.setdefault(result.id, result.memory)
     seen = set(session.shown)
     new = [each for each in kept.values() if memory.mark(each.id) not in seen]

@@ -15,6 +15,7 @@ NUMBER: Schema = {"type": "number"}
 COUNT: Schema = {"type": "integer"}
 FLAG: Schema = {"type": "boolean"}
 OBJECT: Schema = {"type": "object"}
+NEWER: Schema = {"type": ["string", "object"]}  # an id; with `explain` its date as well
 
 
 def listed(items: Schema) -> Schema:
@@ -32,8 +33,8 @@ ROW = record(
 )  # fmt: skip
 RESULT = record(
     {"id": TEXT, "score": NUMBER, "kind": TEXT},
-    title=TEXT, project=TEXT, date=TEXT, passage=TEXT, expired=FLAG, superseded_by=TEXT,
-    seems_replaced_by=TEXT,
+    title=TEXT, project=TEXT, date=TEXT, passage=TEXT, expired=FLAG, superseded_by=NEWER,
+    seems_replaced_by=NEWER,
 )  # fmt: skip
 RESULTS = record({"results": listed(RESULT)}, evidence={"type": ["string", "null"]})
 LIST = record({"memories": listed(ROW), "next": {"type": ["string", "null"]}})

@@ -29,6 +29,7 @@ from recollect.interfaces.web.forms import (
 from recollect.interfaces.web.memory_text import heading
 from recollect.interfaces.web.memory_view import MemoryView, view_of
 from recollect.interfaces.web.rendering import page, query_string
+from recollect.maths import logistic
 from recollect.present import sentences
 from recollect.present.history import compared, version_line
 
@@ -113,7 +114,10 @@ async def related(service: Service, request: Request) -> Response:
         if alone:
             raise
         return problem_piece(request, error)
-    values = {"memory": memory, "title": heading(memory), "found": found}
+    # The scores are log odds.
+    odds = {result.id: logistic(result.score) for result in found}
+    shares = {id: round(100 * each / max(odds.values())) for id, each in odds.items()}
+    values = {"memory": memory, "title": heading(memory), "found": found, "shares": shares}
     values["now"] = service.engine.now()
     return page("related.html" if alone else "_related.html", request, values)
 

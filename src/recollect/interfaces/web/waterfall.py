@@ -81,7 +81,7 @@ class Scale(NamedTuple):
         return f"+{self.figure(value)}" if value > 0 else self.figure(value)
 
 
-# How much of the best score a result has, and what that is called.
+# How far up the scale a result is, and what that is called.
 STRENGTHS = ((0.8, "among the best matches"), (0.5, "a good match"), (0.25, "a fair match"))
 WEAKEST = "a weak match, compared with the best"
 
@@ -164,6 +164,6 @@ def not_shown(dropped: Mapping[str, int]) -> list[tuple[int, str]]:
 
 def strength(result: Result, scale: Scale) -> str:
     """How good a match is, compared with the best of the same search, in words: the scores of
-    recipes have no common scale."""
-    share = result.score / scale.most if scale.most > 0 else 0.0
+    recipes have no common scale, and may begin below 0."""
+    share = scale.place(result.score) / 100
     return next((words for least, words in STRENGTHS if share >= least), WEAKEST)

@@ -1,0 +1,171 @@
+"""Fusion by absolute features: a score means the same for every query and in every vault."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from msgspec import Struct, structs
+
+from recollect.context import SearchContext, passages_of
+from recollect.models.english import can_read
+from recollect.query.cosine_scale import scale_of
+from recollect.recipes.ranges import Depth, Number, Weight
+from recollect.types import Hit, Ranking, Term, combine, leaf, ranked, weighted
+
+# The nearest memories that are rarely the answer say what cosine is usual for a query: the eighth
+# to the fifteenth. Where a vault has fewer, the missing ones count as unrelated texts do.
+USUAL = slice(7, 15)
+USUAL_COSINE = 0.55
+# A cosine this far above the usual one counts 1; none counts more than MOST_LEAD.
+LEAD = 0.2
+MOST_LEAD = 2.0
+
+START = "where every memory begins: unlikely, until something speaks for it"
+
+
+class FeatureWeights(Struct, frozen=True, forbid_unknown_fields=True):
+    """The weight of each feature."""
+
+    keyword: Weight
+    vector: Weight
+
+
+class FeatureSum(Struct, frozen=True, tag="feature_sum", forbid_unknown_fields=True):
+    """`base + keyword · words + vector · lead`, the log odds that a memory answers the query: with
+    fitted weights `logistic(score)` is a probability.
+
+    words: BM25, with the scores of the `added` channels, as a share of the most that the query's
+    words can get; a word that no memory holds counts as the rarest.
+    lead: how far the cosine is above what is usual for this query: 1 at LEAD, between −1 and
+    MOST_LEAD.
+    Where no vectors took part, or the model cannot read the query's script, the score is
+    `base_alone + alone · words`. A candidate without a vector counts as the average one.
+    The best `pool` stay, and everything that a channel in `kept` found. Weights are fitted by
+    benchmarks/fit_blend.py.
+    """
+
+    gives: ClassVar[tuple[str, ...]] = ("log_odds",)
+
+    weights: FeatureWeights
+    base: Number
+    alone: Weight
+    base_alone: Number
+    added: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    pool: Depth = Depth(per_result=3, at_least=30)
+    name: str = "fused"
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return ("keyword", "vector", *self.added, *self.kept)
+
+    def fuse(self, context: SearchContext) -> Ranking:
+        found = (context.channels.get(name, Ranking()).ids for name in self.channels)
+        # Sorted, so that sums do not depend on the order of the channels.
+        ids = sorted({id for each in found for id in each})
+        if not ids:
+            return Ranking()
+        words, cosines = self._words(context), self._cosines(context, ids)
+        features = Features(context, ids, words, cosines)
+        weights = structs.asdict(self.weights) if cosines else {"keyword": self.alone}
+        totals = {
+            id: sum(weight * features.value(name, id) for name, weight in weights.items())
+            for id in ids
+        }
+        chosen = self._pool(context, totals)
+        base = leaf("base", self.base if cosines else self.base_alone, START)
+        hits = (
+            Hit(
+                id,
+                combine(
+                    self.name,
+                    "sum",
+                    (base, *(features.term(name, weight, id) for name, weight in weights.items())),
+                ),
+            )
+            for id in chosen
+        )
+        gone = len(ids) - len(chosen)
+        return ranked(hits, {"pool": gone} if gone else {})
+
+    def _words(self, context: SearchContext) -> dict[str, float]:
+        """The BM25 of each memory that holds a word, with what the added channels give it."""
+        scores = dict(context.scores("keyword"))
+        for name in self.added:
+            for id, score in context.scores(name).items():
+                scores[id] = scores.get(id, 0.0) + score
+        return scores
+
+    def _cosines(self, context: SearchContext, ids: Sequence[str]) -> dict[str, float]:
+        """The cosine of each candidate that has a vector, on the bundled model's scale; empty where
+        vectors took no part or cannot tell."""
+        if not context.vectors_answered:
+            return {}
+        identity = context.embedder.identity
+        if not can_read(identity, context.search.query):
+            return {}
+        scale = scale_of(identity)
+        known = context.cosines(ids)
+        return {id: scale.english(known[id]) for id in ids if id in known}
+
+    def _pool(self, context: SearchContext, totals: Mapping[str, float]) -> list[str]:
+        # By the bare totals: most candidates never need an explanation. As `ranked` orders them,
+        # since they are in the order of their ids.
+        best = sorted(totals, key=totals.__getitem__, reverse=True)
+        size = self.pool.at(context.limit)
+        kept = {id for name in self.kept for id in context.channels.get(name, Ranking()).ids}
+        return [*best[:size], *(id for id in best[size:] if id in kept)]
+
+
+class Features:
+    """The features of a query's candidates, each as a value and in words."""
+
+    def __init__(
+        self,
+        context: SearchContext,
+        ids: Sequence[str],
+        words: Mapping[str, float],
+        cosines: Mapping[str, float],
+    ) -> None:
+        self._words = words
+        self._unknown = frozenset(ids).difference(cosines)
+        average = sum(cosines.values()) / len(cosines) if cosines else 0.0
+        self._cosines = {**dict.fromkeys(self._unknown, average), **cosines}
+        self._most = context.understanding.largest_bm25
+        self._details, self._passages = (
+            passages_of(context.channels.get(name, Ranking())) for name in ("details", "vector")
+        )
+        self._usual = self._usual_cosine(context) if cosines else 0.0
+
+    def value(self, name: str, id: str) -> float:
+        """The value of the feature `keyword` or `vector`."""
+        if name == "keyword":
+            return min(1.0, self._words.get(id, 0.0) / self._most)
+        return min(MOST_LEAD, max(-1.0, (self._cosines[id] - self._usual) / LEAD))
+
+    def term(self, name: str, weight: float, id: str) -> Term:
+        return weighted(name, weight, self.value(name, id), self._how(name, id))
+
+    def _how(self, name: str, id: str) -> str:
+        if name == "keyword":
+            share = self.value(name, id)
+            if not share:
+                return "no matching word"
+            note = self._details.get(id)
+            how = f"matching words, {share:.0%} of the most possible"
+            return f"{how}, {note}" if note else how
+        if id in self._unknown:
+            return "no vector here: as the average of the candidates"
+        cosine, note = self._cosines[id], self._passages.get(id, "")
+        side = "nearer" if cosine >= self._usual else "further"
+        figures = f"(cosine {cosine:.2f}, usual for this query {self._usual:.2f})"
+        return f"{side} in meaning than most {figures} {note}".rstrip()
+
+    @staticmethod
+    def _usual_cosine(context: SearchContext) -> float:
+        """The mean cosine of the nearest memories that are rarely the answer."""
+        scale = scale_of(context.embedder.identity)
+        nearest = [scale.english(hit.score) for hit in context.by_vectors()][: USUAL.stop]
+        padded = nearest + [USUAL_COSINE] * (USUAL.stop - len(nearest))
+        return sum(padded[USUAL]) / (USUAL.stop - USUAL.start)
