@@ -94,7 +94,9 @@ def test_filters_narrow_the_listing_and_count(page: Page, site: Site, engine: Re
     page.locator("[data-group=tags] summary").click()
     more = len(facets.tags) - MOST_ROWS
     page.locator("[data-group=tags]").get_by_role("link", name=f"{more} more").click()
-    names = shown(page.locator("[data-names=tags] .chip-name"), "textContent")
+    chip_names = page.locator("[data-names=tags] .chip-name")
+    expect(chip_names).to_have_count(len(facets.tags))
+    names = shown(chip_names, "textContent")
     assert names == [*facets.tags]
     page.go_back()
 
