@@ -128,19 +128,21 @@ def _one_value_differs(older: Statement, newer: Statement) -> bool:
 
 
 def replaced_by(
-    memories: Iterable[Memory],
+    statements: Iterable[Statement],
     cosines: Mapping[tuple[str, str], float],
-    tokens: Tokens,
     now: datetime,
     rule: Callable[[Statement, Statement, float], bool] = comes_before,
 ) -> dict[str, str]:
     """For each memory that one of the others replaces by the rule the id of that one, which is not
     replaced itself. One that does not hold at `now`, or was not yet known, replaces nothing."""
+    read = {
+        each.memory.id: each
+        for each in statements
+        if each.memory.updated_at <= now and is_statement(each.memory)
+    }
     known = sorted(
-        (memory for memory in memories if memory.updated_at <= now and is_statement(memory)),
-        key=lambda memory: (memory.updated_at, memory.id),
+        (each.memory for each in read.values()), key=lambda memory: (memory.updated_at, memory.id)
     )
-    statements = {memory.id: Statement(memory, tokens) for memory in known}
     replaced: dict[str, str] = {}
     for place in reversed(range(len(known))):
         newer = known[place]
@@ -150,7 +152,7 @@ def replaced_by(
             if older.id in replaced or not comparable(older, newer):
                 continue
             cosine = cosines.get((older.id, newer.id), cosines.get((newer.id, older.id), 0.0))
-            if rule(statements[older.id], statements[newer.id], cosine):
+            if rule(read[older.id], read[newer.id], cosine):
                 replaced[older.id] = replaced.get(newer.id, newer.id)
     return replaced
 

@@ -7,6 +7,7 @@ from math import inf, nextafter
 
 from recollect.context import ChannelRole, SearchContext
 from recollect.query.replacement import (
+    Statement,
     comparable,
     is_statement,
     replaced_by,
@@ -77,10 +78,12 @@ class Supersede(Stage, frozen=True, tag="supersede"):
             return ranking
         # Oldest first, so that what is raised above something is above it for good.
         order = sorted(map(context.memory, before), key=lambda each: (each.updated_at, each.id))
-        tokens, now = context.store.keyword.tokens, context.now
-        replaced = replaced_by(order, cosines, tokens, now)
+        # Both rules read the same words, each statement's once.
+        statements = [Statement(memory, context.store.keyword.tokens) for memory in order]
+        replaced = replaced_by(statements, cosines, context.now)
+        believed = replaced_by(statements, cosines, context.now, seems_to_replace)
         hits = dict(before)
-        for id, newer_id in replaced_by(order, cosines, tokens, now, seems_to_replace).items():
+        for id, newer_id in believed.items():
             older = hits[newer_id].findings.seems_to_replace
             hits[newer_id] = hits[newer_id].finding(seems_to_replace=(*older, context.memory(id)))
             hits[id] = hits[id].finding(seems_replaced_by=context.memory(newer_id))

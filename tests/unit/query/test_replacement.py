@@ -44,7 +44,7 @@ def replaced(
 ) -> dict[str, str]:
     ids = [memory.id for memory in memories]
     cosines = {(one, other): cosine for one in ids for other in ids if one != other}
-    return replaced_by(memories, cosines, tokens, NOW, rule)
+    return replaced_by([Statement(each, tokens) for each in memories], cosines, NOW, rule)
 
 
 def holds(tokens: Tokens, rule: Rule, old: str, new: str, cosine: float) -> bool:
@@ -146,4 +146,5 @@ def test_a_page_is_no_statement(tokens: Tokens) -> None:
 
 
 def test_without_a_cosine_nothing_is_replaced(tokens: Tokens) -> None:
-    assert replaced_by([said("old", OLD), said("new", NEW, days=1)], {}, tokens, NOW) == {}
+    both = [Statement(each, tokens) for each in (said("old", OLD), said("new", NEW, days=1))]
+    assert replaced_by(both, {}, NOW) == {}
