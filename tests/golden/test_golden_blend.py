@@ -125,6 +125,23 @@ def test_an_identifier_is_found_however_it_is_spelt(ask: Ask, wanted: str, query
     check_first(ask(traps.IDENTIFIERS, query), wanted)
 
 
+@pytest.mark.parametrize(
+    ("wanted", "query"),
+    [
+        ("c++", "C++"),
+        ("c++", "why did we choose c++?"),
+        ("c#", "C#"),
+        ("c#", "which team has decided on C#"),
+        ("r&d", "what did we decide about R&D"),
+        ("w&b", "W&B"),
+        (".net", ".NET"),
+        (".net", "is .net in use"),
+    ],
+)
+def test_a_name_is_found_by_its_signs_not_by_its_letters(ask: Ask, wanted: str, query: str) -> None:
+    check_first(ask(traps.SIGNED, query), wanted)
+
+
 def test_words_that_are_the_parts_of_an_identifier_find_it_beside_what_holds_them_all(
     ask: Ask,
 ) -> None:

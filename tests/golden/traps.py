@@ -23,6 +23,21 @@ IDENTIFIERS = {
     "plural": "snake_case_names are listed at the end of the style guide.",
 }
 
+SIGNED = {
+    "c++": "We chose C++ for the parser of the log files that the office sends us every night.",
+    "c#": "C# is what the Unity team writes.",
+    "r&d": "R&D gets a budget of its own in spring, and nobody else does before the summer.",
+    "w&b": "Runs are tracked in W&B since the old server is gone.",
+    ".net": "The reports run on .NET 8 under Linux, on the machine below the stairs.",
+    "vitamin": "Vitamin C.",
+    "plan-c": "Plan C is a c in the plan.",
+    "letters": "R, D, W and B are letters of the keyboard.",
+    "open": "Plans R and D are open.",
+    "income": "Net income: the net rose.",
+    "budget": "We decided about the budget of the office.",
+    "language": "Which language to choose was decided by the team.",
+}
+
 VERSIONS = {
     "1.4": "1.4 was the last release that ran on Python 2.",
     "1.4.2": "1.4.2 fixed the crash on start.",

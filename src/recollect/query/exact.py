@@ -26,8 +26,11 @@ QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|«([^»]+)»|`([^`]+)`|(?<!\w
 AROUND_START = "([{<\"'“«‘`,;:!?…*|"
 AROUND_END = ")]}>\"'”»’`,;:!?…*|."
 POSSESSIVE = re.compile(r"['’]s$", re.IGNORECASE)
+# Signs without which a name is other words: C++, C#, R&D, .NET. No index holds them.
+SIGNED = r"\w&\w|[^\W\d_](?:\+\+|[+#]$)|^\.[^\W\d_]"
 # The signs of something that is not a plain word.
 SIGNS = (
+    SIGNED,
     r"[a-z][A-Z]|[A-Z]{2,}[a-z]{2}",  # getUserByID, HTTPServer; not the plural in PDFs
     r"\w_\w|^_\w|\w_$",  # snake_case
     r"[^\W\d_][0-9]|[0-9][^\W\d_]",  # v2, 0x1f, E1234, utf8
@@ -55,6 +58,11 @@ def exact_things(text: str) -> list[str]:
     words = [_bare(word) for word in rest.split()]
     things = [*(one.strip() for one in quoted), *runs, *filter(_is_exact, words)]
     return list(dict.fromkeys(filter(None, things)))[:MOST_THINGS]
+
+
+def is_signed(thing: str) -> bool:
+    """Whether an index would take the name for its letters: `C++` for c."""
+    return bool(re.search(SIGNED, thing))
 
 
 def holds(folded_text: str, thing: str) -> bool:
@@ -129,7 +137,7 @@ def _borders(first: str, last: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     if first == "-":
         ends += r"(?!-\w)"
     return (
-        re.compile(starts if _is_wordlike(first) or first == "-" else ""),
+        re.compile(starts if _is_wordlike(first) or first in "-." else ""),
         re.compile(ends if _is_wordlike(last) else ""),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from recollect.query.exact import folded, holds
+from recollect.query.exact import folded, holds, is_signed
 from recollect.query.sameness import Wording
 from recollect.query.subwords import joined, subwords
 from recollect.types import Memory
@@ -39,11 +39,11 @@ class MemoryText:
         )
 
     def holds(self, term: str) -> bool:
-        """Whether an exact term stands in it, or an identifier in another spelling. The option
-        `--no-cache` has no other."""
+        """Whether an exact term stands in it, or an identifier in another spelling. `--no-cache`
+        and `R&D` have no other."""
         if holds(self._folded, term):
             return True
-        name = "" if term.startswith("-") else joined(term)
+        name = "" if term.startswith("-") or is_signed(term) else joined(term)
         return bool(name) and name in self.subwords
 
     @cached_property

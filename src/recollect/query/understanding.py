@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from math import log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -38,7 +38,7 @@ LEAST_IDF = 1e-6
 FORM_SHARE = 0.7
 
 
-def fts5_idf(documents: int, holding: int) -> float:
+def fts5_idf(documents: int, holding: float) -> float:
     """`ln((N − n + ½) / (n + ½))`, the inverse document frequency of FTS5's bm25(), which counts a
     word that half of the memories hold as next to nothing."""
     return max(log((documents - holding + 0.5) / (holding + 0.5)), LEAST_IDF)
@@ -46,6 +46,15 @@ def fts5_idf(documents: int, holding: int) -> float:
 
 # Words of a query that are looked at for typing errors: each costs a few milliseconds at most.
 MOST_CORRECTED = 8
+# Memories that are read to see whether they hold a name as it is written: some milliseconds.
+MOST_READ = 200
+
+
+class Written(NamedTuple):
+    """The memories that hold a term as it is written, with their BM25, and the term's idf."""
+
+    scores: dict[str, float]
+    idf: float
 
 
 class Understanding:
@@ -74,6 +83,7 @@ class Understanding:
         self._now = now
         self._store = store
         self._stems: dict[str, frozenset[str]] = {}
+        self._written: dict[str, Written] = {}
 
     @cached_property
     def intent(self) -> Intent:
@@ -285,6 +295,35 @@ class Understanding:
 
         return exact_things(self.timeless)
 
+    def written(self, weights: Mapping[str, float] | None = None) -> dict[str, Written]:
+        """Return what was found of each term that the index takes for other words: `C++` for c.
+
+        weights: of the columns; they look the terms up. A recipe that never does so has none.
+        """
+        if weights and not self._written:
+            from recollect.query.exact import is_signed  # noqa: PLC0415  start-up time
+
+            self._written = {
+                name: self._as_written(name, weights) for name in self.names if is_signed(name)
+            }
+        return self._written
+
+    def _as_written(self, term: str, weights: Mapping[str, float]) -> Written:
+        """Return the BM25 that an index would give which holds the term as it is written: the best
+        that hold its letters are read, and stand for those that are not."""
+        from recollect.query.exact import folded, holds  # noqa: PLC0415  start-up time
+
+        lookup = KeywordQuery("stemmed", fts5.any_of([term]), weights, MOST_READ, self._filter)
+        matches = self._store.keyword.match(lookup).matches
+        memories = self._store.memories.get([match.memory_id for match in matches])
+        texts = {id: folded(_text_of(memory)) for id, memory in memories.items()}
+        scores = {id: score for id, score in matches if id in texts and holds(texts[id], term)}
+        letters = self._store.keyword.holding("stemmed", [term]).get(term, 0)
+        share = len(scores) / len(matches) if matches else 0.0
+        idf = fts5_idf(self.documents, share * letters)
+        factor = idf / fts5_idf(self.documents, letters)
+        return Written({id: factor * score for id, score in scores.items()}, idf)
+
     @cached_property
     def exact_terms(self) -> list[str]:
         """The names, and keywords that are rare here."""
@@ -366,9 +405,10 @@ class Understanding:
 
     @cached_property
     def largest_bm25(self) -> float:
-        """The most that BM25 can give a memory that holds every word of `content`, as FTS5 counts
-        it: `(k1 + 1) · Σ idf`. A word that no memory holds is rarer than all. Where only other
-        forms of a word are held, or corrections of it, they are worth FORM_SHARE of it."""
+        """The most that BM25 can give a memory that holds every word of `content` and every term of
+        `written`, as FTS5 counts it: `(k1 + 1) · Σ idf`. A word that no memory holds is rarer than
+        all. Where only other forms of a word are held, or corrections of it, they are worth
+        FORM_SHARE of it."""
         others = [form for word in self.content for form in self.also(word)]
         holding = self._store.keyword.holding("stemmed", others) if others else {}
         total = sum(
@@ -377,6 +417,7 @@ class Understanding:
             else fts5_idf(self.documents, self.holding.get(word, 0))
             for word in self.content
         )
+        total += sum(found.idf for found in self._written.values())
         return max(BM25_FACTOR * total, LEAST_IDF)
 
     def also(self, word: str) -> Sequence[str]:
@@ -414,3 +455,8 @@ class Understanding:
             lambda word: " ".join(self.corrections.get(word[0].lower(), (word[0],))),
             composed(self._text),
         )
+
+
+def _text_of(memory: Memory) -> str:
+    fields = (memory.title, memory.text, memory.context, memory.why, memory.impact, *memory.tags)
+    return "\n".join(fields)

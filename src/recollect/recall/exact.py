@@ -50,7 +50,10 @@ class Exact(Channel, frozen=True, tag="exact"):
         if not phrase:
             return []
         found: dict[str, None] = {}
-        for index in UNSPACED if unspaced else SPACED:
+        indexes = UNSPACED if unspaced else SPACED
+        if (written := context.understanding.written().get(term)) is not None:
+            found, indexes = dict.fromkeys(list(written.scores)[: self.each]), ("details",)
+        for index in indexes:
             weights = dict.fromkeys(COLUMNS[index], 1.0)
             expression = fts5.any_phrase_of([phrase])
             matched = context.store.keyword.match(

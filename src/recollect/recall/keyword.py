@@ -10,10 +10,11 @@ from recollect.errors import UserError
 from recollect.query import fts5
 from recollect.query.subwords import subwords_query
 from recollect.query.terms import keywords, pieces, words
+from recollect.query.understanding import Written
 from recollect.recall.base import Channel
 from recollect.recipes.ranges import Depth, Weight
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery
-from recollect.types import Hit, Ranking, Term
+from recollect.types import Hit, Ranking, Term, ranked
 
 Reading = Literal["keywords", "words", "pieces", "boolean", "subwords"]
 READINGS: dict[str, Callable[[str, Sequence[str]], str]] = {
@@ -97,7 +98,8 @@ class Keyword(Channel, frozen=True, tag="keyword"):
             _note_corrections(context)
         narrowed = context.filter(kind=self.kind, without_kinds=self.without_kinds)
         asked = self.matches(context)
-        if asked is None or narrowed is None:
+        written = self._as_written(context)
+        if narrowed is None or (asked is None and not written):
             return Ranking()
         if len(TERMS[self.reading](context.search.query)) > fts5.MOST_TERMS:
             context.note(
@@ -105,7 +107,7 @@ class Keyword(Channel, frozen=True, tag="keyword"):
             )
         matched = context.store.keyword.match(
             KeywordQuery(
-                *asked,
+                *(asked or (self.index, "")),
                 self.columns,
                 self.depth.at(context.limit),
                 narrowed,
@@ -114,9 +116,18 @@ class Keyword(Channel, frozen=True, tag="keyword"):
         )
         if matched.note:
             context.degrade(self.name, matched.note)
-        return Ranking(
-            tuple([Hit(id, Term(self.name, score, "bm25")) for id, score in matched.matches])
-        )
+        scores = dict(matched.matches)
+        for term in written:
+            for id, score in term.scores.items():
+                scores[id] = scores.get(id, 0.0) + score
+        hits = (Hit(id, Term(self.name, score, "bm25")) for id, score in scores.items())
+        return ranked(hits) if written else Ranking(tuple(hits))
+
+    def _as_written(self, context: SearchContext) -> list[Written]:
+        """Return what holds a name such as `C++`, which a match expression cannot ask for."""
+        if not self.languages or self.reading != "keywords":
+            return []
+        return list(context.understanding.written(self.columns).values())
 
 
 def _note_corrections(context: SearchContext) -> None:

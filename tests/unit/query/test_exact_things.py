@@ -25,6 +25,8 @@ from recollect.query.exact import MOST_THINGS, exact_things, folded, holds, is_u
         ("mail anna.smith@example.com.", ["anna.smith@example.com"]),
         ("due 2026-03-01 at 10:30", ["2026-03-01", "10:30"]),
         ("std::vector #42 $HOME config.toml", ["std::vector", "#42", "$HOME", "config.toml"]),
+        ("C++, R&D (W&B) or C#?", ["C++", "R&D", "W&B", "C#"]),
+        ("is .NET on g++ in .gitignore...", [".NET", "g++", ".gitignore"]),
         ("a kebab-case-name, not a well-known one", ["kebab-case-name"]),
         ("数据库 and 東京 but not 東", ["数据库", "東京"]),
     ],
@@ -36,7 +38,7 @@ def test_what_was_copied_or_typed_as_it_stands(text: str, things: list[str]) -> 
 @pytest.mark.parametrize(
     "text",
     ["", " ", "?!", "plain words only", "the 1st of May, the 1990s", "I e.g. like tea", "a-b", "42",
-     "it's Anna's", "A B C", "Well-known. Facts."],
+     "it's Anna's", "A B C", "Well-known. Facts.", "a & b", "# one", "1 + 1", "so ...then"],
 )  # fmt: skip
 def test_prose_has_no_exact_things(text: str) -> None:
     assert exact_things(text) == []
@@ -74,6 +76,12 @@ def test_each_thing_comes_once_and_a_pasted_log_is_bounded() -> None:
         ("use --no-cache", "--cache", False),
         ("use no-cache", "--no-cache", False),
         ("cached", "cache", False),
+        ("we chose c++.", "C++", True),
+        ("vitamin C, C# and C+", "C++", False),
+        ("R&D's budget", "R&D", True),
+        ("R and D, HR&D, R&D2", "R&D", False),
+        ("on .NET 8", ".NET", True),
+        ("net income of example.net", ".NET", False),
         ("/etc/hosts", "/etc/hosts", True),
         ("in GETUSERBYID(x)", "getUserByID", True),
         ("snake_case_names", "snake_case_name", False),

@@ -8,7 +8,9 @@ import pytest
 
 from recollect.context import SearchContext
 from recollect.recall.exact import Exact
-from recollect.types import Filter
+from recollect.recall.keyword import Keyword
+from recollect.recipes.blend import BLEND, DEPTH
+from recollect.types import Filter, Ranking
 
 Search = Callable[..., SearchContext]
 CHANNEL = Exact(each=2)
@@ -75,3 +77,19 @@ def test_a_filter_holds_for_exact_things_too(search_at: Search) -> None:
 def test_a_word_that_few_memories_have_is_exact(search_at: Search) -> None:
     at = search_at("Zephyr word", {"rare": "Zephyr", **{f"m{n}": "a word" for n in range(9)}})
     assert found(at) == {"rare": (1.0, "holds zephyr")}
+
+
+def test_a_name_with_signs_is_found_among_many_that_hold_its_letters(search_at: Search) -> None:
+    """Short texts have the letter more often, and stand before it in every index."""
+    crowd = {f"crowd-{n:03}": "c c" for n in range(150)}
+    at = search_at("C++", {**crowd, "name": "We chose C++ for the parser.", "other": "C#"})
+    assert (BLEND.recall[0].recall(at) or Ranking()).ids == ("name",)
+    assert found(at) == {"name": (1.0, "holds C++")}
+
+
+def test_names_with_signs_change_nothing_in_a_channel_that_does_not_read_them(
+    search_at: Search,
+) -> None:
+    at = search_at("C++ parser", {"name": "C++", "word": "The parser."})
+    assert Keyword("stemmed", {"text": 1.0}, "keywords", DEPTH).recall(at).ids == ("word",)
+    assert at.understanding.written() == {}
