@@ -123,18 +123,23 @@ def _output(model: OnnxModel, encoding: Encoding) -> Any:
 
 def _stored(file: Path, model: OnnxModel, encoding: Encoding) -> Any:
     if file.exists():
-        return np.load(file)
+        return _from_file(file)
     # Several processes begin with the same memories: one reads a text, and the others wait for it.
     with (folder / f"lock-{file.name[-1]}").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if file.exists():
-            return np.load(file)
-        whole = _read(model, encoding)
+            return _from_file(file)
+        whole, *others = _read(model, encoding)
         # Of a text's tokens the bundled embedder takes the first alone; all would be too many.
         first = whole.ndim == 3 and model.declared.pooling == "cls"
-        kept = whole[:, :1].copy() if first else whole
+        kept = [whole[:, :1].copy() if first else whole, *others]
         written = file.with_name(f"{file.name}.{os.getpid()}.{threading.get_ident()}")
         with written.open("wb") as stream:
-            np.save(stream, kept)
+            np.savez(stream, *kept)
         written.replace(file)
     return kept
+
+
+def _from_file(file: Path) -> Any:
+    with np.load(file) as kept:
+        return [kept[name] for name in kept.files]

@@ -9,17 +9,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from msgspec import structs
 
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.errors import ProviderError
+from recollect.models.base import Tokenwise
 from recollect.query.understanding import Understanding
-from recollect.types import Degraded, Filter, Memory, Passage, Ranking, Reach, Search, any_of
+from recollect.types import Degraded, Filter, Memory, Passage, Ranking, Reach, Search, Span, any_of
 
 if TYPE_CHECKING:
-    from recollect.models.base import Embedder, Reranker
+    from recollect.models.base import Embedder, Matrix, Reranker
+    from recollect.models.tokens import QueryTokens
+    from recollect.present.answering import Answering
     from recollect.query.exclusions import Exclusion
     from recollect.query.likeness import Likeness
     from recollect.query.memory_text import MemoryText
@@ -40,6 +43,14 @@ class Models(Protocol):
     def embedder(self) -> Embedder: ...
 
     def reranker(self) -> Reranker: ...
+
+
+class WordByWord(NamedTuple):
+    """A memory beside the query: the characters of the passage that was compared, and the cosine of
+    each token of the query with each of the passage's."""
+
+    span: Span
+    cosines: Matrix
 
 
 class SearchContext:
@@ -107,6 +118,9 @@ class SearchContext:
         self._ahead: threading.Thread | None = None
         self._vector: Vector | None = None
         self._embedded: tuple[Exception | str | None, Vector | None, float] | None = None
+        self.query_tokens: QueryTokens | None = None
+        self.compared: dict[str, WordByWord] = {}
+        self.answering: Mapping[str, Answering] = {}
 
     # The query's vector
 
@@ -155,7 +169,10 @@ class SearchContext:
         failure: Exception | str | None = None
         vector = None
         try:
-            vector = self.embedder.queries([self.search.query])[0]
+            if isinstance(self.embedder, Tokenwise):
+                vector, self.query_tokens = self.embedder.query(self.search.query)
+            else:
+                vector = self.embedder.queries([self.search.query])[0]
         except ProviderError as error:  # as a sentence: its frames would hold this whole search
             failure = str(error)
         except Exception as error:  # perhaps in a thread: `query_vector` raises it
@@ -210,6 +227,22 @@ class SearchContext:
             self._looked_up |= dict.fromkeys(new) | found
         looked_up = ((id, self._looked_up[id]) for id in others)
         return known | {id: cosine for id, cosine in looked_up if cosine is not None}
+
+    def compare(self, ids: Sequence[str]) -> None:
+        """Compare each of these memories that has token vectors with the query, word by word: the
+        passage of it that is nearest to the query."""
+        vector, tokens = self.query_vector, self.query_tokens
+        if vector is None or tokens is None or not self.vectors_answered:
+            return
+        embedder = self.embedder
+        assert isinstance(embedder, Tokenwise)
+        found = self.store.vectors.nearest_passages(embedder.identity, vector, ids)
+        cosines = embedder.similarities(tokens, [one.tokens for one in found.values()])
+        self.compared = {
+            id: WordByWord(passage.span, each)
+            for (id, passage), each in zip(found.items(), cosines, strict=True)
+            if each.size
+        }
 
     def cosines_between(self, ids: Sequence[str]) -> dict[tuple[str, str], float]:
         """The cosine of each two of these memories, in this order, that have a vector; on the scale

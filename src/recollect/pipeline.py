@@ -70,6 +70,10 @@ def run(
     with context.timed("present"):
         ranking = named(ranking, context)
         memories = [context.memory(id) for id in ranking.ids]
+        if context.compared:
+            from recollect.present.answering import answering  # noqa: PLC0415  start-up: numpy
+
+            context.answering = answering(context, memories)
         if declared.reads:
             context.passages = passages(context, memories)
         if search.mark or shown == "snippet":
@@ -317,6 +321,8 @@ def _result(hit: Hit, context: SearchContext, view: View, vault: str, place: int
         if hit.why.name == context.recipe
         else combine(context.recipe, "sum", _root_parts(hit))
     )
+    if hit.memory_id in context.answering:
+        why = context.answering[hit.memory_id].explained(why)
     if context.search.as_of is not None:
         why = structs.replace(why, how=sentences.as_of(context.search.as_of))
     rooted = hit.rescored(why)

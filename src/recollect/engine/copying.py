@@ -191,8 +191,8 @@ def _copy_vectors(source: VaultStore, target: VaultStore) -> int:
             ]
             if rows:
                 vectors = [(key, one.vector) for key, one in rows]
-                spans = [one.span for _, one in rows]
-                target.vectors.put(identity, models[identity], vectors, spans=spans)
+                spans, tokens = [one.span for _, one in rows], [one.tokens for _, one in rows]
+                target.vectors.put(identity, models[identity], vectors, spans=spans, tokens=tokens)
             count += len(found)
     return count
 
@@ -227,7 +227,9 @@ def _content(store: VaultStore) -> dict[str, Any]:
         for identity, _ in tables.ask(MODELS):
             for id, each in sorted(store.vectors.stored(identity, ids).items()):
                 hashes["vectors"].update(id.encode(errors="surrogatepass"))
-                hashes["vectors"].update(b"".join(one.vector.tobytes() for one in each))
+                hashes["vectors"].update(
+                    b"".join(one.vector.tobytes() + one.tokens for one in each)
+                )
     return {
         "counts": {name: counted[name] for name in COUNTED},
         **{name: hashed.hexdigest() for name, hashed in hashes.items()},

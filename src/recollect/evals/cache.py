@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import apsw
+import msgspec
 import numpy as np
 
 from recollect.errors import ProviderError, UserError
@@ -22,6 +23,8 @@ from recollect.models.base import Embedder, Reranker, Windowed
 from recollect.models.builtin import builtin
 from recollect.models.embedding_queue import passages
 from recollect.models.folder import ModelFolder
+from recollect.models.onnx import OnnxTokenwise
+from recollect.models.tokens import QueryTokens
 from recollect.settings import Rerank, Settings
 from recollect.types import Span
 from recollect.version import __version__
@@ -158,6 +161,50 @@ class CachedWindowed(CachedEmbedder):
         return [struct.pack(f"<{len(numbers)}q", *numbers) for numbers in flat]
 
 
+class CachedTokenwise(CachedWindowed):
+    """A cached embedder whose model gives token vectors."""
+
+    _embedder: OnnxTokenwise
+
+    def query(self, text: str) -> tuple[Matrix, QueryTokens]:
+        key = content_digest(f"{self.identity}\0query tokens\0{text}", 20)
+        [blob] = self._cache.through([key], [text], self._query_blobs)
+        vector, spans, *tokens = msgspec.msgpack.decode(blob)
+        vectors, weights = (np.frombuffer(part, "<f4") for part in tokens)
+        return np.frombuffer(vector, "<f4"), QueryTokens(
+            [Span(*span) for span in spans], vectors.reshape(len(weights), -1), weights
+        )
+
+    def _query_blobs(self, texts: Sequence[str]) -> list[bytes]:
+        made = (self._embedder.query(text) for text in texts)
+        return [
+            msgspec.msgpack.encode(
+                (_blob(vector), tokens.spans, _blob(tokens.vectors), _blob(tokens.weights))
+            )
+            for vector, tokens in made
+        ]
+
+    def tokenwise(self, texts: Sequence[str]) -> tuple[Matrix, list[bytes]]:
+        keys = [vector_key(self.identity, "tokens", text) for text in texts]
+        blobs = self._cache.through(keys, texts, self._text_blobs)
+        pairs = [msgspec.msgpack.decode(blob, type=tuple[bytes, bytes]) for blob in blobs]
+        rows = [np.frombuffer(vector, "<f4") for vector, _ in pairs]
+        return np.stack(rows).astype(np.float32), [tokens for _, tokens in pairs]
+
+    def _text_blobs(self, texts: Sequence[str]) -> list[bytes]:
+        vectors, tokens = self._embedder.tokenwise(texts)
+        return [
+            msgspec.msgpack.encode((_blob(vector), packed))
+            for vector, packed in zip(vectors, tokens, strict=True)
+        ]
+
+    def similarities(self, query: QueryTokens, packed: Sequence[bytes]) -> list[Matrix]:
+        return self._embedder.similarities(query, packed)
+
+    def spans(self, text: str) -> list[Span]:
+        return self._embedder.spans(text)
+
+
 class CachedReranker:
     """A reranker that scores no pair of question and text twice."""
 
@@ -193,7 +240,8 @@ class CachedModels(ActiveModels):
     def embedder(self) -> Embedder:
         if self._kept_embedder is None:
             live = super().embedder()
-            kind = CachedWindowed if isinstance(live, Windowed) else CachedEmbedder
+            windowed = CachedWindowed if isinstance(live, Windowed) else CachedEmbedder
+            kind = CachedTokenwise if isinstance(live, OnnxTokenwise) else windowed
             self._kept_embedder = kind(live, self._cache)
         return self._kept_embedder
 

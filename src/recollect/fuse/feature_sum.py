@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 from recollect.context import SearchContext, passages_of
 from recollect.models.english import can_read
 from recollect.query.cosine_scale import scale_of
-from recollect.recipes.ranges import Depth, Number, Weight
+from recollect.recipes.ranges import Count, Depth, Number, Weight
 from recollect.types import Hit, Ranking, Term, combine, leaf, ranked, weighted
 
 # The nearest memories that are rarely the answer say what cosine is usual for a query: the eighth
@@ -31,6 +31,16 @@ class FeatureWeights(Struct, frozen=True, forbid_unknown_fields=True):
     vector: Weight
 
 
+class TokenWeights(Struct, frozen=True, forbid_unknown_fields=True):
+    """The weight of each feature, and what every memory begins with, where the model gives token
+    vectors."""
+
+    keyword: Weight
+    vector: Weight
+    maxsim: Weight
+    base: Number
+
+
 class FeatureSum(Struct, frozen=True, tag="feature_sum", forbid_unknown_fields=True):
     """`base + keyword · words + vector · lead`, the log odds that a memory answers the query: with
     fitted weights `logistic(score)` is a probability.
@@ -39,6 +49,8 @@ class FeatureSum(Struct, frozen=True, tag="feature_sum", forbid_unknown_fields=T
     words can get; a word that no memory holds counts as the rarest.
     lead: how far the cosine is above what is usual for this query: 1 at LEAD, between −1 and
     MOST_LEAD.
+    Where the model gives token vectors, the best `compared` are compared word by word, and `tokens`
+    are the weights, of MaxSim's lead as well; a candidate without token vectors has the usual one.
     Where no vectors took part, or the model cannot read the query's script, the score is
     `base_alone + alone · words`. A candidate without a vector counts as the average one.
     The best `pool` stay, and everything that a channel in `kept` found. Weights are fitted by
@@ -51,6 +63,8 @@ class FeatureSum(Struct, frozen=True, tag="feature_sum", forbid_unknown_fields=T
     base: Number
     alone: Weight
     base_alone: Number
+    tokens: TokenWeights | None = None
+    compared: Count = 100
     added: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     pool: Depth = Depth(per_result=3, at_least=30)
@@ -61,20 +75,25 @@ class FeatureSum(Struct, frozen=True, tag="feature_sum", forbid_unknown_fields=T
         return ("keyword", "vector", *self.added, *self.kept)
 
     def fuse(self, context: SearchContext) -> Ranking:
-        found = (context.channels.get(name, Ranking()).ids for name in self.channels)
-        # Sorted, so that sums do not depend on the order of the channels.
-        ids = sorted({id for each in found for id in each})
+        cosines = self._cosines(context, self._found(context, self.channels))
+        # Where no vector can tell, what only vectors found is no candidate.
+        without = [name for name in self.channels if name != "vector"]
+        ids = self._found(context, self.channels if cosines else without)
         if not ids:
             return Ranking()
-        words, cosines = self._words(context), self._cosines(context, ids)
+        words = self._words(context)
         features = Features(context, ids, words, cosines)
         weights = structs.asdict(self.weights) if cosines else {"keyword": self.alone}
-        totals = {
-            id: sum(weight * features.value(name, id) for name, weight in weights.items())
-            for id in ids
-        }
+        totals = _totals(features, weights, ids)
+        begin = self.base if cosines else self.base_alone
+        if cosines and self.tokens is not None and context.query_tokens is not None:
+            best = sorted(ids, key=totals.__getitem__, reverse=True)[: self.compared]
+            features.compare(best)
+            weights = structs.asdict(self.tokens)
+            begin = weights.pop("base")
+            totals = _totals(features, weights, ids)
         chosen = self._pool(context, totals)
-        base = leaf("base", self.base if cosines else self.base_alone, START)
+        base = leaf("base", begin, START)
         hits = (
             Hit(
                 id,
@@ -88,6 +107,11 @@ class FeatureSum(Struct, frozen=True, tag="feature_sum", forbid_unknown_fields=T
         )
         gone = len(ids) - len(chosen)
         return ranked(hits, {"pool": gone} if gone else {})
+
+    def _found(self, context: SearchContext, channels: Sequence[str]) -> list[str]:
+        found = (context.channels.get(name, Ranking()).ids for name in channels)
+        # Sorted, so that sums do not depend on the order of the channels.
+        return sorted({id for each in found for id in each})
 
     def _words(self, context: SearchContext) -> dict[str, float]:
         """The BM25 of each memory that holds a word, with what the added channels give it."""
@@ -118,6 +142,14 @@ class FeatureSum(Struct, frozen=True, tag="feature_sum", forbid_unknown_fields=T
         return [*best[:size], *(id for id in best[size:] if id in kept)]
 
 
+def _totals(
+    features: Features, weights: Mapping[str, float], ids: Sequence[str]
+) -> dict[str, float]:
+    return {
+        id: sum(weight * features.value(name, id) for name, weight in weights.items()) for id in ids
+    }
+
+
 class Features:
     """The features of a query's candidates, each as a value and in words."""
 
@@ -137,12 +169,28 @@ class Features:
             passages_of(context.channels.get(name, Ranking())) for name in ("details", "vector")
         )
         self._usual = self._usual_cosine(context) if cosines else 0.0
+        self._context = context
+        self._maxsims: dict[str, float] = {}
+        self._usual_maxsim = 0.0
+
+    def compare(self, ids: Sequence[str]) -> None:
+        """Compare these candidates with the query word by word."""
+        from recollect.models.tokens import maxsim  # noqa: PLC0415  start-up time: numpy
+
+        self._context.compare(ids)
+        query = self._context.query_tokens
+        assert query is not None
+        found = self._context.compared.items()
+        self._maxsims = {id: maxsim(query, one.cosines) for id, one in found}
+        self._usual_maxsim = _usual(sorted(self._maxsims.values(), reverse=True))
 
     def value(self, name: str, id: str) -> float:
-        """The value of the feature `keyword` or `vector`."""
+        """The value of the feature `keyword`, `vector` or `maxsim`."""
         if name == "keyword":
             return min(1.0, self._words.get(id, 0.0) / self._most)
-        return min(MOST_LEAD, max(-1.0, (self._cosines[id] - self._usual) / LEAD))
+        if name == "maxsim":
+            return _lead(self._maxsims.get(id, self._usual_maxsim), self._usual_maxsim)
+        return _lead(self._cosines[id], self._usual)
 
     def term(self, name: str, weight: float, id: str) -> Term:
         return weighted(name, weight, self.value(name, id), self._how(name, id))
@@ -155,6 +203,8 @@ class Features:
             note = self._details.get(id)
             how = f"matching words, {share:.0%} of the most possible"
             return f"{how}, {note}" if note else how
+        if name == "maxsim":
+            return "word by word" if id in self._maxsims else "not compared word by word"
         if id in self._unknown:
             return "no vector here: as the average of the candidates"
         cosine, note = self._cosines[id], self._passages.get(id, "")
@@ -166,6 +216,15 @@ class Features:
     def _usual_cosine(context: SearchContext) -> float:
         """The mean cosine of the nearest memories that are rarely the answer."""
         scale = scale_of(context.embedder.identity)
-        nearest = [scale.english(hit.score) for hit in context.by_vectors()][: USUAL.stop]
-        padded = nearest + [USUAL_COSINE] * (USUAL.stop - len(nearest))
-        return sum(padded[USUAL]) / (USUAL.stop - USUAL.start)
+        return _usual([scale.english(hit.score) for hit in context.by_vectors()])
+
+
+def _lead(cosine: float, usual: float) -> float:
+    """How far a cosine is above the usual one: 1 at LEAD."""
+    return min(MOST_LEAD, max(-1.0, (cosine - usual) / LEAD))
+
+
+def _usual(best: Sequence[float]) -> float:
+    """The mean of those, of the best first, that are rarely the answer's."""
+    padded = [*best[: USUAL.stop], *[USUAL_COSINE] * (USUAL.stop - len(best))]
+    return sum(padded[USUAL]) / (USUAL.stop - USUAL.start)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
     import numpy as np
     from numpy.typing import NDArray
 
+    from recollect.models.tokens import QueryTokens
+
     Matrix = NDArray[np.float32]
 
 
@@ -48,6 +50,24 @@ class Windowed(Protocol):
 
         A text that fits is one passage: the whole of it.
         """
+
+
+@runtime_checkable
+class Tokenwise(Protocol):
+    """An embedder that gives a vector of each token beside the text's, in one pass."""
+
+    def query(self, text: str) -> tuple[Matrix, QueryTokens]:
+        """The vector of a question, and its tokens."""
+
+    def tokenwise(self, texts: Sequence[str]) -> tuple[Matrix, list[bytes]]:
+        """Vectors of memories, and the packed tokens of each."""
+
+    def similarities(self, query: QueryTokens, packed: Sequence[bytes]) -> list[Matrix]:
+        """For each text, given by its packed tokens, the cosine of each of the question's tokens
+        with each of the text's."""
+
+    def spans(self, text: str) -> list[Span]:
+        """Where in the text each of its packed tokens stands."""
 
 
 @runtime_checkable

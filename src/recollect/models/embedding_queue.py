@@ -6,21 +6,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from recollect.errors import ProviderError
-from recollect.models.base import Embedder, Windowed
+from recollect.models.base import Embedder, Tokenwise, Windowed
 from recollect.store.base import FeedbackLog, VectorIndex, Waiting
 from recollect.types import Span
 
 if TYPE_CHECKING:  # exists for type checkers only
     from recollect.models.base import Matrix
 
+    Embedded = tuple[Matrix, list[bytes]]
+
 # Source: the `vault` recipe, "Vectors": embedded in batches of 100.
 BATCH = 100
 # What a model gets at once has no more characters, however many texts wait and however long they
 # are: the built-in one takes a second or two for them.
 BATCH_SIZE = 50_000
+# Of a long text so many passages, about 100 kB, can be compared word by word: the first ones.
+MOST_TOKENWISE = 64
 # How often to look whether the process that embeds has ended.
 LOOK_S = 0.05
 # No model refuses these texts. There are two, since some faults need more than one text.
@@ -132,26 +137,33 @@ class Batches:
             for part, spans, made in self._embedded(batch):
                 if self._stop():
                     return False
-                self._put(part, spans, made)
+                self._put(part, spans, *made)
         except Stopped:
             return False
         return True
 
-    def _put(self, part: Sequence[Waiting], spans: list[list[Span]], made: Matrix) -> None:
+    def _put(
+        self,
+        part: Sequence[Waiting],
+        spans: list[list[Span]],
+        made: Matrix,
+        tokens: Sequence[bytes],
+    ) -> None:
         keys = [key for (key, _), cuts in zip(part, spans, strict=True) for _ in cuts]
         rows = zip(keys, made, strict=True)
         flat = [span for cuts in spans for span in cuts]
         self._vectors.put(
-            self._embedder.identity, made.shape[1], rows, dict(part), flat, patient=self._patient
-        )
+            self._embedder.identity, made.shape[1], rows, dict(part), flat, tokens=tokens,
+            patient=self._patient,
+        )  # fmt: skip
         self.done += len(part)
         self._progress(len(part))
 
     def _embedded(
         self, batch: Sequence[Waiting], *, parted: bool = False
-    ) -> Iterator[tuple[Sequence[Waiting], list[list[Span]], Matrix]]:
-        """The batch, the passages of each text, and a vector for each passage. A batch that the
-        model refuses is halved again and again, down to the single texts that it refuses.
+    ) -> Iterator[tuple[Sequence[Waiting], list[list[Span]], Embedded]]:
+        """The batch, the passages of each text, and what the model gives for each passage. A batch
+        that the model refuses is halved again and again, down to the single texts that it refuses.
 
         A transient failure, or one that has nothing to do with the texts, is raised.
         """
@@ -172,35 +184,36 @@ class Batches:
         else:
             yield batch, spans, made
 
-    def _made(self, batch: Sequence[Waiting], spans: list[list[Span]]) -> Matrix:
-        """The vectors of all passages. Those of a long text are made in groups, and what is smaller
-        goes in between."""
+    def _made(self, batch: Sequence[Waiting], spans: list[list[Span]]) -> Embedded:
+        """The vectors of all passages, and their tokens. Those of a long text are made in groups,
+        and what is smaller goes in between."""
         texts = [
             text[span.start : span.end]
             for (_, text), cuts in zip(batch, spans, strict=True)
             for span in cuts
         ]
         if len(batch) > 1 or _size(batch[0].text) <= BATCH_SIZE:
-            return self._embedder.documents(texts)
+            return embedded(self._embedder, texts)
         import numpy as np  # noqa: PLC0415  start-up time
 
         self._long = batch[0].key
         try:
-            return np.concatenate([*self._by_groups(texts)])
+            made, tokens = zip(*self._by_groups(texts), strict=True)
+            return np.concatenate(made), [*chain.from_iterable(tokens)][:MOST_TOKENWISE]
         finally:
             self._long = None
 
-    def _by_groups(self, texts: Sequence[str]) -> Iterator[Matrix]:
+    def _by_groups(self, texts: Sequence[str]) -> Iterator[Embedded]:
         group: list[str] = []
         left = BATCH_SIZE
         for text in texts:
             if group and left < _size(text):
-                yield self._embedder.documents(group)
+                yield embedded(self._embedder, group)
                 self._let_others_pass()
                 group, left = [], BATCH_SIZE
             group.append(text)
             left -= _size(text)
-        yield self._embedder.documents(group)
+        yield embedded(self._embedder, group)
 
     def _let_others_pass(self) -> None:
         self._between()
@@ -208,6 +221,13 @@ class Batches:
             pass
         if self._stop():
             raise Stopped
+
+
+def embedded(embedder: Embedder, texts: Sequence[str]) -> Embedded:
+    """The vectors of texts, and the packed tokens of each; no tokens of a model that has none."""
+    if isinstance(embedder, Tokenwise):
+        return embedder.tokenwise(texts)
+    return embedder.documents(texts), []
 
 
 def passages(embedder: Embedder, text: str) -> list[Span]:

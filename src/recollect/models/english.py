@@ -17,8 +17,8 @@ COMMON = 10_000
 # A query in another language has fewer words that are English ones as well.
 ENGLISH_SHARE = 0.7
 LETTER = re.compile("[A-Za-z]")
-# The model whose letters are known to be these alone.
-ENGLISH_MODEL = "bge-small-en"
+# The models whose letters are known to be these alone.
+ENGLISH_MODELS = ("bge-small-en", "builtin:joint@")
 
 # What an English model can read of a text: its language, its letters, nothing.
 Reads = Literal["language", "letters", "nothing"]
@@ -48,8 +48,9 @@ def has_plain_letters(text: str) -> bool:
 
 
 def can_read(identity: str, query: str) -> bool:
-    """Whether a model knows the letters of a query; the bundled one knows Latin ones alone."""
-    return ENGLISH_MODEL not in identity or has_plain_letters(query)
+    """Whether a model knows the letters of a query; the bundled ones know Latin ones alone."""
+    english = any(name in identity for name in ENGLISH_MODELS)
+    return not english or has_plain_letters(query)
 
 
 def reading(text: str) -> Reads:

@@ -40,6 +40,8 @@ class Declared(Struct, frozen=True, kw_only=True):
     about: str = ""
     default: bool = False
     optimised: bool = False
+    # Of a model that gives token vectors: the deviation of each of their dimensions.
+    token_scales: tuple[float, ...] = ()
     sha256: dict[str, str] = {}
 
 

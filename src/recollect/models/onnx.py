@@ -6,6 +6,7 @@ Nothing is loaded before it is needed, and nothing twice.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 from array import array
@@ -19,8 +20,10 @@ import numpy as np
 
 from recollect.errors import ProviderError
 from recollect.maths import logistic
+from recollect.models import tokens
 from recollect.models.base import broken
 from recollect.models.folder import ModelFolder
+from recollect.models.tokens import QueryTokens
 from recollect.models.vectors import finished
 from recollect.settings import Embedding
 from recollect.types import Span
@@ -172,8 +175,8 @@ class OnnxModel:
         bare[-1].truncate(room)
         return self.tokenizer.post_process(bare[0], bare[1] if len(bare) > 1 else None)
 
-    def outputs(self, encodings: Sequence[Encoding]) -> list[NDArray[np.float32]]:
-        """The model's first output for each input, one input at a time.
+    def outputs(self, encodings: Sequence[Encoding]) -> list[list[NDArray[np.float32]]]:
+        """The model's outputs for each input, one input at a time.
 
         Not in batches: those are slower on a CPU, since their numbers leave its cache, and with
         weights of 8 bits they make a text's vector depend on its neighbours.
@@ -193,12 +196,12 @@ class OnnxModel:
             raise ProviderError(message, transient=True) from error
         return [outputs[place] for place in range(len(encodings))]
 
-    def _output(self, encoding: Encoding) -> NDArray[np.float32]:
+    def _output(self, encoding: Encoding) -> list[NDArray[np.float32]]:
         numbers = (encoding.ids, encoding.attention_mask, encoding.type_ids)
         values = dict(zip(INPUTS, numbers, strict=True))
         inputs = {name: np.array([values[name]], np.int64) for name in self._inputs}
         try:
-            output: NDArray[np.float32] = self.session.run(None, inputs)[0]
+            output: list[NDArray[np.float32]] = self.session.run(None, inputs)
         except Exception as error:  # onnxruntime has no common class for its errors
             raise broken(f"The model {self.declared.name} failed on a text.") from error
         return output
@@ -283,15 +286,22 @@ class OnnxEmbedder:
         return len(self._model.tokenizer.encode(prefix).ids)
 
     def _embed(self, texts: Sequence[str], prefix: str) -> Matrix:
+        return self._outputs(texts, prefix)[0]
+
+    def _outputs(
+        self, texts: Sequence[str], prefix: str
+    ) -> tuple[Matrix, list[Encoding], list[list[NDArray[np.float32]]]]:
+        """The vectors of the texts, their tokens, and all that the model gave."""
         if not texts:
-            return np.zeros((0, self._dimensions or self._declared.dimensions), np.float32)
+            none = np.zeros((0, self._dimensions or self._declared.dimensions), np.float32)
+            return none, [], []
         self._model.ready()
         encodings = self._model.encoded([(prefix + text,) for text in texts])
-        rows = [self._pooled(output) for output in self._model.outputs(encodings)]
+        outputs = self._model.outputs(encodings)
+        rows = np.stack([self._pooled(output[0]) for output in outputs])
         who = f"The model {self._declared.name}"
-        return finished(
-            np.stack(rows), expected_rows=len(texts), dimensions=self._dimensions, who=who
-        )
+        vectors = finished(rows, expected_rows=len(texts), dimensions=self._dimensions, who=who)
+        return vectors, encodings, outputs
 
     def _pooled(self, output: NDArray[np.float32]) -> NDArray[np.float32]:
         """A text's one row, by the model's own pooling."""
@@ -302,6 +312,61 @@ class OnnxEmbedder:
         if pooled.size < FEWEST_NUMBERS:
             raise broken(f"The model {self._declared.name} gives scores, not vectors.")
         return pooled
+
+
+class OnnxTokenwise(OnnxEmbedder):
+    """Text to vectors, one of the text and one of each token that has a letter or a digit."""
+
+    def __init__(self, folder: ModelFolder, settings: Embedding, provider: str) -> None:
+        super().__init__(folder, settings, provider)
+        self._scales = np.array(self._declared.token_scales, np.float32)
+
+    def query(self, text: str) -> tuple[Matrix, QueryTokens]:
+        vectors, [encoding], [output] = self._outputs([text], self._query_prefix)
+        kept = self._kept(encoding, len(self._query_prefix))
+        spans = [Span(*encoding.offsets[place]) for place in kept]
+        own = [Span(*(end - len(self._query_prefix) for end in span)) for span in spans]
+        weights = output[2][0][kept]
+        return vectors[0], QueryTokens(own, output[1][0][kept], weights / weights.sum())
+
+    def tokenwise(self, texts: Sequence[str]) -> tuple[Matrix, list[bytes]]:
+        vectors, encodings, outputs = self._outputs(texts, self._document_prefix)
+        packed = [
+            tokens.pack(output[1][0][self._kept(encoding)], self._scales)
+            for encoding, output in zip(encodings, outputs, strict=True)
+        ]
+        return vectors, packed
+
+    def similarities(self, query: QueryTokens, packed: Sequence[bytes]) -> list[Matrix]:
+        return tokens.cosines(query, packed, self._scales)
+
+    def spans(self, text: str) -> list[Span]:
+        self._model.ready()
+        [encoding] = self._model.encoded([(self._document_prefix + text,)])
+        return [Span(*encoding.offsets[place]) for place in self._kept(encoding)]
+
+    def _kept(self, encoding: Encoding, after: int = 0) -> list[int]:
+        """The places of the tokens that count: those with a letter or a digit that begin at this
+        character or later. All but the special ones where there is none."""
+        special, offsets = encoding.special_tokens_mask, encoding.offsets
+        own = [
+            place
+            for place, (start, _) in enumerate(offsets)
+            if not special[place] and start >= after
+        ]
+        ids = encoding.ids
+        return [place for place in own if ids[place] in self._words] or own or [0]
+
+    @cached_property
+    def _words(self) -> frozenset[int]:
+        vocabulary = self._model.tokenizer.get_vocab().items()
+        return frozenset(id for token, id in vocabulary if re.search(r"\w", token))
+
+
+def embedder_of(folder: ModelFolder, settings: Embedding, provider: str) -> OnnxEmbedder:
+    """The embedder of a folder, with token vectors where its model gives any."""
+    kind = OnnxTokenwise if folder.declared.token_scales else OnnxEmbedder
+    return kind(folder, settings, provider)
 
 
 class OnnxReranker:
@@ -329,9 +394,9 @@ class OnnxReranker:
         self._model.ready()
         encodings = self._model.encoded([(query, document) for document in documents])
         outputs = self._model.outputs(encodings)
-        if any(output.size >= FEWEST_NUMBERS for output in outputs):
+        if any(output[0].size >= FEWEST_NUMBERS for output in outputs):
             raise broken(f"The model {self._declared.name} gives vectors, not scores.")
-        logits = [float(output.ravel()[-1]) for output in outputs]
+        logits = [float(output[0].ravel()[-1]) for output in outputs]
         if not np.isfinite(logits).all():
             raise broken(f"The model {self._declared.name} gave a score that is not a number.")
         return logits

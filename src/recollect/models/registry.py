@@ -20,9 +20,9 @@ class Absent(Struct, frozen=True):
 
 def _builtin_embedder(settings: Embedding, environment: Mapping[str, str]) -> Embedder:
     from recollect.models.builtin import builtin  # noqa: PLC0415  start-up time
-    from recollect.models.onnx import OnnxEmbedder  # noqa: PLC0415  start-up time: numpy
+    from recollect.models.onnx import embedder_of  # noqa: PLC0415  start-up time: numpy
 
-    return OnnxEmbedder(builtin("embed", settings.model), settings, "builtin")
+    return embedder_of(builtin("embed", settings.model), settings, "builtin")
 
 
 def _builtin_reranker(settings: Rerank, environment: Mapping[str, str]) -> Reranker:
@@ -34,9 +34,9 @@ def _builtin_reranker(settings: Rerank, environment: Mapping[str, str]) -> Reran
 
 def _onnx_embedder(settings: Embedding, environment: Mapping[str, str]) -> Embedder:
     from recollect.models.folder import ModelFolder  # noqa: PLC0415  start-up time
-    from recollect.models.onnx import OnnxEmbedder  # noqa: PLC0415  start-up time: numpy
+    from recollect.models.onnx import embedder_of  # noqa: PLC0415  start-up time: numpy
 
-    return OnnxEmbedder(ModelFolder(_folder("embedding", settings), "embed"), settings, "onnx")
+    return embedder_of(ModelFolder(_folder("embedding", settings), "embed"), settings, "onnx")
 
 
 def _onnx_reranker(settings: Rerank, environment: Mapping[str, str]) -> Reranker:

@@ -43,17 +43,23 @@ def flowed(text: str) -> str:
 
 
 def passages(context: SearchContext, memories: Sequence[Memory]) -> dict[str, Passage]:
-    """The passage of each memory that the query's words stand in; where none does, the one that is
-    nearest in meaning, or the beginning."""
+    """The passage of each memory that answers the query word by word; where tokens were not
+    compared, the one that the query's words stand in, or that is nearest in meaning."""
     from recollect.query.passages import passage  # noqa: PLC0415  start-up time
 
     words = context.understanding.sought
     spans = {hit.memory_id: hit.findings.span for hit in context.by_vectors()}
     found = {}
     for memory in memories:
-        near = spans.get(memory.id)
-        at = max(0, near.start - len(memory.title) - 1) if near else 0
-        found[memory.id] = passage(memory, words, PASSAGE_CHARACTERS, at)
+        answers = context.answering.get(memory.id)
+        if answers is not None:
+            at = answers.place(PASSAGE_CHARACTERS)
+        else:
+            near = spans.get(memory.id)
+            at = max(0, near.start - len(memory.title) - 1) if near else 0
+        found[memory.id] = passage(
+            memory, words, PASSAGE_CHARACTERS, at, answering=answers is not None
+        )
     return found
 
 

@@ -34,13 +34,21 @@ class Densest(NamedTuple):
     last: int = 0
 
 
-def passage(memory: Memory, words: Sequence[str], size: int, at: int = 0) -> Passage:
+def passage(
+    memory: Memory, words: Sequence[str], size: int, at: int = 0, *, answering: bool = False
+) -> Passage:
     """The best passage of at most `size` characters and the marks of cuts. Where no field holds a
-    word, it is what stands at `at` in the first field that holds anything."""
+    word, it is what stands at `at` in the first field that holds anything; so it is where that is
+    known to be `answering` and no other field holds more words."""
     field, best = best_field(memory, words, size)
     text = getattr(memory, field)
-    start = 0 if best.different else min(at, max(0, len(text) - size))
-    if best.different and best.last + LONG_WORD > size:  # it is not in the beginning
+    if not best.different or (answering and field == FIELDS[0]):
+        start = min(at, max(0, len(text) - size))
+        for border in BEGINNING.finditer(text, max(0, start - LONG_WORD), start):
+            start = border.end()
+        return _cut_out(field, text, start, size)
+    start = 0
+    if best.last + LONG_WORD > size:  # it is not in the beginning
         start = _around(text, best, size).start
         for border in BEGINNING.finditer(text, start, best.first):
             start = border.end()

@@ -1,6 +1,6 @@
 """`blend`: the default. Log odds of words and vectors, then what signals and a reranker add."""
 
-from recollect.fuse.feature_sum import FeatureSum, FeatureWeights
+from recollect.fuse.feature_sum import FeatureSum, FeatureWeights, TokenWeights
 from recollect.query.likeness import Likeness
 from recollect.recall.accepted import Accepted
 from recollect.recall.details import Details
@@ -70,6 +70,7 @@ BLEND = Recipe(
         base=-4.7,
         alone=6.7,
         base_alone=-2.6,
+        tokens=TokenWeights(keyword=4.3, vector=2.8, maxsim=3.9, base=-4.5),
         added=("subwords", "details"),
         kept=("exact", "accepted"),
         pool=Depth(per_result=3, at_least=30),

@@ -27,9 +27,10 @@ class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
 
     A cross-encoder alone is right about questions in whole sentences and often wrong about
     keywords, so it moves candidates and does not order them; a query of fewer than `least_words`
-    words it does not see at all. Of a long text it reads `characters` where the query's words
-    stand: half the time, and no worse. What it did not reach by the deadline, and what stands
-    further down, is held to be as good as the worst it read: the order of fusion stays among them.
+    words it does not see at all, and none that was compared word by word. Of a long text it reads
+    `characters` where the query's words stand: half the time, and no worse. What it did not reach
+    by the deadline, and what stands further down, is held to be as good as the worst it read: the
+    order of fusion stays among them.
 
     No logits can exchange two candidates that stand further apart than `weight · (bound − floor)`.
     So it reads down to the first such gap, none at all where that is below the first candidate, and
@@ -55,7 +56,7 @@ class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
         text = context.search.query
-        if len(ranking) < 2 or len(readable_words(text)) < self.least_words:
+        if len(ranking) < 2 or len(readable_words(text)) < self.least_words or context.compared:
             return ranking
         contested = self._contested([hit.score for hit in ranking], context.limit)
         if contested < 2:

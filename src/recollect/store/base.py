@@ -63,10 +63,20 @@ class VectorMatch(NamedTuple):
 
 
 class StoredVector(NamedTuple):
-    """A vector of a memory, and the characters of the passage that it is of."""
+    """A vector of a memory, the characters of the passage that it is of, and the packed vectors of
+    the passage's tokens; none of a model that gives none."""
 
     span: Span
     vector: Vector
+    tokens: bytes = b""
+
+
+class NearPassage(NamedTuple):
+    """A passage of a memory: its characters, none where it is the whole memory, and the packed
+    vectors of its tokens."""
+
+    span: Span
+    tokens: bytes
 
 
 class KeywordMatches(NamedTuple):
@@ -253,6 +263,12 @@ class VectorIndex(Protocol):
     ) -> dict[str, float]:
         """The cosine of each of these memories that has a vector of the model."""
 
+    def nearest_passages(
+        self, identity: str, vector: Vector, ids: Sequence[str]
+    ) -> dict[str, NearPassage]:
+        """The passage of each of these memories that is nearest by cosine; none of a memory that
+        has no tokens of the model."""
+
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
         """The cosine of each pair of these memories, in this order, that have one vector each."""
 
@@ -268,11 +284,13 @@ class VectorIndex(Protocol):
         texts: Mapping[int, str] | None = None,
         spans: Sequence[Span] | None = None,
         *,
+        tokens: Sequence[bytes] = (),
         patient: bool = True,
     ) -> None:
         """Store vectors by memory key; refuse a dimension other than the vault's.
 
         A key that comes several times is a memory in passages; `spans` says where each one is.
+        `tokens` are the packed tokens of each, of a model that gives any.
         `texts` are the texts that were embedded: where a memory's text has changed since then, its
         vector is dropped and the memory goes on waiting. Who is not `patient` gets StoreError while
         another one writes.

@@ -86,7 +86,7 @@ def gathered(
         vectors=[
             CandidateVector(id, span, vector.astype("<f4").tobytes())
             for id, stored in vectors.items()
-            for span, vector in stored
+            for span, vector, _ in stored
         ],
         places=store.folders.places(ids),
         degraded=list(context.degraded),

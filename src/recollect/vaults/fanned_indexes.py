@@ -17,6 +17,7 @@ from recollect.store.base import (
     KeywordQuery,
     KeywordStatistics,
     Match,
+    NearPassage,
     StoredVector,
     VectorMatch,
 )
@@ -114,6 +115,14 @@ class FannedVectors(FannedPart):
             lambda one: one.store.vectors.similarities(
                 identity, vector, one.inward(ids), dimensions
             )
+        )
+        return self._fan_out.owned(found)
+
+    def nearest_passages(
+        self, identity: str, vector: Vector, ids: Sequence[str]
+    ) -> dict[str, NearPassage]:
+        found = self._compared(
+            lambda one: one.store.vectors.nearest_passages(identity, vector, one.inward(ids))
         )
         return self._fan_out.owned(found)
 

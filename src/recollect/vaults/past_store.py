@@ -17,6 +17,7 @@ from recollect.models.embedding_queue import Batches
 from recollect.store.base import (
     Coverage,
     Memories,
+    NearPassage,
     StoredVector,
     UsedColumn,
     VectorIndex,
@@ -136,6 +137,12 @@ class PastVectors(FannedVectors):
     ) -> dict[str, float]:
         self._embed(identity)
         return super().similarities(identity, vector, ids, dimensions)
+
+    def nearest_passages(
+        self, identity: str, vector: Vector, ids: Sequence[str]
+    ) -> dict[str, NearPassage]:
+        self._embed(identity)
+        return super().nearest_passages(identity, vector, ids)
 
     def stored(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
         self._embed(identity)

@@ -95,7 +95,7 @@ def test_prefixes_of_the_settings_stand_in_place_of_the_declared(embedder: OnnxE
 
 def test_the_vector_is_the_first_tokens_output(embedder: OnnxEmbedder) -> None:
     assert builtin("embed", "").declared.pooling == "cls"
-    [output] = embedder._model.outputs(embedder._model.encoded([(TUNING,)]))
+    [[output, *_]] = embedder._model.outputs(embedder._model.encoded([(TUNING,)]))
     first, mean = output[0, 0], output[0].mean(axis=0)
     [made] = embedder.documents([TUNING])
     assert np.allclose(made, first / np.linalg.norm(first), atol=1e-6)
@@ -107,7 +107,7 @@ def test_pooling_by_the_mean_is_used_where_a_folder_says_nothing(
 ) -> None:
     folder = ModelFolder(copied(tmp_path, declared=False), "embed")
     assert folder.declared.pooling == "mean"
-    [output] = embedder._model.outputs(embedder._model.encoded([(TUNING,)]))
+    [[output]] = embedder._model.outputs(embedder._model.encoded([(TUNING,)]))
     mean = output[0].mean(axis=0)
     [made] = OnnxEmbedder(folder, Embedding(), "onnx").documents([TUNING])
     assert made @ (mean / np.linalg.norm(mean)) > 0.999

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recollect.errors import DimensionMismatch
-from recollect.store.base import Coverage, StoredVector, VectorMatch
+from recollect.store.base import Coverage, NearPassage, StoredVector, VectorMatch
 from recollect.store.postgres import nearest
 from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.filters import CHANGED, UNCHANGED
 from recollect.store.postgres.followed import OF_EACH, FollowedVectors
 from recollect.store.postgres.pool import Connection
-from recollect.store.postgres.vector_values import VectorValue, as_rows, as_value
+from recollect.store.postgres.vector_values import as_rows, as_value
 from recollect.store.postgres.waiting import MODEL, WaitingMemories, own_mark, texts_of
-from recollect.store.sqlite.vector_rows import best_cosines, between
+from recollect.store.sqlite.vector_rows import best_cosines, between, nearest_rows
+from recollect.store.sqlite.vectors import by_memory
 from recollect.types import Filter, Memory, Span
 
 if TYPE_CHECKING:
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
 OWN = 8
 MOST_FOLLOWED = 4  # a vault has one model, or two while another one is made
 STORED = f"""
-SELECT m.id, v.start, v.stop, v.vector
+SELECT m.id, v.start, v.stop, v.vector, t.packed
   FROM memories m
   JOIN models o ON o.vault = vault() AND o.identity = %s{OF_EACH.format(model="o.key")}
+  LEFT JOIN token_vectors t ON t.vault = vault() AND t.model = o.key AND t.memory = m.key
+        AND t.passage = v.passage
  WHERE m.vault = vault() AND m.id = ANY(%s) ORDER BY v.passage"""
 WHOLE = """
 SELECT v.memory, v.vector FROM models o JOIN vectors v ON v.vault = vault() AND v.model = o.key
@@ -50,6 +53,7 @@ INSERT INTO waiting (vault, model, memory) SELECT vault(), made.key, m.key FROM 
  WHERE m.vault = vault() AND m.forgotten_at IS NULL) SELECT key FROM made"""
 REPLACED = "DELETE FROM vectors WHERE vault = vault() AND model = %s AND memory = ANY(%s)"
 INSERT = "INSERT INTO vectors VALUES (vault(), %s, %s, %s, %s, %s, %b)"
+PUT_TOKENS = "INSERT INTO token_vectors VALUES (vault(), %s, %s, %s, %b)"
 ARRIVED = "DELETE FROM waiting WHERE vault = vault() AND model = %s AND memory = ANY(%s)"
 GONE = "DELETE FROM vectors WHERE vault = vault() AND memory = ANY(%s)"
 NO_LONGER = "DELETE FROM waiting WHERE vault = vault() AND memory = ANY(%s)"
@@ -108,9 +112,23 @@ class PostgresVectors(WaitingMemories):
     def similarities(
         self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0
     ) -> dict[str, float]:
+        found, _, _, vectors, _ = self._columns(identity, ids)
+        return best_cosines(found, vectors, vector, dimensions)
+
+    def nearest_passages(
+        self, identity: str, vector: Vector, ids: Sequence[str]
+    ) -> dict[str, NearPassage]:
+        found, starts, stops, vectors, packed = self._columns(identity, ids)
+        return {
+            id: NearPassage(Span(starts[row], stops[row]), packed[row])
+            for id, row in nearest_rows(found, vectors, vector).items()
+            if packed[row]
+        }
+
+    def _columns(self, identity: str, ids: Sequence[str]) -> tuple[Sequence[Any], ...]:
         rows = self._stored(identity, ids)
-        found, _, _, vectors = zip(*rows, strict=True) if rows else ((), (), (), ())
-        return best_cosines(found, [row.tobytes() for row in as_rows(vectors)], vector, dimensions)
+        found, starts, stops, sent, packed = zip(*rows, strict=True) if rows else ((),) * 5
+        return found, starts, stops, [row.tobytes() for row in as_rows(sent)], packed
 
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
         return between(self.stored(identity, ids))
@@ -118,8 +136,9 @@ class PostgresVectors(WaitingMemories):
     def stored(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
         found: dict[str, list[StoredVector]] = {id: [] for id in ids}
         rows = self._stored(identity, ids)
-        for (id, start, stop, _), vector in zip(rows, as_rows([r[3] for r in rows]), strict=True):
-            found[id].append(StoredVector(Span(start, stop), vector))
+        vectors = as_rows([row[3] for row in rows])
+        for (id, start, stop, _, packed), vector in zip(rows, vectors, strict=True):
+            found[id].append(StoredVector(Span(start, stop), vector, packed or b""))
         return {id: vectors for id, vectors in found.items() if vectors}
 
     def whole(self, identity: str) -> tuple[list[int], Vector]:
@@ -139,19 +158,26 @@ class PostgresVectors(WaitingMemories):
         texts: Mapping[int, str] | None = None,
         spans: Sequence[Span] | None = None,
         *,
+        tokens: Sequence[bytes] = (),
         patient: bool = True,
     ) -> None:
         with self._database.writing(patient=patient) as connection:
             model = _model(connection, identity, dimensions)
-            passages = _by_memory(vectors, spans)
+            passages = by_memory(vectors, spans, tokens)
             # The memory may have been forgotten, purged or edited while it was being embedded.
             current = texts_of(connection, [*passages])
             if texts is not None:
                 current = {key: text for key, text in current.items() if texts[key] == text}
             keys = sorted(current)
             connection.execute(REPLACED, (model, keys))
-            rows = [(model, key, *passage) for key in keys for passage in passages[key]]
-            connection.cursor().executemany(INSERT, rows)
+            rows = [(key, passage) for key in keys for passage in passages[key]]
+            connection.cursor().executemany(
+                INSERT,
+                [(model, key, *one[:3], as_value(np.frombuffer(one.vector, "<f4")))
+                 for key, one in rows],
+            )  # fmt: skip
+            with_tokens = [(model, key, one.number, one.tokens) for key, one in rows if one.tokens]
+            connection.cursor().executemany(PUT_TOKENS, with_tokens)
             connection.execute(ARRIVED, (model, keys))
         self._database.merging.wrote()
 
@@ -215,24 +241,6 @@ def _other_text(change: IndexChange) -> bool:
         memory and (memory.title, memory.text, memory.context) for memory in change[1:]
     )
     return after is not None and before != after
-
-
-def _by_memory(
-    vectors: Iterable[tuple[int, Vector]], spans: Sequence[Span] | None
-) -> dict[int, list[tuple[int, int, int, VectorValue]]]:
-    """Each memory's rows: (passage, start, stop, vector). The passages of a memory that has several
-    count from 1; the one vector of a whole memory is passage 0."""
-    pieces: dict[int, list[tuple[Span, VectorValue]]] = {}
-    for place, (key, vector) in enumerate(vectors):
-        span = Span(0, 0) if spans is None else spans[place]
-        pieces.setdefault(key, []).append((span, as_value(vector)))
-    return {
-        key: [
-            (number if len(passages) > 1 else 0, *span, value)
-            for number, (span, value) in enumerate(passages, start=1)
-        ]
-        for key, passages in pieces.items()
-    }
 
 
 def _vault_model(connection: Connection) -> tuple[str | None, int | None]:

@@ -33,7 +33,7 @@ from recollect.store.sqlite.integrity import (
     references_problem,
 )
 from recollect.store.sqlite.segments import buffer
-from recollect.store.sqlite.upkeep import WAITING, WRONG_VECTORS, TopicHash
+from recollect.store.sqlite.upkeep import WAITING, WRONG_VECTORS, TopicHash, damaged_tokens
 from recollect.store.sqlite.vocabulary import sample_problem, vocabulary_problem
 from recollect.store.vault import Finding
 
@@ -260,11 +260,10 @@ class FullChecks(QuickChecks):
 
     def _vectors(self) -> str | None:
         wrong = self._connection.execute(f"SELECT count(*) FROM ({WRONG_VECTORS})").get
-        return (
-            f"{wrong} vectors have the wrong size or belong to forgotten memories"
-            if wrong
-            else None
-        )
+        if wrong:
+            return f"{wrong} vectors have the wrong size or belong to forgotten memories"
+        damaged = len(damaged_tokens(self._connection))
+        return f"the token vectors of {damaged} passages are damaged" if damaged else None
 
     def _history(self) -> str | None:
         from recollect.store.sqlite.history import checks  # noqa: PLC0415  start-up time

@@ -131,6 +131,7 @@ class PastVault:
                 len(rows[0][1].vector),
                 [(key, one.vector) for key, one in rows],
                 spans=[one.span for _, one in rows],
+                tokens=[one.tokens for _, one in rows],
             )
 
     def _without_vector(self, identity: str) -> Iterator[Stored]:

@@ -35,6 +35,7 @@ ROWS = {
     "cuts": "niitii",
     "models": "nti",
     "vectors": "niiiiib",
+    "token_vectors": "nb",
     "writes": "niit{4}itt[in]",
     "usage": "ni{4}",
 }

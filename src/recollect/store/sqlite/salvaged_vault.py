@@ -31,8 +31,8 @@ TOPIC_KEY = "topic_key"
 HEXADECIMAL = re.compile("[0-9a-f]{64}")
 # The tables that are taken over as they are, each after those that its rows refer to.
 COPIED = (
-    "folders", "files", "cuts", "models", "vectors", "writes", "versions", "usage", "reviews",
-    "candidates",
+    "folders", "files", "cuts", "models", "vectors", "token_vectors", "writes", "versions", "usage",
+    "reviews", "candidates",
 )  # fmt: skip
 INSERT = (
     f"INSERT OR IGNORE INTO memories ({', '.join(FIELDS)}, content_hash, checksum) "
@@ -44,6 +44,7 @@ DANGLING = (
     "OR file NOT IN (SELECT key FROM files)",
     "DELETE FROM vectors WHERE model NOT IN (SELECT key FROM models) "
     "OR memory NOT IN (SELECT key FROM memories WHERE forgotten_at IS NULL)",
+    "DELETE FROM token_vectors WHERE vector NOT IN (SELECT seq FROM vectors)",
     "DELETE FROM versions WHERE memory NOT IN (SELECT key FROM memories) "
     "OR write NOT IN (SELECT seq FROM writes)",
     "DELETE FROM usage WHERE memory NOT IN (SELECT key FROM memories)",
@@ -58,6 +59,7 @@ LOSSES = {
     "files": FILES,
     "cuts": FILES,
     "vectors": VECTORS,
+    "token_vectors": VECTORS,
     "models": VECTORS,
     "writes": HISTORY,
     "versions": HISTORY,

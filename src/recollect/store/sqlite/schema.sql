@@ -174,6 +174,11 @@ CREATE TABLE vectors (
     UNIQUE (memory, model, passage)
 ) STRICT;
 CREATE INDEX vectors_model ON vectors (model, seq);
+-- The vectors of a passage's tokens, two bits a number, of a model that gives any.
+CREATE TABLE token_vectors (
+    vector INTEGER PRIMARY KEY REFERENCES vectors ON DELETE CASCADE,
+    packed BLOB NOT NULL
+) STRICT;
 CREATE TABLE vectors_removed (
     seq    INTEGER PRIMARY KEY AUTOINCREMENT,
     vector INTEGER NOT NULL

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import apsw
 
 from recollect.store.sqlite import vocabulary
-from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.errors import BUSY_SECONDS
 from recollect.store.sqlite.fts5_index import TABLES
 from recollect.store.sqlite.memories import UNSCRUBBED
@@ -28,8 +28,8 @@ WAITING = """
 
 def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
     """Within a transaction, make the keyword indexes, the vocabulary, the topic hashes, the list
-    of memories without a vector and the vectors' codes again. Vectors of a wrong size are removed
-    and will be made again."""
+    of memories without a vector and the vectors' codes again. Vectors of a wrong size, and
+    those with damaged tokens, are removed and will be made again."""
     _rebuild_words(connection)
     connection.execute("UPDATE corpus SET documents = (SELECT count(*) FROM indexed)")
     vocabulary.fill(connection)
@@ -39,11 +39,23 @@ def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
         [(hashed(str(name)), name) for (name,) in names],
     )
     connection.execute(f"DELETE FROM vectors WHERE seq IN ({WRONG_VECTORS})")
+    damaged = as_json_list(damaged_tokens(connection))
+    connection.execute(
+        "DELETE FROM vectors WHERE seq IN (SELECT value FROM json_each(?))", (damaged,)
+    )
     connection.execute("DELETE FROM waiting")
     connection.execute(f"INSERT INTO waiting {WAITING}")
     from recollect.store.sqlite import vector_codes  # noqa: PLC0415  start-up: numpy
 
     vector_codes.fill(connection)
+
+
+def damaged_tokens(connection: apsw.Connection) -> list[int]:
+    """The vectors whose tokens' vectors are not what was written."""
+    from recollect.models.tokens import intact  # noqa: PLC0415  start-up: numpy
+
+    rows = connection.execute("SELECT vector, packed FROM token_vectors")
+    return [vector for vector, packed in rows if not intact(packed)]
 
 
 def _rebuild_words(connection: apsw.Connection) -> None:

@@ -268,6 +268,17 @@ def best_cosines(
     return best
 
 
+def nearest_rows(ids: Sequence[str], vectors: Sequence[bytes], vector: Vector) -> dict[str, int]:
+    """Of each of these memories, which are named once for each vector, the row of the nearest."""
+    if not vectors:
+        return {}
+    rows = np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), -1)
+    if rows.shape[1] != len(vector):
+        raise DimensionMismatch(rows.shape[1], len(vector))
+    order = np.argsort(exact(rows, vector), kind="stable").tolist()
+    return {ids[row]: row for row in order}  # the last of a memory is its nearest
+
+
 def between(stored: Mapping[str, Sequence[StoredVector]]) -> dict[tuple[str, str], float]:
     """The cosine of each pair of these memories, in this order. A memory in passages has no vector
     of its own and is left out."""

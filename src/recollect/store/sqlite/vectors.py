@@ -11,14 +11,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 import msgspec
 
 from recollect.errors import DimensionMismatch
 from recollect.files import exclusive
-from recollect.store.base import Coverage, StoredVector, VectorMatch, Waiting
+from recollect.store.base import Coverage, NearPassage, StoredVector, VectorMatch, Waiting
 from recollect.store.sqlite.browsing import BROWSE_TIER
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
@@ -39,10 +39,19 @@ WINDOW = 4_096
 # In bytes, which SQLite knows without reading the text.
 SIZE = "octet_length(m.title) + octet_length(m.text) + octet_length(m.context)"
 STORED = """
-SELECT m.id, v.start, v.stop, v.vector FROM json_each(?) j
+SELECT m.id, {columns} FROM json_each(?) j
   CROSS JOIN memories m ON m.id = j.value CROSS JOIN models o ON o.identity = ?
-  CROSS JOIN vectors v ON v.memory = m.key AND v.model = o.key
+  CROSS JOIN vectors v ON v.memory = m.key AND v.model = o.key {joined}
  WHERE length(v.vector) = 4 * o.dimensions ORDER BY v.passage"""
+WITH_TOKENS = STORED.format(
+    columns="v.start, v.stop, v.vector, coalesce(t.packed, x'')",
+    joined="LEFT JOIN token_vectors t ON t.vector = v.seq",
+)
+PUT_TOKENS = """
+INSERT INTO token_vectors SELECT seq, ? FROM vectors
+ WHERE model = ? AND memory = ? AND passage = ?"""
+TOKENS = """
+SELECT t.vector, t.packed FROM json_each(?) j CROSS JOIN token_vectors t ON t.vector = j.value"""
 WHOLE = """
 SELECT v.memory, v.vector FROM models o CROSS JOIN vectors v ON v.model = o.key AND v.passage = 0
  WHERE o.identity = ? AND length(v.vector) = 4 * o.dimensions ORDER BY v.seq"""
@@ -104,9 +113,32 @@ class SqliteVectors:
     ) -> dict[str, float]:
         from recollect.store.sqlite.vector_rows import best_cosines  # noqa: PLC0415  as below
 
-        rows = self._database.rows(STORED, as_json_list(dict.fromkeys(ids)), identity)
-        found, _, _, vectors = zip(*rows, strict=True) if rows else ((), (), (), ())
+        rows = self._database.rows(
+            STORED.format(columns="v.vector", joined=""), as_json_list(dict.fromkeys(ids)), identity
+        )
+        found, vectors = zip(*rows, strict=True) if rows else ((), ())
         return best_cosines(found, vectors, vector, dimensions)
+
+    def nearest_passages(
+        self, identity: str, vector: Vector, ids: Sequence[str]
+    ) -> dict[str, NearPassage]:
+        from recollect.store.sqlite.vector_rows import nearest_rows  # noqa: PLC0415  as below
+
+        with self._database.reading():  # both at one moment
+            rows = self._database.rows(
+                STORED.format(columns="v.seq, v.start, v.stop, v.vector", joined=""),
+                as_json_list(ids),
+                identity,
+            )
+            found, seqs, starts, stops, vectors = zip(*rows, strict=True) if rows else ((),) * 5
+            best = nearest_rows(found, vectors, vector)
+            wanted = as_json_list(seqs[row] for row in best.values())
+            packed: dict[Any, Any] = dict(self._database.rows(TOKENS, wanted))  # type: ignore[arg-type]
+        return {
+            id: NearPassage(Span(starts[row], stops[row]), packed[seqs[row]])
+            for id, row in best.items()
+            if seqs[row] in packed
+        }
 
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
         from recollect.store.sqlite.vector_rows import between  # noqa: PLC0415  as below
@@ -117,9 +149,11 @@ class SqliteVectors:
         import numpy as np  # noqa: PLC0415  as below
 
         found: dict[str, list[StoredVector]] = {id: [] for id in ids}
-        for id, start, stop, vector in self._database.rows(STORED, as_json_list(found), identity):
+        rows = self._database.rows(WITH_TOKENS, as_json_list(found), identity)
+        for id, start, stop, vector, tokens in rows:
             span, floats = Span(start, stop), np.frombuffer(vector, "<f4")  # type: ignore[arg-type]
-            found[str(id)].append(StoredVector(span, floats.astype(np.float32, copy=False)))
+            floats = floats.astype(np.float32, copy=False)
+            found[str(id)].append(StoredVector(span, floats, tokens))  # type: ignore[arg-type]
         return {id: vectors for id, vectors in found.items() if vectors}
 
     def whole(self, identity: str) -> tuple[list[int], Vector]:
@@ -143,11 +177,12 @@ class SqliteVectors:
         texts: Mapping[int, str] | None = None,
         spans: Sequence[Span] | None = None,
         *,
+        tokens: Sequence[bytes] = (),
         patient: bool = True,
     ) -> None:
         with self._database.writing(patient=patient) as connection:
             model = _model(connection, identity, dimensions)
-            passages = _by_memory(vectors, spans)
+            passages = by_memory(vectors, spans, tokens)
             # The memory may have been forgotten, purged or edited while it was being embedded.
             current = _texts(connection, passages)
             if texts is not None:
@@ -159,7 +194,16 @@ class SqliteVectors:
             connection.executemany(
                 "INSERT INTO vectors (model, memory, passage, start, stop, vector) "
                 "VALUES (?, ?, ?, ?, ?, ?)",
-                [(model, key, *passage) for key in current for passage in passages[key]],
+                [(model, key, *passage[:4]) for key in current for passage in passages[key]],
+            )
+            connection.executemany(
+                PUT_TOKENS,
+                [
+                    (passage.tokens, model, key, passage.number)
+                    for key in current
+                    for passage in passages[key]
+                    if passage.tokens
+                ],
             )
         from recollect.store.sqlite.vector_codes import extend  # noqa: PLC0415  as below
 
@@ -305,20 +349,30 @@ class SqliteVectors:
         return np.fromstring(str(keys), np.int64, sep=",") if keys else np.empty(0, np.int64)
 
 
-def _by_memory(
-    vectors: Iterable[tuple[int, Vector]], spans: Sequence[Span] | None
-) -> dict[int, list[tuple[int, int, int, bytes]]]:
-    """Each memory's rows: (passage, start, stop, blob). The passages of a memory that has several
-    count from 1; the one vector of a whole memory is passage 0."""
-    pieces: dict[int, list[tuple[Span, bytes]]] = {}
+class PutPassage(NamedTuple):
+    """A row to store: the passage's number, its characters, its vector, and its packed tokens."""
+
+    number: int
+    start: int
+    stop: int
+    vector: bytes
+    tokens: bytes
+
+
+def by_memory(
+    vectors: Iterable[tuple[int, Vector]], spans: Sequence[Span] | None, tokens: Sequence[bytes]
+) -> dict[int, list[PutPassage]]:
+    """Each memory's rows. The passages of a memory that has several count from 1; the one vector of
+    a whole memory is passage 0."""
+    pieces: dict[int, list[PutPassage]] = {}
     for place, (key, vector) in enumerate(vectors):
         span = Span(0, 0) if spans is None else spans[place]
-        pieces.setdefault(key, []).append((span, vector.astype("<f4").tobytes()))
+        earlier = pieces.setdefault(key, [])
+        packed = tokens[place] if place < len(tokens) else b""
+        blob = vector.astype("<f4").tobytes()
+        earlier.append(PutPassage(len(earlier) + 1, *span, blob, packed))
     return {
-        key: [
-            (number if len(passages) > 1 else 0, *span, blob)
-            for number, (span, blob) in enumerate(passages, start=1)
-        ]
+        key: passages if len(passages) > 1 else [passages[0]._replace(number=0)]
         for key, passages in pieces.items()
     }
 

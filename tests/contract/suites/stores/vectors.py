@@ -244,6 +244,27 @@ class VectorContract(Contract):
         change(store, "a", text="new words")
         assert store.vectors.similarities(MODEL, axis(0), ["a"]) == {}, "A passage was left over."
 
+    def test_the_tokens_of_the_nearest_passage_are_found_until_its_text_changes(self) -> None:
+        store = self.store()
+        save(store, memory("a"), memory("b"), memory("c"))
+        put(store, MODEL, {"c": axis(3)})
+        with store.writing(CHANGE) as write:
+            keys = [write.find(["a", "b"])[id].key for id in "ab"]
+        spans = [Span(0, 10), Span(8, 20), Span(0, 0)]
+        rows = [(keys[0], axis(0)), (keys[0], axis(1)), (keys[1], axis(2))]
+        store.vectors.put(MODEL, WIDTH, rows, spans=spans, tokens=[b"first", b"second"])
+        asked = ["a", "b", "c", "nowhere"]
+        for place, tokens in enumerate([b"first", b"second"]):
+            near = store.vectors.nearest_passages(MODEL, axis(place), asked)
+            assert near == {"a": (spans[place], tokens)}, "A memory without tokens has a passage."
+        stored = store.vectors.stored(MODEL, ["a", "b"])
+        assert [one.tokens for id in "ab" for one in stored[id]] == [b"first", b"second", b""]
+        store.vectors.put(MODEL, WIDTH, [(keys[0], axis(1))], tokens=[b"whole"])
+        near = store.vectors.nearest_passages(MODEL, axis(1), ["a"])
+        assert near == {"a": (Span(0, 0), b"whole")}
+        change(store, "a", text="new words")
+        assert store.vectors.nearest_passages(MODEL, axis(1), ["a"]) == {}
+
     def test_a_large_store_finds_the_nearest_too(self) -> None:
         """More vectors than are compared one by one: what the scan proposes holds the answers."""
         store = self.store()
