@@ -186,7 +186,7 @@ def test_a_folder_is_used_like_a_name_and_what_is_no_model_is_refused(
     folder = weights / EMBEDDER
     assert home.json("models", "use", str(folder))["identity"].startswith(f"onnx:{EMBEDDER}@")
     listed = home.json("models")["installed"]
-    assert [(one["name"], one["active"]) for one in listed[3:]] == [(str(folder), True)]
+    assert [(one["name"], one["active"]) for one in listed[4:]] == [(str(folder), True)]
     sentence = refused(home.call("models", "use", "huge"))
     assert f"installed are: {EMBEDDER}, multilingual, {folder}" in sentence
     refused(home.call("models", "use", str(weights)), "has no model.onnx")

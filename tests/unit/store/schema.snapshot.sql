@@ -1,4 +1,4 @@
--- version 10
+-- version 11
 
 -- index cuts_file
 CREATE INDEX cuts_file ON cuts (file, number);
@@ -128,6 +128,9 @@ CREATE VIRTUAL TABLE stemmed USING fts5 (id, title, text, context, tags, why, im
 
 -- table tags
 CREATE TABLE tags (key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, topic BLOB NOT NULL) STRICT;
+
+-- table token_vectors
+CREATE TABLE token_vectors (vector INTEGER PRIMARY KEY REFERENCES vectors ON DELETE CASCADE, packed BLOB NOT NULL) STRICT;
 
 -- table usage
 CREATE TABLE usage (memory INTEGER PRIMARY KEY REFERENCES memories ON DELETE CASCADE, returned INTEGER NOT NULL, opened INTEGER NOT NULL, accepted INTEGER NOT NULL, last_at INTEGER NOT NULL) STRICT;
