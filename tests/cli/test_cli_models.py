@@ -188,7 +188,7 @@ def test_a_folder_is_used_like_a_name_and_what_is_no_model_is_refused(
     listed = home.json("models")["installed"]
     assert [(one["name"], one["active"]) for one in listed[4:]] == [(str(folder), True)]
     sentence = refused(home.call("models", "use", "huge"))
-    assert f"installed are: {EMBEDDER}, multilingual, {folder}" in sentence
+    assert f"installed are: {EMBEDDER}, joint, multilingual, {folder}" in sentence
     refused(home.call("models", "use", str(weights)), "has no model.onnx")
     wins = {"RECOLLECT_EMBEDDING__MODEL": ""}
     refused(home.call("models", "use", EMBEDDER, using=wins), "RECOLLECT_EMBEDDING__MODEL")
