@@ -10,7 +10,7 @@ SEED   ?= 1
 # Without bytecode each run reads all tests anew, and each process all modules changed since setup.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test pytest soak clients firefox drill lint bench bench-million eval lock clean
+.PHONY: setup demo test pytest record soak clients firefox drill lint bench bench-million eval lock clean
 
 setup: $(VENV)/.ready
 
@@ -31,6 +31,10 @@ test: setup
 
 pytest: setup
 	$(BIN)/python -m pytest --processes 5 --durations 10
+
+# Rewrites tests/recorded/answers with what the calls answer now, and prints what has changed.
+record: setup
+	RECORD=yes $(BIN)/python -m pytest -q -s tests/recorded
 
 # Kills, damage and odd input for that long; a failure names the seed that shows it again.
 soak: setup

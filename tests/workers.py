@@ -25,7 +25,8 @@ TOGETHER = ("browser", "mcp")
 APART = ("test_browser_access",)
 # Where the time goes: first, so that all processes end together.
 SLOWEST = (
-    "browser", "parity", "store", "docs", "golden", "properties", "secrets", "http", "mcp", "evals"
+    "browser", "parity", "recorded", "store", "docs", "golden", "properties", "secrets", "http",
+    "mcp", "evals",
 )  # fmt: skip
 
 LONG_S = 0.2

@@ -6,8 +6,9 @@ import io
 import logging
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import httpx2
@@ -40,11 +41,19 @@ class ThreadServer:
 
 @contextmanager
 def threaded_server(
-    home: Path, credentials: Credentials | None = None, *, at_rest: bool = False
+    home: Path,
+    credentials: Credentials | None = None,
+    *,
+    at_rest: bool = False,
+    clock: Callable[[], datetime] | None = None,
+    more: Mapping[str, str] | None = None,
 ) -> Iterator[ThreadServer]:
-    told = environment(home)
+    """Run a server for that home; `more` are further variables of its environment."""
+    told = environment(home, **(more or {}))
     settings = load_settings(home, told)
-    with Recollect(home=home, settings=settings, environment=told, at_rest=at_rest) as engine:
+    with Recollect(
+        home=home, settings=settings, environment=told, at_rest=at_rest, clock=clock
+    ) as engine:
         service = Service(engine)
         server = Server(create_app(service, credentials=credentials), None, service.feed.stop)
         with socket.create_server(("127.0.0.1", 0)) as held, _logging() as log:
