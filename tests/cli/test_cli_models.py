@@ -131,7 +131,7 @@ def test_a_broken_declaration_is_one_sentence(home: Home, weights: Path) -> None
 
 def test_an_unknown_built_in_model_is_refused_with_the_names(home: Home) -> None:
     sentence = refused(home.call("models", using={"RECOLLECT_EMBEDDING__MODEL": "huge"}))
-    assert sentence == f"embedding.model cannot be 'huge'; allowed: {EMBEDDER}, multilingual."
+    assert sentence == f"embedding.model cannot be 'huge'; allowed: {EMBEDDER}, joint, multilingual."
 
 
 def test_measuring_tells_what_loading_and_using_costs(home: Home) -> None:
