@@ -1,8 +1,9 @@
 """How often it is right that one memory replaces another: the pairs of
-tests/answers/replacements.jsonl with the bundled embedder, by half; with --misses, which are wrong.
+tests/answers/replacements.jsonl and of blind/ with the bundled embedder, by half; with --misses,
+which are wrong.
 
-Only pairs of the half `fitted` were read while the rule was chosen. The figures of the other half
-were seen meanwhile, and one of them led to a change: they are no blind measure."""
+Pairs of the halves `fitted` and `blind` were read while the rule was chosen; of the others only the
+figures were seen, more than once. The blind pairs were written without knowledge of the rule."""
 
 from __future__ import annotations
 
@@ -18,7 +19,12 @@ sys.path.insert(0, str(ANSWERS))
 
 from judged import judged_pairs, precision_and_recall  # noqa: E402
 
-PAIRS = ANSWERS / "replacements.jsonl"
+BLIND = Path(__file__).parent / "blind"
+FILES = (
+    ANSWERS / "replacements.jsonl",
+    BLIND / "replacement_pairs.jsonl",
+    BLIND / "replacement_pairs_2.jsonl",
+)
 
 
 def main() -> None:
@@ -27,14 +33,22 @@ def main() -> None:
         "--misses", action="store_true", help="name the fitted pairs judged wrongly"
     )
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, Recollect(Path(folder) / "vault.db") as memory:
-        pairs = judged_pairs(memory, PAIRS)
-    for half in ("fitted", "held out"):
-        precision, recall = precision_and_recall(pair for pair in pairs if pair.half == half)
-        print(f"{half:<9} precision {precision:.3f}  recall {recall:.3f}")
+    pairs = []
+    for file in FILES:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            Recollect(Path(folder) / "vault.db") as memory,
+        ):
+            pairs += judged_pairs(memory, file)
+    for half in (*dict.fromkeys(pair.half for pair in pairs), ""):
+        chosen = [pair for pair in pairs if half in ("", pair.half)]
+        precision, recall = precision_and_recall(chosen)
+        claimed = sum(pair.claimed for pair in chosen)
+        figures = f"precision {precision:.3f}  recall {recall:.3f}  {claimed} claims"
+        print(f"{half or 'all':<14} {figures} of {len(chosen)} pairs")
     if args.misses:
         for pair in pairs:
-            if pair.half == "fitted" and pair.claimed != pair.replaced:
+            if pair.half in ("fitted", "blind") and pair.claimed != pair.replaced:
                 said = "claimed" if pair.claimed else "missed"
                 print(f"{said}: {pair.older}  →  {pair.newer}")
 

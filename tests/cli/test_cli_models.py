@@ -10,7 +10,7 @@ from commandline import Home, as_its_schema, refused
 from recollect.models import builtin as box
 from recollect.models.weights import WEIGHTS
 
-EMBEDDER, RERANKER = "bge-small-en-v1.5", "ms-marco-minilm-l-12-v2"
+EMBEDDER, RERANKER = "bge-small-en-v1.5", "memory-reranker"
 BUILT_IN = {
     "RECOLLECT_EMBEDDING__PROVIDER": "builtin",
     "RECOLLECT_RERANK__PROVIDER": "builtin",
@@ -43,7 +43,7 @@ def test_models_are_told_with_size_licence_origin_and_state(home: Home) -> None:
         f"embedding  builtin:{EMBEDDER}@",
         f"rerank     builtin:{RERANKER}",
         f"{EMBEDDER}  (active)  embedding, 34.5 MB  files OK",
-        f"{RERANKER}  (active)  rerank, 34.5 MB  files OK",
+        f"{RERANKER}  (active)  rerank, 34.7 MB  files OK",
         "MIT · BAAI/bge-small-en-v1.5",
         "Apache-2.0 · cross-encoder/ms-marco-MiniLM-L-12-v2",
     ):
@@ -57,7 +57,7 @@ def test_models_as_json(home: Home) -> None:
     assert printed["notes"] == []
     assert printed["active"]["embed"].startswith(f"builtin:{EMBEDDER}@")
     assert printed["measured_ms"] == {}
-    embedder, reranker, other = printed["installed"]
+    embedder, reranker, _, other = printed["installed"]
     assert set(embedder) == {
         "name", "kind", "active", "dimensions", "max_tokens", "megabytes", "licence", "origin",
         "about", "problem", "languages",
@@ -82,7 +82,7 @@ def test_models_that_are_switched_off_are_not_active(home: Home) -> None:
         "embed": 'none (embedding.provider is "none")',
         "rerank": 'none (rerank.provider is "none")',
     }
-    assert [one["active"] for one in printed["installed"]] == [False] * 3
+    assert [one["active"] for one in printed["installed"]] == [False] * 4
     assert "(active)" not in home.call("models", using=off).out
     assert home.json("models", "--measure", using=off)["measured_ms"] == {}
 
@@ -103,7 +103,7 @@ def test_a_damaged_file_is_named_and_the_exit_code_says_so(
     done = home.call("models")
     assert done.code == 1
     assert f"! {file} is damaged" in done.out
-    assert done.out.count("files OK") == 2, "The other models are whole."
+    assert done.out.count("files OK") == 3, "The other models are whole."
     result = home.call("models", "--json")
     assert result.code == 1
     assert "is damaged" in result.out
@@ -131,7 +131,9 @@ def test_a_broken_declaration_is_one_sentence(home: Home, weights: Path) -> None
 
 def test_an_unknown_built_in_model_is_refused_with_the_names(home: Home) -> None:
     sentence = refused(home.call("models", using={"RECOLLECT_EMBEDDING__MODEL": "huge"}))
-    assert sentence == f"embedding.model cannot be 'huge'; allowed: {EMBEDDER}, joint, multilingual."
+    assert (
+        sentence == f"embedding.model cannot be 'huge'; allowed: {EMBEDDER}, joint, multilingual."
+    )
 
 
 def test_measuring_tells_what_loading_and_using_costs(home: Home) -> None:

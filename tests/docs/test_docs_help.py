@@ -12,7 +12,6 @@ from typing import Any, get_args
 import msgspec
 import pytest
 from docs_blocks import DOCS, PAGES, ROOT, anchors, links
-from msgspec.structs import asdict
 
 from recollect.fuse.feature_sum import FeatureSum
 from recollect.interfaces.cli.commands import COMMANDS
@@ -117,10 +116,9 @@ def test_the_weights_of_blend_are_those_it_has() -> None:
         assert f"{signal.weight:g} · {signal.name}" in told
     fuse = blend.fuse
     assert isinstance(fuse, FeatureSum)
-    for feature, weight in asdict(fuse.weights).items():
-        assert f"{weight:g} · {feature}" in told
-    assert f"{fuse.base:g} + ".replace("-", "−") in told
-    assert f"`{fuse.base_alone:g} + {fuse.alone:g} · keyword`".replace("-", "−") in told
+    for weights in (fuse.weights, fuse.alone):
+        features = " + ".join(f"{weight:g} · {name}" for name, weight in weights.used().items())
+        assert f"{weights.base:g} + {features}".replace("-", "−") in told
     floor = -opinion.floor
     moved = f"{opinion.weight:g} · (clip(logit, −{floor:g}, {opinion.bound:g}) + {floor:g})"
     assert told.count(moved) == 2

@@ -746,10 +746,11 @@ def test_the_second_opinion_moves_and_does_not_order(
     What stands too far behind to be exchanged is not read, and gets as much as the worst that is.
     The reranker puts the best answer last of those it reads; it stays above the others."""
     says = dict.fromkeys(LOGIN.values(), 0.5) | {LOGIN["fair"]: 1.0, LOGIN["best"]: 0.0}
-    response = asked(tmp_path, models, Reads(says), QUESTION)
+    weight = 0.1
+    response = asked(tmp_path, models, Reads(says), QUESTION, weight=weight)
     [stage] = [one for one in BUILT_IN["blend"].stages if isinstance(one, RerankInterpolation)]
     logits = dict.fromkeys(LOGIN, stage.floor) | {"fair": stage.bound, "good": 0.0}
-    expected = {id: stage.weight * (logit - stage.floor) for id, logit in logits.items()}
+    expected = {id: weight * (logit - stage.floor) for id, logit in logits.items()}
     before = {one.id: one.score for one in unread}
     assert {one.id: one.score - before[one.id] for one in response} == pytest.approx(expected)
     assert response.counts["reranked"] == 3

@@ -135,7 +135,7 @@ def test_an_explanation_comes_when_asked_for_and_its_root_is_the_score(server: S
 
 def test_a_constant_can_be_set_for_one_search_alone(server: Server) -> None:
     before = untimed(server.search("tokens", explain=True))
-    changed = untimed(server.search("tokens", explain=True, set={"fuse.alone": 9.0}))
+    changed = untimed(server.search("tokens", explain=True, set={"fuse.alone.keyword": 9.0}))
     assert changed["results"] != before["results"]
     assert untimed(server.search("tokens", explain=True)) == before
 

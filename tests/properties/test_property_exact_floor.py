@@ -18,7 +18,7 @@ FILLING = ("purple", "elephants", "sing", "aloud", "often")
 CODES = ("E4711", "v7.4.2", "FileSyncService", "kestrel", "dunlin", "/etc/okonkwo.conf", "--no-op")
 # So what holds a code alone stands far down.
 UNAIDED = {
-    "fuse.alone": 0.001,
+    "fuse.alone.keyword": 0.001,
     "stages.bonus.signals.exact.weight": 0.0,
 }
 PLAIN = ("deploy", "release", "login", "alpha", "beta", "keep", "run", "show")

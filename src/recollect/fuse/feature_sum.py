@@ -21,49 +21,51 @@ USUAL_COSINE = 0.55
 LEAD = 0.2
 MOST_LEAD = 2.0
 
+# BM25 of this much counts 1; none counts more than MOST_AMOUNT. A word that one memory of 100 holds
+# is worth 4 to 9.
+AMOUNT = 20.0
+MOST_AMOUNT = 2.0
+
 START = "where every memory begins: unlikely, until something speaks for it"
 
 
 class FeatureWeights(Struct, frozen=True, forbid_unknown_fields=True):
-    """The weight of each feature."""
+    """What every memory begins with, and the weight of each feature."""
 
-    keyword: Weight
-    vector: Weight
-
-
-class TokenWeights(Struct, frozen=True, forbid_unknown_fields=True):
-    """The weight of each feature, and what every memory begins with, where the model gives token
-    vectors."""
-
-    keyword: Weight
-    vector: Weight
-    maxsim: Weight
     base: Number
+    keyword: Weight = 0.0
+    bm25: Weight = 0.0
+    vector: Weight = 0.0
+    maxsim: Weight = 0.0
+
+    def used(self) -> dict[str, float]:
+        """The weight of each feature that counts."""
+        weights = structs.asdict(self)
+        return {name: weight for name, weight in weights.items() if weight and name != "base"}
 
 
 class FeatureSum(Struct, frozen=True, tag="feature_sum", forbid_unknown_fields=True):
-    """`base + keyword · words + vector · lead`, the log odds that a memory answers the query: with
-    fitted weights `logistic(score)` is a probability.
+    """`base + Σ weight · feature`, the log odds that a memory answers the query: with fitted
+    weights `logistic(score)` is a probability.
 
-    words: BM25, with the scores of the `added` channels, as a share of the most that the query's
+    keyword: BM25, with the scores of the `added` channels, as a share of the most that the query's
     words can get; a word that no memory holds counts as the rarest.
-    lead: how far the cosine is above what is usual for this query: 1 at LEAD, between −1 and
-    MOST_LEAD.
-    Where the model gives token vectors, the best `compared` are compared word by word, and `tokens`
-    are the weights, of MaxSim's lead as well; a candidate without token vectors has the usual one.
-    Where no vectors took part, or the model cannot read the query's script, the score is
-    `base_alone + alone · words`. A candidate without a vector counts as the average one.
-    The best `pool` stay, and everything that a channel in `kept` found. Weights are fitted by
-    benchmarks/fit_blend.py.
+    bm25: the same BM25 itself, 1 at AMOUNT, at most MOST_AMOUNT. In a small vault every word is
+    common, so that one that happens to match says little.
+    vector: how far the cosine is above what is usual for this query: 1 at LEAD, between −1 and
+    MOST_LEAD. A candidate without a vector counts as the average one.
+    maxsim: the same for the comparison word by word, where the model gives token vectors: then
+    `tokens` are the weights for the best `compared`; one without token vectors has the usual value.
+    Where no vectors took part, or the model cannot read the query's script, `alone` has the
+    weights. The best `pool` stay, and everything that a channel in `kept` found.
+    benchmarks/fit_blend.py fits the weights.
     """
 
     gives: ClassVar[tuple[str, ...]] = ("log_odds",)
 
     weights: FeatureWeights
-    base: Number
-    alone: Weight
-    base_alone: Number
-    tokens: TokenWeights | None = None
+    alone: FeatureWeights
+    tokens: FeatureWeights | None = None
     compared: Count = 100
     added: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
@@ -83,24 +85,28 @@ class FeatureSum(Struct, frozen=True, tag="feature_sum", forbid_unknown_fields=T
             return Ranking()
         words = self._words(context)
         features = Features(context, ids, words, cosines)
-        weights = structs.asdict(self.weights) if cosines else {"keyword": self.alone}
-        totals = _totals(features, weights, ids)
-        begin = self.base if cosines else self.base_alone
+        weights = self.weights if cosines else self.alone
+        totals = features.totals(weights, ids)
         if cosines and self.tokens is not None and context.query_tokens is not None:
             best = sorted(ids, key=totals.__getitem__, reverse=True)[: self.compared]
             features.compare(best)
-            weights = structs.asdict(self.tokens)
-            begin = weights.pop("base")
-            totals = _totals(features, weights, ids)
+            weights = self.tokens
+            totals = features.totals(weights, ids)
         chosen = self._pool(context, totals)
-        base = leaf("base", begin, START)
+        base = leaf("base", weights.base, START)
         hits = (
             Hit(
                 id,
                 combine(
                     self.name,
                     "sum",
-                    (base, *(features.term(name, weight, id) for name, weight in weights.items())),
+                    (
+                        base,
+                        *(
+                            features.term(name, weight, id)
+                            for name, weight in weights.used().items()
+                        ),
+                    ),
                 ),
             )
             for id in chosen
@@ -142,14 +148,6 @@ class FeatureSum(Struct, frozen=True, tag="feature_sum", forbid_unknown_fields=T
         return [*best[:size], *(id for id in best[size:] if id in kept)]
 
 
-def _totals(
-    features: Features, weights: Mapping[str, float], ids: Sequence[str]
-) -> dict[str, float]:
-    return {
-        id: sum(weight * features.value(name, id) for name, weight in weights.items()) for id in ids
-    }
-
-
 class Features:
     """The features of a query's candidates, each as a value and in words."""
 
@@ -184,10 +182,17 @@ class Features:
         self._maxsims = {id: maxsim(query, one.cosines) for id, one in found}
         self._usual_maxsim = _usual(sorted(self._maxsims.values(), reverse=True))
 
+    def totals(self, weights: FeatureWeights, ids: Sequence[str]) -> dict[str, float]:
+        """Return the weighted sum of each candidate's features."""
+        used = weights.used().items()
+        return {id: sum(weight * self.value(name, id) for name, weight in used) for id in ids}
+
     def value(self, name: str, id: str) -> float:
-        """The value of the feature `keyword`, `vector` or `maxsim`."""
+        """Return the value of a feature."""
         if name == "keyword":
             return min(1.0, self._words.get(id, 0.0) / self._most)
+        if name == "bm25":
+            return min(MOST_AMOUNT, self._words.get(id, 0.0) / AMOUNT)
         if name == "maxsim":
             return _lead(self._maxsims.get(id, self._usual_maxsim), self._usual_maxsim)
         return _lead(self._cosines[id], self._usual)
@@ -203,6 +208,8 @@ class Features:
             note = self._details.get(id)
             how = f"matching words, {share:.0%} of the most possible"
             return f"{how}, {note}" if note else how
+        if name == "bm25":
+            return f"BM25 {self._words.get(id, 0.0):.1f}: more for rare words and for many"
         if name == "maxsim":
             return "word by word" if id in self._maxsims else "not compared word by word"
         if id in self._unknown:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from difflib import SequenceMatcher
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from recollect.types import Memory
 
 # Cosines of the bundled embedder. Two texts about different things have 0.4 to 0.6.
 ABOUT_ALIKE = 0.62  # where the newer says that something changed
-CLAIMED_CHANGE = 0.7
+CLAIMED_CHANGE = 0.72
 ALIKE = 0.75
 VERY_ALIKE = 0.8
 # The statements share this many words, or this share of the shorter one's.
@@ -106,25 +107,29 @@ def comes_before(older: Statement, newer: Statement, cosine: float) -> bool:
 
 def seems_to_replace(older: Statement, newer: Statement, cosine: float) -> bool:
     """Whether the newer seems to state now what the older stated before, surely enough to say so:
-    it says that something changed, or both are one sentence but for one value."""
+    it says that something changed, or both are one sentence but for one number."""
     if newer.adds or not newer.shares_words(older):
         return False
     if newer.says_change and cosine >= CLAIMED_CHANGE:
         return True
-    return cosine >= ALIKE and _one_value_differs(older, newer)
+    return cosine >= ALIKE and _one_number_differs(older, newer)
 
 
-def _one_value_differs(older: Statement, newer: Statement) -> bool:
-    """Whether both begin with the same word, share most words in the same order, and differ in one
-    place."""
-    from difflib import SequenceMatcher  # noqa: PLC0415  start-up time
-
+def _one_number_differs(older: Statement, newer: Statement) -> bool:
+    """Whether both are one sentence but for one number: they begin with the same word, and share
+    most words in the same order."""
     if older.words[:1] != newer.words[:1]:
         return False
     parts = SequenceMatcher(None, older.words, newer.words, autojunk=False).get_opcodes()
     shared = sum(end - start for tag, start, end, _, _ in parts if tag == "equal")
-    differing = sum(tag == "replace" for tag, *_ in parts)
-    return differing == 1 and shared >= FRAME * min(len(older.words), len(newer.words))
+    replaced = [
+        older.words[start:end] + newer.words[first:last]
+        for tag, start, end, first, last in parts
+        if tag == "replace"
+    ]
+    if len(replaced) != 1 or shared < FRAME * min(len(older.words), len(newer.words)):
+        return False
+    return len(replaced[0]) == 2 and all(word.isdigit() for word in replaced[0])
 
 
 def replaced_by(

@@ -1,6 +1,6 @@
 """`blend`: the default. Log odds of words and vectors, then what signals and a reranker add."""
 
-from recollect.fuse.feature_sum import FeatureSum, FeatureWeights, TokenWeights
+from recollect.fuse.feature_sum import FeatureSum, FeatureWeights
 from recollect.query.likeness import Likeness
 from recollect.recall.accepted import Accepted
 from recollect.recall.details import Details
@@ -66,11 +66,9 @@ BLEND = Recipe(
         Accepted(),
     ),
     fuse=FeatureSum(
-        weights=FeatureWeights(keyword=5.8, vector=3.6),
-        base=-4.7,
-        alone=6.7,
-        base_alone=-2.6,
-        tokens=TokenWeights(keyword=4.3, vector=2.8, maxsim=3.9, base=-4.5),
+        weights=FeatureWeights(base=-2.1, keyword=1.8, bm25=0.8, vector=1.7),
+        alone=FeatureWeights(base=-2.1, keyword=3.6, bm25=1.8),
+        tokens=FeatureWeights(base=-2.0, keyword=1.2, bm25=0.9, vector=1.3, maxsim=1.4),
         added=("subwords", "details"),
         kept=("exact", "accepted"),
         pool=Depth(per_result=3, at_least=30),
@@ -78,29 +76,29 @@ BLEND = Recipe(
     stages=(
         Bonus(
             signals=(
-                Person(weight=0.7),
-                ExactMatch(weight=2.0),
-                TimeMatch(weight=2.0),
-                AskedMatch(weight=2.0),
-                TagOverlap(weight=1.0),
-                DomainMatch(weight=0.5),
-                ProjectMatch(weight=1.0),
-                Importance(weight=0.5),
-                Feedback(weight=4.0),
+                Person(weight=0.4),
+                ExactMatch(weight=1.5),
+                TimeMatch(weight=1.0),
+                AskedMatch(weight=1.0),
+                TagOverlap(weight=0.5),
+                DomainMatch(weight=0.25),
+                ProjectMatch(weight=0.5),
+                Importance(weight=0.25),
+                Feedback(weight=2.0),
                 Used(weight=0.0),
             ),
         ),
-        RerankInterpolation(weight=0.17, bound=10.0, floor=-5.0, top=20, characters=450),
-        VaultPreference(most=0.5),
-        Supersede(within=5.0),
+        RerankInterpolation(weight=0.18, bound=8.0, floor=-5.0, top=12, characters=450),
+        VaultPreference(most=0.25),
+        Supersede(within=3.5),
         NearDuplicates(alike=0.9),
         ExactFloor(share=0.1),
-        Validity(within=3.0),
+        Validity(within=1.5),
         Browsed(channel="listed"),
-        Dismissed(within=3.0),
+        Dismissed(within=1.5),
         Neighbours(),
         Cut(),
-        ConfidenceVerdict(strong=0.85, weak=0.05),
+        ConfidenceVerdict(strong=0.95, weak=0.12),
     ),
     limits=Limits(default=10),
     feedback=FeedbackRule(likeness=Likeness(fitted_with=("bge-small-en-v1.5",))),

@@ -8,9 +8,9 @@ from math import exp, log
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
-from recollect.fuse.feature_sum import FeatureSum, FeatureWeights
+from recollect.fuse.feature_sum import FeatureSum
 from recollect.maths import logistic
 from recollect.recipes.base import Recipe
 from recollect.stages.signal_sums import Bonus, WeightedSum
@@ -51,7 +51,7 @@ class Lesson(Struct, frozen=True, kw_only=True):
 
 def learnable(recipe: Recipe) -> dict[str, float]:
     """The weights that can learn: those of the fused channels and of the added signals."""
-    fused = asdict(recipe.fuse.weights) if isinstance(recipe.fuse, FeatureSum) else {}
+    fused = recipe.fuse.weights.used() if isinstance(recipe.fuse, FeatureSum) else {}
     signals = {
         signal.name: signal.weight
         for stage in recipe.stages
@@ -75,9 +75,12 @@ def taught(recipe: Recipe, text: str) -> Recipe:
         return recipe
     weights, fuse = lesson.weights, recipe.fuse
     if isinstance(fuse, FeatureSum):
-        declared, learned = fuse.weights, FeatureWeights(weights["keyword"], weights["vector"])
-        words = learned.keyword / declared.keyword if declared.keyword else 1.0
-        fuse = replace(fuse, weights=learned, alone=words * fuse.alone)
+        factors = {name: weights[name] / weight for name, weight in fuse.weights.used().items()}
+        alone = {name: factors.get(name, 1.0) * own for name, own in fuse.alone.used().items()}
+        learned = {name: weights[name] for name in factors}
+        fuse = replace(
+            fuse, weights=replace(fuse.weights, **learned), alone=replace(fuse.alone, **alone)
+        )
     stages = tuple(
         replace(
             stage,

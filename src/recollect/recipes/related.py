@@ -24,10 +24,8 @@ RELATED = Recipe(
         Vector(depth=Depth(at_least=30)),
     ),
     fuse=FeatureSum(
-        weights=FeatureWeights(keyword=5.8, vector=3.6),
-        base=-4.7,
-        alone=6.7,
-        base_alone=-2.6,
+        weights=FeatureWeights(base=-2.1, keyword=1.8, bm25=0.8, vector=1.7),
+        alone=FeatureWeights(base=-2.1, keyword=3.6, bm25=1.8),
         pool=Depth(at_least=30),
     ),
     stages=(MeaningFloor(), Neighbours(), Cut()),

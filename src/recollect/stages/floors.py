@@ -47,7 +47,7 @@ class MeaningFloor(Stage, frozen=True, tag="meaning_floor"):
 
     needs = ("log_odds",)
 
-    floor: Number = -2.2  # one in ten
+    floor: Number = -0.8  # three in ten
     name: str = "meaning_floor"
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:

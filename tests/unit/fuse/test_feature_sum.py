@@ -14,8 +14,9 @@ from recollect.recipes.ranges import Depth
 from recollect.types import Ranking, recompute
 
 Search = Callable[..., SearchContext]
-WEIGHTS = FeatureWeights(keyword=5.0, vector=3.0)
-FUSE = FeatureSum(weights=WEIGHTS, base=-4.0, alone=6.0, base_alone=-3.0)
+WEIGHTS = FeatureWeights(base=-4.0, keyword=5.0, vector=3.0)
+FUSE = FeatureSum(weights=WEIGHTS, alone=FeatureWeights(base=-3.0, keyword=6.0))
+SHARE = FeatureWeights(base=0.0, keyword=1.0)
 # Nine memories, of which two hold "kayak": idf ln((9 − 2 + ½) / (2 + ½)) = ln 3.
 NINE = {f"m{n}": "kayak" if n < 2 else f"word{n}" for n in range(9)}
 LARGEST = 2.2 * log(3)
@@ -44,10 +45,19 @@ def test_a_word_that_no_memory_holds_counts_as_the_rarest(search_at: Search) -> 
 
 def test_a_share_is_never_more_than_one(search_at: Search) -> None:
     """Subwords and details come on top of BM25."""
-    fuse = FeatureSum(weights=WEIGHTS, base=0.0, alone=1.0, base_alone=0.0, added=("subwords",))
+    fuse = FeatureSum(weights=WEIGHTS, alone=SHARE, added=("subwords",))
     found = {"keyword": {"m0": LARGEST}, "subwords": {"m0": 5.0, "m1": LARGEST / 2}}
     fused = fuse.fuse(search_at("kayak", NINE, channels=found))
     assert {hit.memory_id: hit.score for hit in fused} == pytest.approx({"m0": 1.0, "m1": 0.5})
+
+
+def test_bm25_counts_by_itself_up_to_a_bound(search_at: Search) -> None:
+    """20 counts 1, whatever the query could get, and 40 or more 2."""
+    fuse = FeatureSum(weights=WEIGHTS, alone=FeatureWeights(base=1.0, bm25=3.0))
+    at = search_at("kayak", NINE, channels={"keyword": {"m0": 5.0, "m1": 99.0}})
+    fused = fuse.fuse(at)
+    assert {hit.memory_id: hit.score for hit in fused} == pytest.approx({"m0": 1.75, "m1": 7.0})
+    assert parts(fused, "m0") == pytest.approx({"base": 1.0, "bm25": 0.25})
 
 
 def test_a_cosine_counts_by_its_lead(search_at: Search) -> None:
@@ -87,10 +97,7 @@ def test_a_score_does_not_depend_on_the_other_candidates(search_at: Search) -> N
 
 
 def test_the_best_stay_and_what_a_kept_channel_found(search_at: Search) -> None:
-    fuse = FeatureSum(
-        weights=WEIGHTS, base=0.0, alone=1.0, base_alone=0.0, kept=("exact",),
-        pool=Depth(at_least=1),
-    )  # fmt: skip
+    fuse = FeatureSum(weights=WEIGHTS, alone=SHARE, kept=("exact",), pool=Depth(at_least=1))
     found = {"keyword": {"m0": 1.0, "m1": 0.5}, "exact": {"m5": 1.0}}
     fused = fuse.fuse(search_at("kayak", NINE, channels=found))
     assert fused.ids == ("m0", "m5")

@@ -66,17 +66,17 @@ def test_together_the_weights_stay_small() -> None:
 def test_without_a_name_the_default_is_opened() -> None:
     assert builtin("embed", "").declared.name == "bge-small-en-v1.5"
     assert builtin("embed", "bge-small-en-v1.5").declared.default
-    assert builtin("rerank", "").declared.name == "ms-marco-minilm-l-12-v2"
+    assert builtin("rerank", "").declared.name == "memory-reranker"
 
 
 def test_an_unknown_name_is_refused_with_the_names_there_are() -> None:
     with pytest.raises(UserError) as caught:
-        open_embedder(Embedding(model="ms-marco-minilm-l-12-v2"), {})
-    assert "embedding.model cannot be 'ms-marco-minilm-l-12-v2'" in str(caught.value)
+        open_embedder(Embedding(model="memory-reranker"), {})
+    assert "embedding.model cannot be 'memory-reranker'" in str(caught.value)
     assert str(caught.value).endswith("allowed: bge-small-en-v1.5, joint, multilingual.")
     with pytest.raises(UserError) as caught:
         open_reranker(Rerank(model="../bge-small-en-v1.5"), {})
-    assert str(caught.value).endswith("allowed: ms-marco-minilm-l-12-v2.")
+    assert str(caught.value).endswith("allowed: memory-reranker.")
 
 
 def test_an_installation_without_weights_says_so(
