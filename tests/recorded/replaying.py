@@ -214,19 +214,23 @@ def load_outputs(vault: str) -> None:
     elif file.exists():
         with np.load(file) as stored:
             if str(stored["fingerprints"]) == fingerprints():
+                rows: dict[str, Any] = {}
                 for shape in {name.partition(":")[2] for name in stored.files if ":" in name}:
-                    rows = zip(stored[f"names:{shape}"], stored[f"rows:{shape}"], strict=True)
-                    bundled_models._outputs.update((str(name), row) for name, row in rows)
+                    rows |= zip(stored[f"names:{shape}"], stored[f"rows:{shape}"], strict=True)
+                for name in sorted(rows):  # the outputs of one text, in their order
+                    outputs = bundled_models._outputs.setdefault(name.partition("#")[0], [])
+                    outputs.append(rows[name])
 
 
 def store_outputs(vault: str) -> None:
     """Write what the models said since `load_outputs`, the arrays of one shape as one array."""
     stored: dict[str, Any] = {"fingerprints": np.array(fingerprints())}
-    by_shape: dict[str, list[str]] = {}
-    for name in sorted(bundled_models._outputs):
-        shape = "x".join(map(str, bundled_models._outputs[name].shape))
-        by_shape.setdefault(shape, []).append(name)
-    for shape, names in sorted(by_shape.items()):
-        stored[f"names:{shape}"] = np.array(names)
-        stored[f"rows:{shape}"] = np.stack([bundled_models._outputs[name] for name in names])
+    by_shape: dict[str, dict[str, Any]] = {}
+    for name, outputs in sorted(bundled_models._outputs.items()):
+        for place, row in enumerate(outputs):
+            shape = "x".join(map(str, row.shape))
+            by_shape.setdefault(shape, {})[f"{name}#{place}"] = row
+    for shape, rows in sorted(by_shape.items()):
+        stored[f"names:{shape}"] = np.array([*rows])
+        stored[f"rows:{shape}"] = np.stack([*rows.values()])
     np.savez_compressed(ANSWERS / f"{vault}-models.npz", **stored)

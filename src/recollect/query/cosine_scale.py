@@ -25,7 +25,10 @@ class CosineScale(NamedTuple):
 SAME = CosineScale()
 # By what the identity begins with. Fitted by benchmarks/duplicates.py: mean and deviation of the
 # pairs of its half `fitted` and of unrelated ones are those of the English model.
-SCALES = {"builtin:multilingual@": CosineScale(2.63, -1.61)}
+SCALES = {
+    "builtin:multilingual@": CosineScale(2.63, -1.61),
+    "builtin:joint@": CosineScale(1.42, -0.44),
+}
 
 
 def scale_of(identity: str) -> CosineScale:

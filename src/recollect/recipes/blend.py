@@ -68,7 +68,7 @@ BLEND = Recipe(
     fuse=FeatureSum(
         weights=FeatureWeights(base=-2.1, keyword=1.8, bm25=0.8, vector=1.7),
         alone=FeatureWeights(base=-2.1, keyword=3.6, bm25=1.8),
-        tokens=FeatureWeights(base=-2.0, keyword=1.2, bm25=0.9, vector=1.3, maxsim=1.4),
+        tokens=FeatureWeights(base=-2.0, keyword=1.2, bm25=0.8, vector=0.9, maxsim=1.4),
         added=("subwords", "details"),
         kept=("exact", "accepted"),
         pool=Depth(per_result=3, at_least=30),
