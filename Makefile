@@ -14,10 +14,12 @@ unexport PYTHONDONTWRITEBYTECODE
 
 setup: $(VENV)/.ready
 
-# The lock holds names, versions and hashes; the registry is whichever pip is set up for.
+# The lock holds names, versions and hashes; the registry is whichever pip is set up for. The two that
+# are uninstalled are former names: an older .venv holds them, and with them a second `recollect`.
 $(VENV)/.ready: requirements-dev.lock pyproject.toml multilingual/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/python -m pip uninstall --quiet --yes recollect recollect-multilingual
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable multilingual
 	$(BIN)/python -m compileall -q src
 	touch $@

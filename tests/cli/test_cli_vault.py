@@ -240,7 +240,7 @@ def test_without_the_extra_the_keyring_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "keyring", None)
     done = home.call("vault", "lock", "--keyring")
-    assert (done.code, "install recollect[keyring]" in done.err) == (1, True)
+    assert (done.code, "install recollect-memory[keyring]" in done.err) == (1, True)
     assert header_at(home.vault) is None
 
 

@@ -195,7 +195,7 @@ def test_without_the_extra_it_says_what_to_install_before_it_works(
     home: Home, dataset: Path
 ) -> None:
     with mock.patch.dict(sys.modules, {"pytrec_eval": None}):
-        refused(home.call("eval", str(dataset)), "pip install 'recollect[eval]'")
+        refused(home.call("eval", str(dataset)), "pip install 'recollect-memory[eval]'")
         assert home.call("eval", "init").code == 0
     assert not (dataset.parent / "cache").exists()
 

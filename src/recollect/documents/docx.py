@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from docx.document import Document as Word
     from docx.table import Table
 
-NEEDS = LeftOut("needs an extra", "DOCX is read after `pip install 'recollect[documents]'`")
+NEEDS = LeftOut("needs an extra", "DOCX is read after `pip install 'recollect-memory[documents]'`")
 BROKEN = LeftOut("corrupt", "it is not a Word document that can be read")
 # Unpacked, the text of a long book is 10 MB of XML, and pictures take the most.
 MOST_UNPACKED = 200_000_000

@@ -14,7 +14,7 @@ from recollect.documents.file_types import HTML
 if TYPE_CHECKING:
     from lxml.etree import _Element, iterwalk  # type: ignore[import-untyped]
 
-NEEDS = LeftOut("needs an extra", "HTML is read after `pip install 'recollect[documents]'`")
+NEEDS = LeftOut("needs an extra", "HTML is read after `pip install 'recollect-memory[documents]'`")
 TOO_DEEP = "It is nested too deeply to be read to its end."
 # Elements that are no text, or none of this page.
 LEFT_OUT = frozenset(

@@ -16,7 +16,7 @@ from recollect.documents.file_types import PDF
 if TYPE_CHECKING:
     from pypdf import PdfReader
 
-NEEDS = LeftOut("needs an extra", "PDF is read after `pip install 'recollect[documents]'`")
+NEEDS = LeftOut("needs an extra", "PDF is read after `pip install 'recollect-memory[documents]'`")
 # The longest handbooks have some 5,000; a few bytes can claim a million.
 MOST_PAGES = 5_000
 # 2,000 chunks of 1,500 characters, which are the most that one file becomes.

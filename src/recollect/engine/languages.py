@@ -43,7 +43,10 @@ def language_note(session: Session, *, compared: bool = False) -> str | None:
     if unread < max(MUCH * len(newest), 1):
         return None
     if MULTILINGUAL not in embedding_models():
-        do = f"pip install 'recollect[{MULTILINGUAL}]', then `recollect models use {MULTILINGUAL}`."
+        do = (
+            f"pip install 'recollect-memory[{MULTILINGUAL}]', "
+            f"then `recollect models use {MULTILINGUAL}`."
+        )
     elif not compared and (judgements(session) or gold_folder(session.home).exists()):
         do = "To see which model answers your own questions best: `recollect eval --own --models`."
     else:

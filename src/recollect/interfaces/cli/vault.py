@@ -48,7 +48,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     new.add_argument(
         "--keyring", action="store_true",
-        help="for lock and rekey: a random key, kept in the system's keyring (recollect[keyring])",
+        help="for lock and rekey: a random key, kept in the system's keyring "
+        "(recollect-memory[keyring])",
     )  # fmt: skip
     parser.add_argument(
         "--yes", action="store_true", help="for unlock: do not ask for confirmation"

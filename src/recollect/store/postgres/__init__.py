@@ -7,5 +7,5 @@ from recollect.errors import UserError
 if find_spec("psycopg") is None:
     raise UserError(
         "A vault in PostgreSQL (`store.url`) needs a package that is not installed here; "
-        "run: pip install 'recollect[postgres]'"
+        "run: pip install 'recollect-memory[postgres]'"
     )
