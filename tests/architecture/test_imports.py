@@ -58,6 +58,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "id_paths",
         "types",
         "deadline",
+        "entry_points",
         "auth.capabilities",
         "hashing",
         "home",

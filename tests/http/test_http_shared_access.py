@@ -18,7 +18,7 @@ from recollect.auth.token_store import TokenStore
 from recollect.auth.tokens import digest
 from recollect.settings import StoreSettings
 from recollect.settings_reading import load_settings
-from recollect.store.access import opened_access
+from recollect.store.registry import opened_access
 
 
 class Place(NamedTuple):

@@ -22,9 +22,9 @@ from recollect.errors import StoreError, UserError
 from recollect.models.active import ActiveModels
 from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.recipes.registry import Recipes
-from recollect.settings import LockSettings, Settings, StoreSettings
+from recollect.settings import LockSettings, Settings
 from recollect.settings_reading import home_folder, load_settings
-from recollect.store.access import opened_access
+from recollect.store.registry import opened_access, opened_store
 from recollect.store.sqlite.store import SqliteStore
 from recollect.times import in_utc, parse_time
 
@@ -107,24 +107,6 @@ def open_session(
         client=client,
         lasting=lasting,
         closing=(late, others, models, background, *([] if idle is None else [idle]), audit, store),
-    )
-
-
-def opened_store(
-    file: Path, place: StoreSettings, *, brief: bool, keys: KeySource, at_rest: bool
-) -> VaultStore:
-    """The vault in this file, or with a URL the one of that name in a database."""
-    if not place.url:
-        return SqliteStore(file, brief=brief, keys=keys, at_rest=at_rest)
-    from recollect.store.postgres.store import PostgresStore  # noqa: PLC0415  start-up time
-
-    return PostgresStore(
-        place.url,
-        place.vault,
-        brief=brief,
-        retry_s=place.retry_s,
-        read_url=place.read_url,
-        max_staleness_s=place.max_staleness_s,
     )
 
 

@@ -18,7 +18,7 @@ from recollect.interfaces.cli.output import DIM, YELLOW, print_rows, styled
 from recollect.interfaces.requests import moment
 from recollect.present.visible import visible
 from recollect.settings_reading import has_vault, home_folder, load_settings
-from recollect.store.access import opened_access
+from recollect.store.registry import opened_access
 from recollect.times import parse_time
 
 EXAMPLE = "  recollect audit --since 7d\n  recollect audit --refused --json"

@@ -24,7 +24,7 @@ from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 from recollect.interfaces.listening import running_server
 from recollect.settings_reading import home_folder, load_settings
-from recollect.store.access import opened_access
+from recollect.store.registry import opened_access
 
 EXAMPLE = "  recollect open\n  recollect open auth-jwt-001\n  recollect open --print"
 FILE = "open.html"

@@ -39,7 +39,7 @@ from recollect.interfaces.listening import announced, on_file, on_port, url_of
 from recollect.interfaces.server_processes import ServerProcesses, check_count
 from recollect.interfaces.serving import create_app
 from recollect.settings import Settings
-from recollect.store.access import opened_access
+from recollect.store.registry import opened_access
 
 if TYPE_CHECKING:
     from recollect.mirror.report import Mirrored

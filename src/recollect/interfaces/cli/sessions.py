@@ -21,7 +21,7 @@ from recollect.interfaces.cli.arguments import (
 from recollect.interfaces.cli.output import BOLD, DIM, print_rows, say, styled
 from recollect.present.visible import visible
 from recollect.settings_reading import home_folder, load_settings
-from recollect.store.access import opened_access
+from recollect.store.registry import opened_access
 from recollect.times import day, iso
 
 EXAMPLE = "  recollect sessions\n  recollect sessions end 3f9a2c01\n  recollect sessions end --all"

@@ -24,7 +24,7 @@ from recollect.interfaces.cli.arguments import (
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, print_rows, styled
 from recollect.present.visible import visible
 from recollect.settings_reading import home_folder, load_settings
-from recollect.store.access import opened_access
+from recollect.store.registry import opened_access
 from recollect.times import day, iso, parse_expiry
 
 EXAMPLE = (

@@ -1,0 +1,61 @@
+"""Where a vault is kept: in a file here, or, by the scheme of `store.url`, where an installed
+package keeps it (entry points of the group `recollect.stores`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+from recollect.auth.home_access import HomeAccess
+from recollect.entry_points import entry_points_of
+from recollect.errors import UserError
+from recollect.settings import StoreSettings
+from recollect.store.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from recollect.auth.access import Access
+    from recollect.store.sqlite.cipher import KeySource
+    from recollect.store.vault import VaultStore
+
+GROUP = "recollect.stores"
+# Schemes of the project's own package; without it the sentence names what to install.
+POSTGRES = ("postgres", "postgresql")
+
+
+class StoreType(Protocol):
+    """What an entry point of the group is: a module, or an object, that opens vaults of a URL."""
+
+    def open_store(self, place: StoreSettings, *, brief: bool) -> VaultStore:
+        """Open the vault named `place.vault`."""
+
+    def open_access(self, place: StoreSettings) -> Access:
+        """Open the tokens, browser sessions and logs of that vault's servers."""
+
+
+def opened_store(
+    file: Path, place: StoreSettings, *, brief: bool, keys: KeySource, at_rest: bool
+) -> VaultStore:
+    """Open the vault in this file, or with a URL the vault of that name there."""
+    if place.url:
+        return store_type(place.url).open_store(place, brief=brief)
+    return SqliteStore(file, brief=brief, keys=keys, at_rest=at_rest)
+
+
+def opened_access(home: Path, place: StoreSettings) -> Access:
+    """Open tokens, browser sessions and logs: in the home, or with a URL beside the vault there."""
+    return store_type(place.url).open_access(place) if place.url else HomeAccess(home)
+
+
+def store_type(url: str) -> StoreType:
+    """Return what opens URLs of this scheme. No error quotes the URL: it may hold a password."""
+    scheme, separator, _ = url.partition("://")
+    known = entry_points_of(GROUP)
+    if separator and scheme in known:
+        return cast(StoreType, known[scheme].load())
+    if separator and scheme in POSTGRES:
+        raise UserError(
+            "A vault in PostgreSQL (`store.url`) needs a package that is not installed here; "
+            "run: pip install 'recollect-memory[postgres]'"
+        )
+    allowed = ", ".join(f"{each}://" for each in sorted({*known, *POSTGRES}))
+    raise UserError(f"`store.url` must begin with one of these: {allowed}.")
