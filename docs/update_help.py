@@ -11,14 +11,12 @@ import argparse
 import json
 import re
 import sys
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any, get_args
 
 from recollect.interfaces.cli import completion_line
 from recollect.interfaces.cli.arguments import CommandParser, parser_of
-from recollect.interfaces.cli.commands import ALIASES, COMMANDS, overview
+from recollect.interfaces.cli.commands import ALIASES, COMMANDS, module_of, overview
 from recollect.interfaces.cli.completion import SCRIPTS
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import SemanticMode
@@ -43,10 +41,6 @@ def help_of(name: str) -> str:
     if name == "recollect":
         return overview()
     return parser_for(name).format_help()
-
-
-def module_of(name: str) -> ModuleType:
-    return import_module(f"recollect.interfaces.cli.{COMMANDS[name][0]}")
 
 
 def parser_for(name: str) -> CommandParser:

@@ -262,10 +262,10 @@ def _become(call: Call, streams: list[int]) -> int:
 
 
 def _import_all() -> None:
-    from recollect.interfaces.cli.commands import COMMANDS
+    from recollect.interfaces.cli.commands import COMMANDS, module_of
 
-    for module, _ in COMMANDS.values():
-        importlib.import_module(f"recollect.interfaces.cli.{module}")
+    for name in COMMANDS:
+        module_of(name)
     for library in LIBRARIES:
         importlib.import_module(library)
     gc.collect()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from importlib import import_module
 
 import pytest
 
 from recollect.interfaces.cli.arguments import parser_of
-from recollect.interfaces.cli.commands import COMMANDS
+from recollect.interfaces.cli.commands import COMMANDS, module_of
 
 # Up to a pipe, the end of a substitution, or a remark behind several spaces.
 CALL = re.compile(r"recollect (?P<name>[\w-]+)(?P<args>(?:\"[^\"]*\"|'[^']*'|(?!  )[^|<>)\"'])*)")
@@ -17,8 +16,7 @@ CALL = re.compile(r"recollect (?P<name>[\w-]+)(?P<args>(?:\"[^\"]*\"|'[^']*'|(?!
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_line_of_an_example_is_a_command(name: str) -> None:
-    module, about = COMMANDS[name]
-    command = import_module(f"recollect.interfaces.cli.{module}")
+    command, about = module_of(name), COMMANDS[name][1]
     text = re.sub(r"\\\n\s*", "", command.EXAMPLE)
     calls = list(CALL.finditer(text))
     assert name in {call["name"] for call in calls}

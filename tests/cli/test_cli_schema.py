@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 
 import pytest
 from commandline import NOW, Home, as_its_schema, refused
 
 from recollect.interfaces.cli.arguments import parser_of
-from recollect.interfaces.cli.commands import COMMANDS
+from recollect.interfaces.cli.commands import COMMANDS, module_of
 from recollect.interfaces.cli.schemas import SCHEMAS
 
 MINE = 'extends = "blend"\n'
@@ -146,8 +145,8 @@ def test_what_commands_print_is_as_their_schemas_say(home: Home) -> None:
 
 def test_every_command_that_prints_json_has_a_schema() -> None:
     assert {name for name, _ in CALLS} | ELSEWHERE == set(SCHEMAS)
-    for name, (module, about) in COMMANDS.items():
-        command = import_module(f"recollect.interfaces.cli.{module}")
+    for name, (_, about) in COMMANDS.items():
+        command = module_of(name)
         parser = parser_of(name, about, command)
         if "--json" not in parser._option_string_actions:
             assert name not in SCHEMAS

@@ -14,14 +14,13 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces.cli.arguments import CommandParser, parser_of
-from recollect.interfaces.cli.commands import ANSWERED, COMMANDS
+from recollect.interfaces.cli.commands import ANSWERED, COMMANDS, module_of
 from recollect.interfaces.cli.running_server import FOLDER, TAKEN
 from recollect.interfaces.cli.screen import ELSEWHERE, Screen
 from recollect.interfaces.listening import on_file, remove_stale
@@ -167,8 +166,7 @@ class Commands:
 
     def answer(self, asked: AskedCommand) -> str:
         """What the command prints; Declined where it fails."""
-        module, about = COMMANDS[asked.name]
-        command = import_module(f"recollect.interfaces.cli.{module}")
+        command, about = module_of(asked.name), COMMANDS[asked.name][1]
         args = parser_of(asked.name, about, command, SilentParser).parse_args(asked.argv)
         if getattr(args, "here", False):
             args.here, args.project = False, project_of(asked.folder)

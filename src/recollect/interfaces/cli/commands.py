@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-# Command → (module, what it does). The module is imported when the command is called.
+from importlib import import_module
+from types import ModuleType
+
+from recollect.errors import UserError
+
+# Command → (module, what it does). The module is imported when the command is called; a name with
+# dots is in a package of its own.
 COMMANDS = {
     "save": ("save", "save one memory and print its id"),
     "import": ("import_", "save many memories, from JSON Lines or from another tool"),
@@ -82,6 +88,22 @@ ALIASES = {"ls": "list", "rm": "forget"}
 # Those that only read: a server that runs for the same home may answer them.
 READING = ("search", "show", "related", "list", "context", "history", "timeline")
 ANSWERED = (*READING, "hook")  # by such a server
+# Such a package → the extra that installs it.
+EXTRAS = {"recollect_evaluation": "eval", "recollect_postgres": "postgres"}
+
+
+def module_of(name: str) -> ModuleType:
+    """Import the module of a command; raise UserError where its package is not installed."""
+    module = COMMANDS[name][0]
+    try:
+        return import_module(module if "." in module else f"recollect.interfaces.cli.{module}")
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
+            raise
+        raise UserError(
+            f"`recollect {name}` is in a package of its own; "
+            f"run: pip install 'recollect-memory[{EXTRAS[error.name]}]'"
+        ) from None
 
 
 def overview() -> str:

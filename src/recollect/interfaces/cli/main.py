@@ -164,7 +164,7 @@ def _run(name: str, argv: list[str]) -> int:
             return answer
 
         return run(argv, here)
-    from recollect.interfaces.cli.commands import COMMANDS, READING  # noqa: PLC0415  start-up time
+    from recollect.interfaces.cli.commands import COMMANDS, READING, module_of  # noqa: PLC0415  start-up time
 
     if name in READING and not {"--no-server", "--help", "-h", "-"}.intersection(argv):
         from recollect.interfaces.cli.running_server import answer_of  # noqa: PLC0415  start-up time
@@ -173,14 +173,11 @@ def _run(name: str, argv: list[str]) -> int:
         if answer is not None:
             print(answer, end="\n" if answer else "")  # no ids: no line
             return 0
-    from importlib import import_module  # noqa: PLC0415  start-up time: `--version` needs none
-
     from recollect.interfaces.cli.arguments import parser_of  # noqa: PLC0415  start-up time
 
-    module, about = COMMANDS[name]
-    command = import_module(f"recollect.interfaces.cli.{module}")
+    command = module_of(name)
     try:
-        parsed = parser_of(name, about, command).parse_args(argv)
+        parsed = parser_of(name, COMMANDS[name][1], command).parse_args(argv)
     except SystemExit as leaving:  # argparse has printed the help or the error
         return int(leaving.code or 0)
     if name not in READING:  # those answer once, and leave no more garbage than they print

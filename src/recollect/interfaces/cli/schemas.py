@@ -4,7 +4,7 @@ its own, that is taken, or fields of it; what is put together where it is printe
 
 from __future__ import annotations
 
-from typing import Any, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 from msgspec import UNSET, Struct, UnsetType, defstruct, json
 
@@ -13,7 +13,6 @@ from recollect.auth.session_store import BrowserSession
 from recollect.auth.tokens import Token
 from recollect.engine.policies import PolicyOutcome
 from recollect.engine.timeline import TimelineEntry
-from recollect.evals.suite.rules import Score, SuiteQuery
 from recollect.interfaces.http.history import RedoneJson, UndoneJson
 from recollect.interfaces.http.review import Decided, DuplicateBody, ReviewBody
 from recollect.interfaces.http.schemas import (
@@ -199,11 +198,13 @@ SCHEMAS: dict[str, Any] = {
     "eval add": _object("Judged", query=str, judgements=Count, gold=str),
     "suite": _object(
         "SuiteReport", models=ModelNames,
-        queries=_rows("SuiteQueryJson", SuiteQuery, "kind text rule outdated about", expected=Ids,
-                      filter=dict[str, Any]),
+        queries=_rows(
+            "SuiteQueryJson", kind=str, text=str, rule=Literal["place", "newest", "topic"],
+            outdated=Ids, about=str, expected=Ids, filter=dict[str, Any],
+        ),
         recipes=Map[str, _object(
-            "SuitePoints", points=Count, of=Count, queries=Map[str, _object("Points", Score)],
-            degraded=Any,
+            "SuitePoints", points=Count, of=Count,
+            queries=Map[str, _object("Points", points=int, rank=int | None, why=str)], degraded=Any,
         )],
     ),
     "vault": VaultState,
