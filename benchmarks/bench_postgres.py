@@ -37,9 +37,9 @@ from recollect.ingest.jsonl import raw_lines
 from recollect.query.terms import tokens
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings, StoreSettings
-from recollect.store.postgres.hnsw import index_many
-from recollect.store.postgres.migration import migrate
 from recollect.types import Filter
+from recollect_postgres.hnsw import index_many
+from recollect_postgres.migration import migrate
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector

@@ -37,8 +37,8 @@ from data import data_argument, median, mixed_passages, questions
 from recollect import Recollect
 from recollect.ingest.draft import draft
 from recollect.ingest.jsonl import raw_lines
-from recollect.store.postgres.migration import migrate
 from recollect.types import Filter
+from recollect_postgres.migration import migrate
 
 WARM_UP = 5
 BATCH = 20_000

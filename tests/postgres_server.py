@@ -81,7 +81,7 @@ def _run(program: str, *arguments: str) -> str:
 
 def _start(folder: Path, url: str) -> str:
     """Start the server and make its database, with all tables; returns what went wrong."""
-    from recollect.store.postgres.migration import migrate
+    from recollect_postgres.migration import migrate
 
     folder.chmod(0o755)
     data = folder / "data"
@@ -130,7 +130,7 @@ def postgres_url() -> Iterator[str]:
     """The database of this run, with all tables."""
     import fcntl
 
-    from recollect.store.postgres.pool import pool_of
+    from recollect_postgres.pool import pool_of
 
     folder = Path(os.environ[FOLDER])
     url = f"postgresql://recollect@/recollect?host={folder}"
@@ -185,7 +185,7 @@ def each_store(request: pytest.FixtureRequest) -> Iterator[str]:
     if request.param == "sqlite":
         yield "sqlite"
         return
-    from recollect.store.postgres.store import PostgresStore
+    from recollect_postgres.store import PostgresStore
 
     url = request.getfixturevalue("postgres_url")
 

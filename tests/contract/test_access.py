@@ -19,7 +19,7 @@ from recollect.auth.token_store import COARSE, TokenStore
 from recollect.auth.tokens import digest, real_time
 from recollect.errors import NotFound, RecollectError
 from recollect.settings import StoreSettings
-from recollect.store.postgres.access import PostgresAccess
+from recollect_postgres.access import PostgresAccess
 
 SOON_S = 30.0  # a log that is written beside everything else has so long
 

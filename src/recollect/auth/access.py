@@ -1,5 +1,5 @@
 """Where a server keeps what it knows of its callers: in files of its home (`home_access.py`), or in
-the vault's database, which all its servers share (`store/postgres/access.py`)."""
+the vault's database, which all its servers share (`recollect_postgres/access.py`)."""
 
 from __future__ import annotations
 

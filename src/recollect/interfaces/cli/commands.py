@@ -53,8 +53,14 @@ COMMANDS = {
     "tidy": ("tidy", "apply the policies; --dry-run says what they would do"),
     "config": ("config", "show, change or check the settings"),
     "stats": ("stats", "count what the vault holds"),
-    "copy": ("copy", "copy a vault between a file and PostgreSQL, both ways, and compare both"),
-    "migrate": ("migrate", "bring the tables of a vault in PostgreSQL up to date"),
+    "copy": (
+        "recollect_postgres.commands.copy",
+        "copy a vault between a file and PostgreSQL, both ways, and compare both",
+    ),
+    "migrate": (
+        "recollect_postgres.commands.migrate",
+        "bring the tables of a vault in PostgreSQL up to date",
+    ),
     "vault": ("vault", "encrypt the vault with a passphrase: lock, unlock, rekey, status"),
     "vaults": ("vaults", "search other vaults too: list, add, remove, trust"),
     "collections": ("collections_", "list, add or remove shared collections"),

@@ -1,0 +1,1 @@
+"""A vault in PostgreSQL, which several servers share."""

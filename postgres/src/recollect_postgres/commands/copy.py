@@ -1,0 +1,104 @@
+"""`recollect copy`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from recollect.engine import Recollect
+from recollect.errors import UserError
+from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.output import progress, say
+from recollect.present.words import counted
+from recollect.settings import Rerank, Settings, StoreSettings
+from recollect.settings_reading import home_folder, load_settings
+from recollect.store.sqlite.cipher import header_at
+from recollect_postgres.copying import Copied, copy_vault, take_secret
+
+EXAMPLE = (
+    "  recollect copy ~/vault.db postgresql://recollect@db.example.org/recollect\n"
+    "  recollect copy postgresql://recollect@db.example.org/recollect ~/vault.db --vault team"
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="FROM", help="a vault's file, or postgresql://…")
+    parser.add_argument("target", metavar="TO", help="the same; it must be empty, or not there")
+    parser.add_argument(
+        "--vault", metavar="NAME", help="the vault's name in the database (default: store.vault)"
+    )
+    add_json(parser)
+
+
+class VaultPlace(NamedTuple):
+    """A vault: a file, or a name in the database of a URL."""
+
+    url: str
+    vault: str
+    file: Path | None
+
+    def opened(self, settings: Settings, home: Path) -> Recollect:
+        """The vault; what is beside it takes no part."""
+        place = StoreSettings(url=self.url, vault=self.vault)
+        alone = replace(
+            settings, store=place, rerank=Rerank(provider="none"), vaults=(), collections=()
+        )
+        return Recollect(self.file, home=home, settings=alone, interface="command line")
+
+
+def run(args: argparse.Namespace) -> int:
+    home = home_folder(os.environ)
+    settings = load_settings(home, os.environ)
+    vault = args.vault or settings.store.vault
+    source, target = (_place(text, vault) for text in (args.source, args.target))
+    _check(source, target)
+    with source.opened(settings, home) as old:
+        with target.opened(settings, home) as new:
+            take_secret(old.session.store, new.session.store)
+        with ExitStack() as opened:
+            new = opened.enter_context(target.opened(settings, home))
+            new.models = old.models
+            total = old.stats()["memories"] + old.stats()["forgotten"]
+            advance = opened.enter_context(progress("Copying", total))
+            done = copy_vault(old.session, new.session, advance)
+        line = f"{counted(done.memories, 'memory')} copied to {new.store.database.place}"
+    say(args.json, f"{line}; {_verified(done)}.", target=new.store.database.place, **done._asdict())
+    return 0
+
+
+def _verified(done: Copied) -> str:
+    return (
+        f"the same: {counted(done.forgotten, 'forgotten memory')}, "
+        f"{counted(done.versions, 'version')}, {counted(done.vectors, 'vector')}, "
+        f"the answers to {counted(done.queries, 'query')}"
+    )
+
+
+def _place(text: str, vault: str) -> VaultPlace:
+    if text.startswith(("postgresql://", "postgres://")):
+        return VaultPlace(text, vault, None)
+    if "://" in text:
+        raise UserError("FROM and TO are a file or postgresql://user@host/database.")
+    return VaultPlace("", vault, Path(text).expanduser().absolute())
+
+
+def _check(source: VaultPlace, target: VaultPlace) -> None:
+    if source == target or (
+        source.file and target.file and source.file.resolve() == target.file.resolve()
+    ):
+        raise UserError("FROM and TO are the same vault.")
+    if source.file is not None:
+        if target.file is not None:
+            raise UserError("Both are files: `recollect backup` copies a vault to another file.")
+        if not source.file.is_file():
+            raise UserError(f"There is no vault at {source.file}.")
+        if header_at(source.file) is not None:
+            raise UserError(
+                f"{source.file} is locked, and PostgreSQL keeps memories as they are. If the "
+                "database's disks are encrypted, unlock the vault first: `recollect vault unlock`."
+            )

@@ -1,0 +1,32 @@
+"""`recollect migrate`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from recollect.errors import UserError
+from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.output import say
+from recollect.present.words import counted
+from recollect.settings_reading import home_folder, load_settings
+from recollect_postgres.migration import migrate
+
+EXAMPLE = "  recollect migrate"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    url = load_settings(home_folder(os.environ)).store.url
+    if not url:
+        raise UserError(
+            "`store.url` is empty: the vault is a file, which is brought up to date when it is "
+            "opened. For PostgreSQL set it to postgresql://user@host/database."
+        )
+    done = migrate(url, lambda one: None if args.json else print(f"{one.number:04} {one.name}"))
+    sentence = f"{counted(done, 'migration')} applied." if done else "Nothing to do."
+    say(args.json, sentence, applied=done)
+    return 0

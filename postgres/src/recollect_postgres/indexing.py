@@ -1,0 +1,121 @@
+"""Everything that is derived from the words of memories, written with each change of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from recollect.parts import parts
+from recollect.store.prepared import Packed, PreparedMemories, Row
+from recollect.store.sqlite.segments.packing import FIELDS, fields_of, prepared
+from recollect.store.sqlite.segments.reader import WORDS, Documents
+from recollect.store.sqlite.segments.writer import AT_ONCE, documents_of
+from recollect.store.sqlite.vocabulary import memory_tokens
+from recollect.types import Memory
+from recollect_postgres import vectors, vocabulary
+from recollect_postgres.pool import Connection
+from recollect_postgres.segments import MadeSegment, SegmentContent
+from recollect_postgres.vectors import IndexChange
+
+MOST_SMALL = 1_000  # memories of a small segment: each process has all small ones in memory
+ROWS, BYTES = 4_000, 4_000_000  # of one INSERT
+NUMBER = "SELECT nextval('word_numbers')"
+CHANGED = """
+INSERT INTO segment_changes
+SELECT vault(), nextval('word_numbers'), key, %s FROM unnest(%s::bigint[]) AS key"""
+SEGMENT = "INSERT INTO segments VALUES (vault(), %s, true, %s, NULL)"
+SMALL_SEGMENT = """
+INSERT INTO segments VALUES (vault(), nextval('word_numbers'), true, %s, %b) RETURNING number"""
+DOCUMENTS = "INSERT INTO segment_documents VALUES (vault(), %s, %s, %b, %b)"
+# An INSERT of arrays: PostgreSQL has no COPY into tables with row-level security.
+POSTINGS = """
+INSERT INTO postings SELECT vault(), %s, %s, *
+  FROM unnest(%b::text[], %b::integer[], %b::integer[], %b::bytea[], %b::bytea[])"""
+DERIVED = ("segments", "segment_documents", "postings", "segment_changes", "vocabulary")
+KEYS = "SELECT key FROM memories WHERE vault = vault() AND forgotten_at IS NULL ORDER BY key"
+TEXTS = f"""
+SELECT key, {", ".join(FIELDS).replace("tags", "array_to_string(tags, ' ')")} FROM memories
+ WHERE vault = vault() AND key = ANY(%s) AND forgotten_at IS NULL ORDER BY key"""
+
+
+def index(
+    connection: Connection,
+    changes: Sequence[IndexChange],
+    ready: PreparedMemories | None = None,
+) -> list[MadeSegment]:
+    """Follow these changes of memories, which are written already; returns the small segments that
+    were made. `ready`: what was prepared of them, which is used where they are all new and the
+    same."""
+    changed = [change for change in changes if _words(change.before) != _words(change.after)]
+    gone = [change.key for change in changed if change.before is not None]
+    added = {change.key: change.after for change in changed if change.after is not None}
+    if gone:
+        [(number,)] = connection.execute(NUMBER).fetchall()
+        connection.execute(CHANGED, (number, gone))
+    counts: Counter[str] = Counter()
+    for change in changed:
+        if change.before is not None:
+            counts.subtract(memory_tokens(change.before))
+    made: list[MadeSegment | None] = []
+    if ready is not None and ready.ids == [memory.id for memory in added.values()]:
+        counts.update(ready.vocabulary)
+        made.append(write_segment(connection, ready.indexes, [*added]))
+    else:
+        for some in parts(sorted(added.items()), AT_ONCE):
+            new = prepared([fields_of(memory) for _, memory in some])
+            counts.update(new.vocabulary)
+            made.append(write_segment(connection, new.indexes, [key for key, _ in some]))
+    vocabulary.add_counts(connection, counts)
+    vectors.follow(connection, changes)
+    return [one for one in made if one is not None]
+
+
+def _words(memory: Memory | None) -> list[str] | None:
+    return None if memory is None else fields_of(memory)
+
+
+def write_segment(
+    connection: Connection, packed: Packed, keys: Sequence[int]
+) -> MadeSegment | None:
+    """Write a segment of memories with these keys, ascending; returns a small one."""
+    documents = {name: documents_of(packed[name], keys) for name in WORDS}
+    if len(keys) <= MOST_SMALL:
+        content = [
+            SegmentContent(own.tobytes(), lengths.tobytes(), packed[name].rows)
+            for name, (own, lengths) in documents.items()
+        ]
+        encoded = msgspec.msgpack.encode(content)
+        return MadeSegment(connection.execute(SMALL_SEGMENT, (len(keys), encoded)), content)
+    [(number,)] = connection.execute(NUMBER).fetchall()
+    connection.execute(SEGMENT, (number, len(keys)))
+    for name, words in WORDS.items():
+        write_documents(connection, number, words, documents[name])
+        write_rows(connection, number, words, packed[name].rows)
+    return None
+
+
+def write_documents(connection: Connection, number: int, words: int, documents: Documents) -> None:
+    keys, lengths = documents
+    connection.execute(DOCUMENTS, (number, words, keys.tobytes(), lengths.tobytes()))
+
+
+def write_rows(connection: Connection, number: int, words: int, rows: Iterable[Row]) -> None:
+    def size(row: Row) -> int:
+        return len(row[3]) + len(row[4])
+
+    for some in parts(rows, ROWS, size, BYTES):
+        columns = (list(column) for column in zip(*some, strict=True))
+        connection.execute(POSTINGS, (number, words, *columns))
+
+
+def rebuild(connection: Connection) -> None:
+    """Make everything that is derived from words anew."""
+    for table in DERIVED:
+        connection.execute(f"DELETE FROM {table} WHERE vault = vault()")
+    for some in parts((key for (key,) in connection.execute(KEYS).fetchall()), AT_ONCE):
+        rows = connection.execute(TEXTS, (some,)).fetchall()
+        made = prepared([row[1:] for row in rows])
+        write_segment(connection, made.indexes, [row[0] for row in rows])
+        vocabulary.add_counts(connection, made.vocabulary)

@@ -1,0 +1,219 @@
+"""Merging: many small segments become a large one, large ones a larger one. No save waits for it.
+
+A segment is begun under the vault's lock, made while nobody reads it, and published in one small
+write. Whatever is changed from the beginning on is logged as changed for the new segment, so it
+does not speak for that. Killed at any point, it leaves a segment that is not ready: the next merge
+removes it. A merge that loses its lock may meet another one. So each of its writes locks the row of
+its own segment, and the last one verifies that what it replaces is still there.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from recollect.errors import Interrupted, StoreError
+from recollect.store.base import KeywordIndexName
+from recollect.store.prepared import Row
+from recollect.store.sqlite.segments.background import ENDING_S
+from recollect.store.sqlite.segments.joining import (
+    TOKENS,
+    ReadBehind,
+    joined_documents,
+    joined_rows,
+)
+from recollect.store.sqlite.segments.merging import NOTHING, Abandoned, Size, chosen
+from recollect.store.sqlite.segments.reader import WORDS, Segment
+from recollect_postgres.hnsw import index_many
+from recollect_postgres.indexing import MOST_SMALL, NUMBER, write_documents, write_rows
+from recollect_postgres.pool import Connection
+from recollect_postgres.segments import CONTENTS, WordSegments, read_contents
+from recollect_postgres.transactions import NO_LIMITS, WRITES
+
+if TYPE_CHECKING:
+    from recollect_postgres.database import PostgresDatabase
+
+MANY_SMALL = 128  # small segments: a search asks each of them in memory
+LOOK_AFTER = 32  # writes of this process, before it looks how many there are
+LOCK = "SELECT {function}(1380142166, vault()::integer)"  # "RCLV" as a number
+SMALL = """
+SELECT number, memories FROM segments WHERE vault = vault() AND ready AND content IS NOT NULL"""
+BEGIN = "INSERT INTO segments VALUES (vault(), %s, false, 0, NULL)"
+OWN = "SELECT 1 FROM segments WHERE vault = vault() AND number = %s AND NOT ready FOR SHARE"
+READY = """
+UPDATE segments SET ready = %s, memories = %s WHERE vault = vault() AND number = %s AND NOT ready"""
+REPLACED = """
+UPDATE segments SET ready = false WHERE vault = vault() AND ready AND number = ANY(%s)"""
+# What no segment is old enough for; and a later change of a memory says all that an earlier does.
+# The last stays, since what is in memory follows by its number.
+OUTDATED = """
+DELETE FROM segment_changes c WHERE c.vault = vault()
+   AND c.seq < (SELECT max(l.seq) FROM segment_changes l WHERE l.vault = vault())
+   AND (c.segment < (SELECT min(s.number) FROM segments s WHERE s.vault = vault() AND s.ready)
+        OR EXISTS (SELECT 1 FROM segment_changes l
+                    WHERE l.vault = vault() AND l.memory = c.memory AND l.seq > c.seq))"""
+# Nobody asks longer than `store.retry_s` whether a write was committed, which is an hour at most.
+TOLD = "DELETE FROM outcomes WHERE vault = vault() AND at < now() - interval '2 hours'"
+# The row of the segment goes first, which waits for a write to it: whatever that has added is seen.
+UNREADY = "DELETE FROM segments WHERE vault = vault() AND NOT ready RETURNING number"
+OF_SEGMENT = ("postings", "segment_documents")
+WITHIN = """
+SELECT segment, token, documents, bits, postings, places FROM postings
+ WHERE vault = vault() AND segment = ANY(%s) AND words = %s AND token > %s AND token <= %s
+ ORDER BY token"""
+NEXT = """
+SELECT token FROM postings WHERE vault = vault() AND segment = %s AND words = %s AND token > %s
+ ORDER BY token LIMIT 1 OFFSET %s"""
+END = "\U0010ffff" * 2
+
+
+class Merging:
+    """Merges the segments of a vault beside everything else, or at the end of a `brief` process."""
+
+    def __init__(
+        self, database: PostgresDatabase, words: WordSegments, *, brief: bool = False
+    ) -> None:
+        self._database = database
+        self._words = words
+        self._brief = brief
+        self._writes = 0
+        self._closing = False
+        self._guard = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def wrote(self) -> None:
+        """Look, once in a while, whether there is something to do."""
+        self._writes += 1
+        if self._writes % LOOK_AFTER == 0 and not self._brief:
+            self.resume()
+
+    def resume(self) -> None:
+        """Begin to merge, unless this process does so already."""
+        with self._guard:
+            if not self._closing and (self._thread is None or not self._thread.is_alive()):
+                work = self._merge
+                self._thread = threading.Thread(target=work, name="recollect-merge", daemon=True)
+                self._thread.start()
+
+    def _merge(self) -> None:
+        with suppress(StoreError):  # what fails is done by the next one
+            self.run()
+
+    def close(self) -> None:
+        if self._brief and self._writes:
+            self._merge()
+        with self._guard:
+            self._closing = True
+        if self._thread is not None:
+            self._thread.join(ENDING_S)
+
+    def run(self, *, scrub: bool = False) -> None:
+        """Merge until nothing is due; do nothing while another process merges.
+
+        scrub: wait for the other process, and make every segment anew that holds words of memories
+        which are gone. Raise Interrupted where another process joined the same segments meanwhile.
+        """
+        function = "pg_advisory_xact_lock" if scrub else "pg_try_advisory_xact_lock"
+        with self._database.aside(f"{NO_LIMITS}; {WRITES}") as connection:
+            if connection.execute(LOCK.format(function=function)).fetchall()[0][0] is False:
+                return
+            connection.execute(TOLD)
+            self._remove_unready()
+            try:
+                while group := self._due(scrub=scrub):
+                    self._join(group)
+                    self._remove_unready()
+            except Abandoned as error:
+                if scrub:
+                    raise Interrupted("Another process merged the word index.") from error
+            index_many(self._database)
+
+    def _due(self, *, scrub: bool) -> list[int]:
+        """The segments to join next."""
+        with self._database.reading() as connection:
+            small: dict[int, int] = dict(connection.execute(SMALL).fetchall())
+            found = self._words.current(connection, "stemmed")
+        each = [] if found is None else found.each()
+        sizes = {one.number: Size(one.rows, len(one.keys)) for one in each}
+        dead = [number for number, size in sizes.items() if size.live < size.every]
+        if (
+            len(small) >= MANY_SMALL
+            or sum(small.values()) > MOST_SMALL
+            or (scrub and not small.keys().isdisjoint(dead))
+        ):
+            return sorted(small)
+        if scrub and dead:
+            return dead[:1]
+        return chosen({number: size for number, size in sizes.items() if number not in small})
+
+    def _join(self, group: Sequence[int]) -> None:
+        """Make one segment of several, all small or all large."""
+        with self._database.writing() as connection:
+            [(number,)] = connection.execute(NUMBER).fetchall()
+            connection.execute(BEGIN, (number,))
+        memories = 0
+        for index, words in WORDS.items():
+            documents = self._write(number, index, words, group)
+            memories = memories or documents  # of the first index, which holds every memory
+        with self._database.writing() as connection:
+            replaced = connection.execute(REPLACED, ([*group],)).rowcount
+            own = connection.execute(READY, (memories > 0, memories, number)).rowcount
+            if self._closing or replaced != len(group) or not own:
+                raise Abandoned
+            connection.execute(OUTDATED)
+
+    @contextmanager
+    def _building(self, number: int) -> Iterator[Connection]:
+        """A write to the segment that is being made; raise Abandoned where it is gone."""
+        with self._database.aside() as connection:
+            if self._closing or not connection.execute(OWN, (number,)).fetchall():
+                raise Abandoned
+            yield connection
+
+    def _write(self, number: int, index: KeywordIndexName, words: int, group: Sequence[int]) -> int:
+        """Write one index of the new segment; returns its number of documents."""
+        with self._database.reading() as connection:
+            found = self._words.current(connection, index)
+            contents = connection.execute(CONTENTS, ([*group],), binary=True).fetchall()
+        each = [] if found is None else found.each()
+        sources = [one for one in each if one.number in group and one.rows]
+        documents, numbers = joined_documents(sources) if sources else (NOTHING, [])
+        small = {one: read_contents(content)[words].rows for one, content in contents if content}
+        read = _all(sources, small) if small else partial(self._behind, sources)
+        with self._building(number) as connection:
+            write_documents(connection, number, words, documents)
+        for some in joined_rows(read, numbers) if sources else ():
+            with self._building(number) as connection:
+                write_rows(connection, number, words, some)
+        return len(documents.keys)
+
+    def _behind(self, sources: Sequence[Segment], low: str) -> tuple[str | None, list[list[Row]]]:
+        """The next tokens of large segments. These stay while they are read, so each read may be of
+        another moment."""
+        largest = max(sources, key=lambda source: len(source.keys))
+        numbers = [source.number for source in sources]
+        with self._database.reading() as connection:
+            following = connection.execute(NEXT, (*largest.place, low, TOKENS)).fetchall()
+            high = following[0][0] if following else None
+            asked = (numbers, largest.words, low, high or END)
+            rows = connection.execute(WITHIN, asked, binary=True).fetchall()
+        found: dict[int, list[Any]] = {number: [] for number in numbers}
+        for segment, *row in rows:
+            found[segment].append(tuple(row))
+        return high, [*found.values()]
+
+    def _remove_unready(self) -> None:
+        """Remove what an interrupted merge left, and what this one has replaced."""
+        with self._database.aside() as connection:
+            numbers = [number for (number,) in connection.execute(UNREADY).fetchall()]
+            for table in OF_SEGMENT if numbers else ():
+                sql = f"DELETE FROM {table} WHERE vault = vault() AND segment = ANY(%s)"
+                connection.execute(sql, (numbers,))
+
+
+def _all(sources: Sequence[Segment], rows: Mapping[int, list[Row]]) -> ReadBehind:
+    """All tokens of small segments at once."""
+    return lambda low: (None, [rows[source.number] for source in sources])

@@ -1,0 +1,24 @@
+"""How the core opens vaults in PostgreSQL: see `recollect.store.registry.StoreType`."""
+
+from __future__ import annotations
+
+from recollect.settings import StoreSettings
+from recollect_postgres.access import PostgresAccess
+from recollect_postgres.store import PostgresStore
+
+
+def open_store(place: StoreSettings, *, brief: bool) -> PostgresStore:
+    """Open the vault named `place.vault`."""
+    return PostgresStore(
+        place.url,
+        place.vault,
+        brief=brief,
+        retry_s=place.retry_s,
+        read_url=place.read_url,
+        max_staleness_s=place.max_staleness_s,
+    )
+
+
+def open_access(place: StoreSettings) -> PostgresAccess:
+    """Open the tokens, browser sessions and logs of that vault's servers."""
+    return PostgresAccess(place)

@@ -1,0 +1,169 @@
+"""A vault in PostgreSQL, behind the protocols of `store/base.py`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any
+
+from recollect.errors import StoreError
+from recollect.store.aging import Aging
+from recollect.store.base import Writing
+from recollect.store.candidates import CapturedRemarks
+from recollect.store.file_rows import StoredFolders
+from recollect.store.history import Change
+from recollect.store.prepared import PreparedMemories
+from recollect.store.reviews import Reviews
+from recollect.store.trash import Trash
+from recollect.store.vault import Finding
+from recollect.types import Degraded
+from recollect_postgres import indexing
+from recollect_postgres.checks import word_findings
+from recollect_postgres.database import PostgresDatabase
+from recollect_postgres.examination import counts_finding, examine
+from recollect_postgres.feedback import PostgresFeedback
+from recollect_postgres.history import PostgresHistory
+from recollect_postgres.keyword import PostgresKeyword
+from recollect_postgres.memories import PostgresMemories
+from recollect_postgres.merging import Merging
+from recollect_postgres.segments import WordSegments
+from recollect_postgres.topics import PostgresTopics
+from recollect_postgres.transactions import CHANGES, Growth
+from recollect_postgres.usage import PostgresUsage
+from recollect_postgres.vectors import PostgresVectors
+from recollect_postgres.vocabulary import PostgresVocabulary
+from recollect_postgres.writing import PostgresWriting
+
+COUNTS = """
+SELECT documents, forgotten,
+       (SELECT count(*) FROM memories m WHERE m.vault = vault() AND m.archived_at IS NOT NULL
+           AND m.forgotten_at IS NULL),
+       (SELECT count(DISTINCT name) FROM topics t WHERE t.vault = vault()),
+       pg_database_size(current_database())
+  FROM vaults WHERE key = vault()"""
+GROUPED = """
+SELECT {field}, count(*) FROM memories WHERE vault = vault() AND forgotten_at IS NULL
+ GROUP BY 1 ORDER BY 2 DESC, 1"""
+WORDS_LEFT = (
+    "The memories are purged, but {place} did not let their words be removed from the word index; "
+    "run `recollect reindex` to remove them."
+)
+# Of files by their paths: the memory that each begins with.
+FIRST_PARTS = """
+SELECT DISTINCT ON (j.path) j.path, m.id FROM unnest(%s::text[]) AS j (path)
+  JOIN folders o ON o.vault = vault()
+  JOIN files f ON f.vault = o.vault AND f.folder = o.key AND f.gone_at IS NULL
+       AND (f.path = j.path OR o.path || '/' || f.path = j.path)
+  JOIN chunks c ON c.vault = f.vault AND c.file = f.key
+  JOIN memories m ON m.vault = c.vault AND m.key = c.memory AND m.forgotten_at IS NULL
+ ORDER BY j.path, c.number, m.id"""
+
+
+class PostgresStore:
+    """One vault of a database. `brief`: this process searches only once or twice, so what pays off
+    later is not made."""
+
+    keeps_history = True
+
+    def __init__(self, url: str, vault: str, *, brief: bool = False, **options: Any) -> None:
+        self.database = PostgresDatabase(url, vault, **options)
+        self.memories = PostgresMemories(self.database)
+        self._words = WordSegments(self.database)
+        self.database.attach(self._words, Merging(self.database, self._words, brief=brief))
+        self.keyword = PostgresKeyword(self.database, self._words)
+        self.vectors = PostgresVectors(self.database, brief=brief)
+        self.topics = PostgresTopics(self.database)
+        self.vocabulary = PostgresVocabulary(self.database)
+        self.feedback = PostgresFeedback(self.database)
+        self.usage = PostgresUsage(self.database, self.memories)
+        self.folders = StoredFolders(self.database, FIRST_PARTS)
+        self.history = PostgresHistory(self.database, self.memories)
+        self.reviews = Reviews(self.database)
+        self.candidates = CapturedRemarks(self.database)
+        self.aging = Aging(self.database, self.memories.where)
+        self.trash = Trash(self.database, self.memories)
+        self.kept = threading.local()  # what others have in memory of the vault, by thread
+
+    @contextmanager
+    def writing(
+        self, change: Change, *, bulk: bool = False, prepared: PreparedMemories | None = None
+    ) -> Iterator[Writing]:
+        with self.database.writing(facts=True) as connection:
+            writing = PostgresWriting(self.database, connection, change)
+
+            def finish() -> Growth:
+                if self.usage.due:
+                    self.usage.add_to(connection)
+                return writing.finish()
+
+            self.database.put_off(writing.flush, finish)
+            yield writing
+        writing.versions.committed()
+        self._words.hold(writing.made)
+        self.database.merging.wrote()
+        if writing.grew:
+            # The write is done, whatever becomes of the connection.
+            with suppress(StoreError), self.database.aside() as connection:
+                connection.execute("ANALYZE memories")
+
+    def searching(self) -> AbstractContextManager[Sequence[Degraded]]:
+        return self.database.searching()
+
+    @contextmanager
+    def moment(self) -> Iterator[object]:
+        with self.database.reading():
+            yield self.changes()
+
+    def changes(self) -> int:
+        """A number that grows with each write, also by this process."""
+        [(changes,)] = self.database.rows(CHANGES)
+        return int(changes)
+
+    def counts(self) -> dict[str, Any]:
+        """How many memories, tags and so on there are; the size is that of the whole database."""
+        with self.database.reading():
+            [(memories, forgotten, archived, tags, size)] = self.database.rows(COUNTS)
+            grouped = {
+                f"{field}s": dict(self.database.rows(GROUPED.format(field=field)))
+                for field in ("kind", "tier", "project")
+            }
+            accepted, dismissed = self.feedback.standing()
+        return {
+            "memories": memories,
+            "archived": archived,
+            "forgotten": forgotten,
+            **grouped,
+            "tags": tags,
+            "feedback": {"accepted": accepted, "dismissed": dismissed},
+            "bytes": size,
+        }
+
+    def rebuild(self) -> None:
+        with self.database.writing() as connection:
+            indexing.rebuild(connection)
+
+    def examine(self, advance: Callable[[int], None] = lambda done: None) -> list[Finding]:
+        with self.database.reading() as connection:
+            return examine(connection, advance) + word_findings(connection, self._words)
+
+    def glance(self) -> list[Finding]:
+        with self.database.reading() as connection:
+            return [counts_finding(connection)]
+
+    def scrub(self) -> None:
+        """Remove the words of purged memories; of rows PostgreSQL's own vacuum removes the rest."""
+        try:
+            self.database.retrying(lambda: self.database.merging.run(scrub=True), repeatable=True)
+        except StoreError as error:  # whose own sentence would say that nothing was written
+            raise StoreError(WORDS_LEFT.format(place=self.database.place)) from error
+
+    def resume_merging(self) -> None:
+        """For a process that stays: merge, beside everything else, what others have left."""
+        self.database.merging.resume()
+
+    def close(self) -> None:
+        self.usage.close()
+        self.vectors.close()
+        self.database.merging.close()
+        self.database.close()

@@ -1,0 +1,171 @@
+"""What is sent around each transaction about a vault, and what a thread knows of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple, Protocol
+
+from recollect.store.base import KeywordIndexName, Stored
+from recollect.types import Degraded
+from recollect_postgres.errors import BUSY_SECONDS, SEARCH_SECONDS
+from recollect_postgres.migration import SCHEMA
+from recollect_postgres.pool import Connection
+
+BEGIN = f"BEGIN {{mode}}; {SCHEMA}; SET LOCAL recollect.vault = '{{vault}}'; {{first}}"
+SET_LOCAL = """
+SELECT set_config('search_path', 'recollect, public', true),
+       set_config('recollect.vault', %s, true), set_config('statement_timeout', %s, true)"""
+READS = f"SET LOCAL statement_timeout = '{SEARCH_SECONDS:.0f}s'"
+# A writer whose machine is gone without a word holds the vault's lock no longer than that.
+WRITES = f"""SET LOCAL lock_timeout = '{BUSY_SECONDS:.0f}s'; SET LOCAL tcp_keepalives_idle = 10;
+SET LOCAL tcp_keepalives_interval = 5; SET LOCAL tcp_keepalives_count = 3"""
+NO_LIMITS = "SET LOCAL idle_in_transaction_session_timeout = 0"
+SNAPSHOT = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+READ_ONLY = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool"
+FIND = "SELECT key, secret FROM vaults WHERE name = %s"
+MAKE = "INSERT INTO vaults (name, secret) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+LOCK = """
+SELECT last_key, last_write, documents, extract(epoch FROM clock_timestamp())::float8,
+       (SELECT max(number) FROM migrations)
+  FROM vaults WHERE key = vault() FOR UPDATE"""
+WRITTEN = "INSERT INTO outcomes VALUES (vault(), %s)"
+DONE = """
+UPDATE vaults SET changes = changes + 1, last_key = greatest(last_key, %s),
+       last_write = greatest(last_write, %s), documents = documents + %s,
+       forgotten = forgotten + %s, history_bytes = history_bytes + %s
+ WHERE key = vault() RETURNING changes, history_bytes, last_write"""
+# What nearly every search and save asks, sent with the beginning of its transaction. Archived ones
+# are looked for by their index, whatever PostgreSQL expects of how many there are.
+FACTS = """
+SELECT documents,
+       ARRAY(SELECT number FROM segments WHERE vault = vault() AND ready ORDER BY number),
+       (SELECT coalesce(max(seq), 0) FROM segment_changes WHERE vault = vault()),
+       (SELECT archived_at FROM memories WHERE vault = vault() AND archived_at IS NOT NULL
+           AND forgotten_at IS NULL ORDER BY archived_at LIMIT 1) IS NOT NULL
+  FROM vaults WHERE key = vault()"""
+HISTORY = "SELECT history_bytes, last_write FROM vaults WHERE key = vault()"
+CHANGES = "SELECT changes FROM vaults WHERE key = vault()"
+# Whoever had the lock has it no longer, so the write that was cut off is there or will never be.
+OUTCOME = f"""{WRITES}; SELECT 1 FROM vaults WHERE key = vault() FOR UPDATE;
+SELECT count(*) FROM outcomes WHERE vault = vault() AND token = '{{token}}'; COMMIT"""
+RETRY_S = 30.0
+# By so much clocks may differ. History is ordered by them, as is what is newer.
+CLOCKS_DIFFER_S = 300
+UNKNOWN = (
+    "The connection to {place} was lost while a write was confirmed, and did not come back within "
+    "{seconds:g} seconds: it may have been written or not. Look for it before you write it again."
+)
+WRONG_CLOCK = (
+    "The clock of this machine and that of {place} differ by {seconds:.0f} seconds, so nothing was "
+    "written; set the wrong one right."
+)
+# What statements that both stores share have in braces (see `SqlDatabase`).
+POSTGRES = {
+    "own": "vault(), ",
+    "key": "vault, ",
+    "among": "= ANY(?)",
+    "author": "author",
+    "chunks": "chunks",
+    "greatest": "greatest",
+    "changed since": "newness <= -(?::bigint)",
+    "newest first": "newness",
+    "by time": "",
+    "array": "array_agg",
+}
+
+
+class VaultLock(NamedTuple):
+    """What a write finds when it is the only one: the numbers given last to a memory and to a
+    write, and how many memories are live."""
+
+    last_key: int
+    last_write: int
+    documents: int
+
+
+class Growth(NamedTuple):
+    """What a write adds to its vault: the numbers that it gave last, memories, bytes of history."""
+
+    last_key: int = 0
+    last_write: int = 0
+    documents: int = 0
+    forgotten: int = 0
+    history_bytes: int = 0
+
+
+class Facts(NamedTuple):
+    """What a vault holds at one moment: live memories, the numbers of its segments, the last change
+    that is logged for them, and whether any live memory is archived."""
+
+    documents: int
+    segments: Sequence[int]
+    seq: int
+    any_archived: bool
+
+
+class WordLookup(Protocol):
+    """What a filter looks up."""
+
+    def holding(self, indexes: Sequence[KeywordIndexName], words: Sequence[str]) -> list[int]:
+        """The keys of the memories of which one of these indexes holds all the words."""
+
+
+class AfterWrites(Protocol):
+    """What follows writes."""
+
+    def wrote(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def run(self, *, scrub: bool = False) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class OwnTransaction:
+    """A thread's running transaction. `flush` writes what was put off, so that it is seen.
+    `snapshot`: what is read in it cannot change. `facts`: those that still hold, where they were
+    read; `found`: the memories that were read meanwhile. `finish` writes what is written once.
+    `notes`: what an answer that is read in it has to tell."""
+
+    def __init__(
+        self, connection: Connection, *, snapshot: bool, facts: Facts | None = None
+    ) -> None:
+        self.connection = connection
+        self.facts = facts
+        self.notes: list[Degraded] = []
+        self.flush: Callable[[], None] = lambda: None
+        self.finish: Callable[[], Growth] = Growth
+        self.found: dict[str, Stored | None] = {}
+        self.snapshot = snapshot
+
+
+def commit(connection: Connection) -> None:
+    connection.execute("COMMIT")
+
+
+def last_row(connection: Connection, sql: str) -> Any:
+    """The first row of the last of these statements that gave any."""
+    rows = each_row(connection, sql)
+    return rows[-1] if rows else None
+
+
+def each_row(connection: Connection, sql: str) -> list[Any]:
+    """The first row of each of these statements that gave any."""
+    cursor, rows = connection.execute(sql), []
+    while True:
+        if cursor.description and (row := cursor.fetchone()) is not None:
+            rows.append(row)
+        if not cursor.nextset():
+            return rows
+
+
+@cache
+def postgres_sql(text: str) -> str:
+    """A statement that both stores share as PostgreSQL writes it."""
+    written = re.sub(
+        r"\{([^}]+)\}", lambda name: POSTGRES.get(name[1], f"{name[1]} = vault()"), text
+    )
+    return written.replace("?", "%s")

@@ -1,0 +1,280 @@
+"""Vectors in pgvector's type: storing them, what waits for one, and the cosines of those named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from recollect.errors import DimensionMismatch
+from recollect.store.base import Coverage, NearPassage, StoredVector, VectorMatch
+from recollect.store.sqlite.vector_rows import best_cosines, between, nearest_rows
+from recollect.store.sqlite.vectors import by_memory
+from recollect.types import Filter, Memory, Span
+from recollect_postgres import nearest
+from recollect_postgres.database import PostgresDatabase
+from recollect_postgres.filters import CHANGED, UNCHANGED
+from recollect_postgres.followed import OF_EACH, FollowedVectors
+from recollect_postgres.pool import Connection
+from recollect_postgres.vector_values import as_rows, as_value
+from recollect_postgres.waiting import MODEL, WaitingMemories, own_mark, texts_of
+
+if TYPE_CHECKING:
+    from recollect.store.base import Vector
+
+OWN = 8
+MOST_FOLLOWED = 4  # a vault has one model, or two while another one is made
+STORED = f"""
+SELECT m.id, v.start, v.stop, v.vector, t.packed
+  FROM memories m
+  JOIN models o ON o.vault = vault() AND o.identity = %s{OF_EACH.format(model="o.key")}
+  LEFT JOIN token_vectors t ON t.vault = vault() AND t.model = o.key AND t.memory = m.key
+        AND t.passage = v.passage
+ WHERE m.vault = vault() AND m.id = ANY(%s) ORDER BY v.passage"""
+WHOLE = """
+SELECT v.memory, v.vector FROM models o JOIN vectors v ON v.vault = vault() AND v.model = o.key
+ WHERE o.vault = vault() AND o.identity = %s AND v.passage = 0 ORDER BY v.memory"""
+VAULT_MODEL = """
+SELECT i.value, d.value::integer FROM meta i
+  JOIN meta d ON d.vault = vault() AND d.key = 'embedding_dim'
+ WHERE i.vault = vault() AND i.key = 'embedding_identity'"""
+ADOPT = """
+INSERT INTO meta SELECT vault(), 'embedding_dim', dimensions::text FROM models
+ WHERE vault = vault() AND identity = %s
+ UNION ALL SELECT vault(), 'embedding_identity', identity FROM models
+ WHERE vault = vault() AND identity = %s
+    ON CONFLICT (vault, key) DO UPDATE SET value = excluded.value"""
+OTHER_DIMENSIONS = "vault = vault() AND identity = %s AND dimensions <> %s"
+NEW_MODEL = """
+WITH made AS (INSERT INTO models (vault, identity, dimensions) VALUES (vault(), %s, %s)
+              RETURNING key), waits AS (
+INSERT INTO waiting (vault, model, memory) SELECT vault(), made.key, m.key FROM made, memories m
+ WHERE m.vault = vault() AND m.forgotten_at IS NULL) SELECT key FROM made"""
+REPLACED = "DELETE FROM vectors WHERE vault = vault() AND model = %s AND memory = ANY(%s)"
+INSERT = "INSERT INTO vectors VALUES (vault(), %s, %s, %s, %s, %s, %b)"
+PUT_TOKENS = "INSERT INTO token_vectors VALUES (vault(), %s, %s, %s, %b)"
+ARRIVED = "DELETE FROM waiting WHERE vault = vault() AND model = %s AND memory = ANY(%s)"
+GONE = "DELETE FROM vectors WHERE vault = vault() AND memory = ANY(%s)"
+NO_LONGER = "DELETE FROM waiting WHERE vault = vault() AND memory = ANY(%s)"
+# Who saves a few memories embeds them at once, so they are its own for a while.
+NEW = f"""
+INSERT INTO waiting SELECT vault(), o.key, m, %(own)s::uuid,
+       CASE WHEN cardinality(%(new)s) <= {OWN} THEN now() + interval '30 seconds' END
+  FROM models o, unnest(%(new)s::bigint[]) AS m WHERE o.vault = vault() ON CONFLICT DO NOTHING"""
+EVERY_WAITS = """
+INSERT INTO waiting (vault, model, memory) SELECT vault(), %s, key FROM memories
+ WHERE vault = vault() AND forgotten_at IS NULL ON CONFLICT DO NOTHING"""
+
+
+class IndexChange(NamedTuple):
+    """A memory before and after a write, as the indexes follow it: None where it is not live."""
+
+    key: int
+    before: Memory | None
+    after: Memory | None
+
+
+class PostgresVectors(WaitingMemories):
+    """`brief`: this process searches only once or twice, so it has no vectors in memory."""
+
+    def __init__(self, database: PostgresDatabase, *, brief: bool = False) -> None:
+        super().__init__(database)
+        self._brief = brief
+        self._followed: dict[tuple[int, int], FollowedVectors] = {}
+
+    def nearest(
+        self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
+    ) -> list[VectorMatch]:
+        followed = None if self._brief else self._following
+        return nearest.nearest(
+            self._database, followed, identity, vector, limit, filter, dimensions
+        )
+
+    def _following(self, model: int, width: int) -> FollowedVectors:
+        found = self._followed.get((model, width))
+        if found is None:
+            if len(self._followed) >= MOST_FOLLOWED:
+                self._followed = {}
+            found = FollowedVectors(self._database, model, width)
+            found = self._followed.setdefault((model, width), found)
+        return found
+
+    def settle(self) -> None:
+        """Wait until that is in memory which searches have begun to read."""
+        for one in self._followed.values():
+            one.settle()
+
+    def close(self) -> None:
+        for one in self._followed.values():
+            one.close()
+
+    def similarities(
+        self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0
+    ) -> dict[str, float]:
+        found, _, _, vectors, _ = self._columns(identity, ids)
+        return best_cosines(found, vectors, vector, dimensions)
+
+    def nearest_passages(
+        self, identity: str, vector: Vector, ids: Sequence[str]
+    ) -> dict[str, NearPassage]:
+        found, starts, stops, vectors, packed = self._columns(identity, ids)
+        return {
+            id: NearPassage(Span(starts[row], stops[row]), packed[row])
+            for id, row in nearest_rows(found, vectors, vector).items()
+            if packed[row]
+        }
+
+    def _columns(self, identity: str, ids: Sequence[str]) -> tuple[Sequence[Any], ...]:
+        rows = self._stored(identity, ids)
+        found, starts, stops, sent, packed = zip(*rows, strict=True) if rows else ((),) * 5
+        return found, starts, stops, [row.tobytes() for row in as_rows(sent)], packed
+
+    def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
+        return between(self.stored(identity, ids))
+
+    def stored(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
+        found: dict[str, list[StoredVector]] = {id: [] for id in ids}
+        rows = self._stored(identity, ids)
+        vectors = as_rows([row[3] for row in rows])
+        for (id, start, stop, _, packed), vector in zip(rows, vectors, strict=True):
+            found[id].append(StoredVector(Span(start, stop), vector, packed or b""))
+        return {id: vectors for id, vectors in found.items() if vectors}
+
+    def whole(self, identity: str) -> tuple[list[int], Vector]:
+        with self._database.reading() as connection:
+            rows = connection.execute(WHOLE, (identity,), binary=True).fetchall()
+        return [key for key, _ in rows], as_rows([vector for _, vector in rows]).astype(np.float16)
+
+    def _stored(self, identity: str, ids: Sequence[str]) -> list[tuple[Any, ...]]:
+        with self._database.reading() as connection:
+            return connection.execute(STORED, (identity, [*ids]), binary=True).fetchall()
+
+    def put(
+        self,
+        identity: str,
+        dimensions: int,
+        vectors: Iterable[tuple[int, Vector]],
+        texts: Mapping[int, str] | None = None,
+        spans: Sequence[Span] | None = None,
+        *,
+        tokens: Sequence[bytes] = (),
+        patient: bool = True,
+    ) -> None:
+        with self._database.writing(patient=patient) as connection:
+            model = _model(connection, identity, dimensions)
+            passages = by_memory(vectors, spans, tokens)
+            # The memory may have been forgotten, purged or edited while it was being embedded.
+            current = texts_of(connection, [*passages])
+            if texts is not None:
+                current = {key: text for key, text in current.items() if texts[key] == text}
+            keys = sorted(current)
+            connection.execute(REPLACED, (model, keys))
+            rows = [(key, passage) for key in keys for passage in passages[key]]
+            connection.cursor().executemany(
+                INSERT,
+                [(model, key, *one[:3], as_value(np.frombuffer(one.vector, "<f4")))
+                 for key, one in rows],
+            )  # fmt: skip
+            with_tokens = [(model, key, one.number, one.tokens) for key, one in rows if one.tokens]
+            connection.cursor().executemany(PUT_TOKENS, with_tokens)
+            connection.execute(ARRIVED, (model, keys))
+        self._database.merging.wrote()
+
+    def coverage(self, identity: str, unchanged_since: int | None = None) -> Coverage:
+        unchanged, changed, since = "", "0", list[int]()
+        if unchanged_since is not None:
+            unchanged = f" AND {UNCHANGED.format(key='w.memory')}"
+            changed = f"""(SELECT count(*) FROM memories m WHERE m.vault = vault()
+                AND m.forgotten_at IS NULL AND m.key IN ({CHANGED}))"""
+            since = [unchanged_since]
+        sql = f"""SELECT a.documents - {changed}, o.key, (SELECT count(*) FROM waiting w
+                   WHERE w.vault = vault() AND w.model = o.key{unchanged})
+              FROM vaults a LEFT JOIN models o ON o.vault = vault() AND o.identity = %s
+             WHERE a.key = vault()"""
+        [(memories, model, waiting)] = self._database.rows(sql, *since, *since, identity)
+        return Coverage(0 if model is None else memories - waiting, memories)
+
+    def model(self) -> str | None:
+        with self._database.reading() as connection:
+            return _vault_model(connection)[0]
+
+    def begin(self, identity: str, dimensions: int) -> None:
+        with self._database.writing() as connection:
+            # Vectors of another dimension are not to be compared with its new ones.
+            _without_models(connection, OTHER_DIMENSIONS, identity, dimensions)
+            if not connection.execute(MODEL, (identity,)).fetchall():
+                connection.execute(NEW_MODEL, (identity, dimensions))
+            if _vault_model(connection)[0] in (None, identity):
+                connection.execute(ADOPT, (identity, identity))
+
+    def adopt(self, identity: str) -> int:
+        with self._database.writing() as connection:
+            connection.execute(ADOPT, (identity, identity))
+            return _without_models(connection, "vault = vault() AND identity <> %s", identity)
+
+    def remove(self, identity: str) -> int:
+        with self._database.writing() as connection:
+            found = connection.execute(MODEL, (identity,)).fetchall()
+            gone = _without_vectors(connection, [key for key, _ in found])
+            for key, _ in found:
+                connection.execute(EVERY_WAITS, (key,))
+        return gone
+
+
+def follow(connection: Connection, changes: Sequence[IndexChange]) -> None:
+    """A vector speaks for the text it was made from, and only while the memory is live: remove
+    those that no longer do, and let memories wait for new ones."""
+    gone = [change.key for change in changes if change.after is None]
+    other = [change.key for change in changes if change.before and _other_text(change)]
+    new = [change.key for change in changes if change.after and not change.before]
+    if gone:
+        connection.execute(NO_LONGER, (gone,))
+    if gone or other:
+        connection.execute(GONE, (gone + other,))
+    if new or other:
+        connection.execute(NEW, {"new": new + other, "own": own_mark()})
+
+
+def _other_text(change: IndexChange) -> bool:
+    before, after = (
+        memory and (memory.title, memory.text, memory.context) for memory in change[1:]
+    )
+    return after is not None and before != after
+
+
+def _vault_model(connection: Connection) -> tuple[str | None, int | None]:
+    """The identity and the dimension of the vault's model; None without one."""
+    found = connection.execute(VAULT_MODEL).fetchall()
+    return found[0] if found else (None, None)
+
+
+def _model(connection: Connection, identity: str, dimensions: int) -> int:
+    """The key of this model. One that is new must have the dimension of the vault's model, unless
+    it was begun."""
+    vault_model, stored = _vault_model(connection)
+    found = connection.execute(MODEL, (identity,)).fetchall()
+    if found:
+        stored = found[0][1]
+    if stored not in (None, dimensions):
+        raise DimensionMismatch(stored, dimensions)
+    if not found:
+        found = connection.execute(NEW_MODEL, (identity, dimensions)).fetchall()
+    if vault_model is None:
+        connection.execute(ADOPT, (identity, identity))
+    return int(found[0][0])
+
+
+def _without_models(connection: Connection, condition: str, *values: object) -> int:
+    """Remove these models with all they have; returns how many vectors these were."""
+    found = connection.execute(f"DELETE FROM models WHERE {condition} RETURNING key", values)
+    models = [key for (key,) in found]
+    sql = "DELETE FROM waiting WHERE vault = vault() AND model = ANY(%s)"
+    if models:
+        connection.execute(sql, (models,))
+    return _without_vectors(connection, models)
+
+
+def _without_vectors(connection: Connection, models: Sequence[int]) -> int:
+    sql = "DELETE FROM vectors WHERE vault = vault() AND model = ANY(%s)"
+    return connection.execute(sql, ([*models],)).rowcount if models else 0
