@@ -1,6 +1,7 @@
 """Imports point one way: interfaces → engine → pipeline → recipes → stages → store → types.
 
 A name that is not in LAYERS yet fails here: put it where its imports allow, and only there.
+The distributions beside the core may import all of it, and it none of them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,12 @@ from typing import NamedTuple
 
 import pytest
 
-SOURCE = Path(__file__).parents[2] / "src" / "recollect"
+ROOT = Path(__file__).parents[2]
+# Each package with its folder: the core, then the distributions of their own.
+PACKAGES = {
+    "recollect": ROOT / "src" / "recollect",
+    "recollect_postgres": ROOT / "postgres" / "src" / "recollect_postgres",
+}
 
 # From top to bottom. What stands in one line may not import each other; what is above imports what
 # is below, and never the other way round. A dotted name has a layer of its own, apart from the
@@ -80,6 +86,7 @@ HOMES = {
     "apsw": ("store", "evals", "auth", "importers"),
     "httpx2": ("models",),
     "prompt_toolkit": ("interfaces.cli",),
+    "psycopg": (),
     "rich": ("interfaces.cli",),
 }
 
@@ -96,12 +103,17 @@ class Import(NamedTuple):
     text: str
 
 
-def module_name(file: Path) -> str:
-    parts = ("recollect", *file.relative_to(SOURCE).with_suffix("").parts)
+def module_name(package: str, file: Path) -> str:
+    parts = (package, *file.relative_to(PACKAGES[package]).with_suffix("").parts)
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-FILES = {module_name(file): file for file in sorted(SOURCE.rglob("*.py"))}
+FILES = {
+    module_name(package, file): file
+    for package, folder in PACKAGES.items()
+    for file in sorted(folder.rglob("*.py"))
+}
+CORE = [module for module in FILES if module.partition(".")[0] == "recollect"]
 
 
 def imports_of(module: str) -> Iterator[Import]:
@@ -140,7 +152,13 @@ def every() -> list[Import]:
 
 
 def local() -> list[Import]:
-    return [one for one in every() if one.imported.partition(".")[0] == "recollect"]
+    """The imports of the project's packages."""
+    return [one for one in every() if one.imported.partition(".")[0] in PACKAGES]
+
+
+def of_core() -> list[Import]:
+    """The imports by the core."""
+    return [one for one in every() if one.importer in CORE]
 
 
 PLACES = {name: height for height, names in enumerate(LAYERS) for name in names}
@@ -159,7 +177,7 @@ def told(one: Import) -> str:
 
 
 def test_every_part_has_its_layer() -> None:
-    parts = {part(module) for module in FILES} - {""}
+    parts = {part(module) for module in CORE} - {""}
     missing = parts - PLACES.keys()
     assert not missing, f"Put these into LAYERS: {', '.join(sorted(missing))}."
 
@@ -167,11 +185,18 @@ def test_every_part_has_its_layer() -> None:
 def test_imports_point_downwards() -> None:
     wrong = [
         told(one)
-        for one in local()
-        if part(one.importer) in PLACES
+        for one in of_core()
+        if one.imported.partition(".")[0] == "recollect"
+        and part(one.importer) in PLACES
         and part(one.importer) != part(one.imported)
         and PLACES[part(one.importer)] >= PLACES.get(part(one.imported), -1)
     ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_core_imports_no_other_distribution() -> None:
+    others = {*PACKAGES, "recollect_multilingual"} - {"recollect"}
+    wrong = [told(one) for one in of_core() if one.imported.partition(".")[0] in others]
     assert not wrong, "\n".join(wrong)
 
 
@@ -206,7 +231,7 @@ def test_imports_inside_functions_give_a_reason() -> None:
 def test_a_library_stays_in_its_part(library: str) -> None:
     wrong = [
         told(one)
-        for one in every()
+        for one in of_core()
         if one.imported.partition(".")[0] == library and part(one.importer) not in HOMES[library]
     ]
     assert not wrong, "\n".join(wrong)
@@ -225,5 +250,6 @@ def test_the_graph_is_the_real_one() -> None:
     seen = {(one.importer, one.imported) for one in local()}
     assert ("recollect.pipeline", "recollect.recipes.base") in seen
     assert ("recollect.engine.opening", "recollect.store.sqlite.store") in seen
+    assert ("recollect_postgres.registration", "recollect_postgres.store") in seen
     assert any(one.lazy for one in local())
-    assert len(FILES) > 50
+    assert len(CORE) > 50
