@@ -16,13 +16,13 @@ setup: $(VENV)/.ready
 
 # The lock holds names, versions and hashes; the registry is whichever pip is set up for. The two that
 # are uninstalled are former names: an older .venv holds them, and with them a second `recollect`.
-$(VENV)/.ready: requirements-dev.lock pyproject.toml multilingual/pyproject.toml postgres/pyproject.toml
+$(VENV)/.ready: requirements-dev.lock pyproject.toml multilingual/pyproject.toml postgres/pyproject.toml evaluation/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	$(BIN)/python -m pip uninstall --quiet --yes recollect recollect-multilingual
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
-	    --editable . --editable multilingual --editable postgres
-	$(BIN)/python -m compileall -q src postgres/src
+	    --editable . --editable multilingual --editable postgres --editable evaluation
+	$(BIN)/python -m compileall -q src postgres/src evaluation/src
 	touch $@
 
 demo: setup
@@ -107,7 +107,7 @@ eval: setup
 
 # Needs uv; run after changing the dependencies in pyproject.toml.
 lock:
-	uv pip compile pyproject.toml --group dev --extra code --extra documents --extra eval --universal --python-version 3.11 \
+	uv pip compile pyproject.toml --group dev --extra code --extra documents --universal --python-version 3.11 \
 	    --generate-hashes --no-header --no-emit-index-url --output-file requirements-dev.lock
 
 clean:

@@ -16,8 +16,6 @@ from statistics import mean
 from msgspec.structs import replace
 from tokenizers import Tokenizer
 
-from recollect.evals.cache import FILE, Cache, cache_folder
-from recollect.evals.evaluation import Evaluation, opened
 from recollect.interfaces.cli.output import progress
 from recollect.interfaces.mcp.arguments import SEARCH_LIMIT
 from recollect.interfaces.mcp.texts import response_text
@@ -29,6 +27,8 @@ from recollect.present.words import heading_line
 from recollect.recipes.blend import BLEND
 from recollect.settings import Rerank, Settings
 from recollect.types import Response
+from recollect_evaluation.cache import FILE, Cache, cache_folder
+from recollect_evaluation.evaluation import Evaluation, opened
 
 SETS = ("locomo", "longmemeval-oracle-turns", "beam-100k")
 TOKENS = 600

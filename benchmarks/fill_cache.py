@@ -20,9 +20,16 @@ from typing import Any
 
 import numpy as np
 
-from recollect.evals.cache import FILE, Cache, CachedModels, cache_folder, rerank_key, vector_key
 from recollect.maths import logistic
 from recollect.settings_reading import home_folder, load_settings
+from recollect_evaluation.cache import (
+    FILE,
+    Cache,
+    CachedModels,
+    cache_folder,
+    rerank_key,
+    vector_key,
+)
 
 
 def main() -> None:

@@ -34,9 +34,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from data import data_argument
-from recollect.evals.cache import FILE, Cache, cache_folder
-from recollect.evals.datasets import Dataset, Question, load
-from recollect.evals.evaluation import opened
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
@@ -45,6 +42,9 @@ from recollect.stages.cut import Cut
 from recollect.stages.rerank_interpolation import RerankInterpolation
 from recollect.stages.signal_sums import Bonus
 from recollect.types import Filter, Term
+from recollect_evaluation.cache import FILE, Cache, cache_folder
+from recollect_evaluation.datasets import Dataset, Question, load
+from recollect_evaluation.evaluation import opened
 
 FITTED = ("longmemeval-oracle-turns", "hotpotqa-1k", "qed-nq", "cranfield", "locomo")
 HELD_OUT = ("beam-100k", "chroma-chunking", "cacm", "xquad")

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from data import data_argument, median, passages
 from embeddings import cache_argument, embedded, embedder
-from recollect.evals.metrics import MEASURES, measured
+from recollect_evaluation.metrics import MEASURES, measured
 
 HERE = Path(__file__).parent
 DRIVERS = HERE / "peer_drivers"

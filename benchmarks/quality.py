@@ -35,13 +35,6 @@ from msgspec import Struct
 
 import quality_page
 from recollect.errors import ProviderError, UserError
-from recollect.evals.baselines import BASELINES, DENSE, GREP
-from recollect.evals.cache import FILE, Cache, cache_folder
-from recollect.evals.datasets import CANDIDATES, CORPUS, LAYOUT, QRELS, QUERIES
-from recollect.evals.evaluation import Evaluation, opened
-from recollect.evals.files import find
-from recollect.evals.metrics import MEASURES, PerQuery, chance, interval, measured, resampled
-from recollect.evals.runs import Contestant
 from recollect.hashing import content_digest
 from recollect.interfaces.cli.output import progress
 from recollect.models.active import ActiveModels
@@ -52,12 +45,20 @@ from recollect.settings import Settings
 from recollect.settings_reading import home_folder, load_settings
 from recollect.stages.rerank_interpolation import RerankInterpolation
 from recollect.version import __version__
+from recollect_evaluation.baselines import BASELINES, DENSE, GREP
+from recollect_evaluation.cache import FILE, Cache, cache_folder
+from recollect_evaluation.datasets import CANDIDATES, CORPUS, LAYOUT, QRELS, QUERIES
+from recollect_evaluation.evaluation import Evaluation, opened
+from recollect_evaluation.files import find
+from recollect_evaluation.metrics import MEASURES, PerQuery, chance, interval, measured, resampled
+from recollect_evaluation.runs import Contestant
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src" / "recollect"
+SOURCES = (ROOT / "src" / "recollect", ROOT / "evaluation" / "src" / "recollect_evaluation")
+OF_COMMANDS = ("interfaces", "commands")  # folders
 SEED = 0
 # What the others are compared with, set by set.
 COMPARED = (BLEND.name, quality_page.ALONE)
@@ -474,10 +475,11 @@ def data_digest(folder: Path) -> str:
 def code_digest() -> str:
     """Of all that can change a ranking; the command line cannot."""
     digest = hashlib.blake2b(digest_size=6)
-    for file in sorted(SOURCE.rglob("*")):
-        place = file.relative_to(SOURCE)
-        if file.suffix in (".py", ".sql", ".toml") and place.parts[0] != "interfaces":
-            digest.update(f"{place.as_posix()}\0".encode() + file.read_bytes())
+    for source in SOURCES:
+        for file in sorted(source.rglob("*")):
+            place = file.relative_to(source)
+            if file.suffix in (".py", ".sql", ".toml") and place.parts[0] not in OF_COMMANDS:
+                digest.update(f"{place.as_posix()}\0".encode() + file.read_bytes())
     return digest.hexdigest()
 
 
@@ -501,7 +503,7 @@ def commit() -> dict[str, Any]:
     git = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=True)
     try:
         head = git(["git", "rev-parse", "--short=12", "HEAD"]).stdout.strip()
-        changed = git(["git", "status", "--porcelain", "--", str(SOURCE)]).stdout.strip()
+        changed = git(["git", "status", "--porcelain", "--", *map(str, SOURCES)]).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return {"commit": None, "changed": None}
     return {"commit": head, "changed": bool(changed)}

@@ -17,14 +17,14 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from data import data_argument
-from recollect.evals.cache import FILE, Cache, CachedReranker, cache_folder
-from recollect.evals.datasets import Question
-from recollect.evals.evaluation import Evaluation, opened
-from recollect.evals.metrics import measured
-from recollect.evals.runs import Contestant
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Settings
 from recollect.stages.rerank_interpolation import RerankInterpolation
+from recollect_evaluation.cache import FILE, Cache, CachedReranker, cache_folder
+from recollect_evaluation.datasets import Question
+from recollect_evaluation.evaluation import Evaluation, opened
+from recollect_evaluation.metrics import measured
+from recollect_evaluation.runs import Contestant
 
 BLEND = Contestant("blend", BUILT_IN["blend"])
 SETS = ("cranfield", "cacm", "chroma-chunking", "qed-nq", "hotpotqa-1k", "locomo")

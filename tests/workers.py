@@ -26,7 +26,7 @@ APART = ("test_browser_access",)
 # Where the time goes: first, so that all processes end together.
 SLOWEST = (
     "browser", "parity", "recorded", "store", "docs", "golden", "properties", "secrets", "http",
-    "mcp", "evals", "postgres",
+    "mcp", "evaluation", "postgres",
 )  # fmt: skip
 
 LONG_S = 0.2

@@ -21,14 +21,14 @@ from typing import Any
 
 from judged import DEV, HELD
 from recollect.context import SearchContext
-from recollect.evals.cache import FILE, Cache, cache_folder
-from recollect.evals.evaluation import Evaluation, opened
-from recollect.evals.runs import Contestant
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings_reading import home_folder, load_settings
 from recollect.stages.rerank_interpolation import RerankInterpolation, readable
 from recollect.stages.rerank_text import focused
 from recollect.types import Ranking, Term
+from recollect_evaluation.cache import FILE, Cache, cache_folder
+from recollect_evaluation.evaluation import Evaluation, opened
+from recollect_evaluation.runs import Contestant
 
 BLEND = Contestant("blend", BUILT_IN["blend"])
 

@@ -21,8 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recollect.evals.cache import Cache
-from recollect.evals.evaluation import Evaluation, opened
 from recollect.ingest.jsonl import Line
 from recollect.models.builtin import builtin
 from recollect.models.embedding_queue import Batches
@@ -30,6 +28,8 @@ from recollect.models.onnx import OnnxEmbedder
 from recollect.settings import Embedding, Settings
 from recollect.store.base import Waiting
 from recollect.types import Span
+from recollect_evaluation.cache import Cache
+from recollect_evaluation.evaluation import Evaluation, opened
 
 if TYPE_CHECKING:
     from recollect.models.base import Matrix

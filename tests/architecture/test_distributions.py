@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 CORE: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS = CORE["project"]["optional-dependencies"]
 # Distributions that use the core's internals, by their folder and extra.
-OURS = {"postgres": "postgres"}
+OURS = {"evaluation": "eval", "postgres": "postgres"}
 # `recollect` alone is another project on the index.
 ANOTHER_PROJECT = re.compile(r"pip install [^\n`]*(?<![\w/.-])recollect(?![\w-])")
 

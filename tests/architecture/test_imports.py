@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 # Each package with its folder: the core, then the distributions of their own.
 PACKAGES = {
     "recollect": ROOT / "src" / "recollect",
+    "recollect_evaluation": ROOT / "evaluation" / "src" / "recollect_evaluation",
     "recollect_postgres": ROOT / "postgres" / "src" / "recollect_postgres",
 }
 
@@ -40,7 +41,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "interfaces.requests",
         "interfaces.server_processes",
     ),
-    ("evals", "demo"),
+    ("demo",),
     ("engine",),
     ("vaults", "importers"),
     ("mirror", "folders"),
@@ -83,7 +84,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 # Libraries that belong to one part alone.
 HOMES = {
-    "apsw": ("store", "evals", "auth", "importers"),
+    "apsw": ("store", "auth", "importers"),
     "httpx2": ("models",),
     "prompt_toolkit": ("interfaces.cli",),
     "psycopg": (),

@@ -11,8 +11,8 @@ from browser_site import Site, Watched, expect, figure, in_order, shown, visit
 from playwright.sync_api import Locator, Page
 
 from recollect import Recollect
-from recollect.evals.own_questions import own_scores
 from recollect.recipes.constants import constants
+from recollect_evaluation.own_questions import own_scores
 
 WORDS = "token refresh"
 SHOWN = 10

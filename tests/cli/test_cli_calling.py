@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from commandline import ESCAPE, RECOLLECT, Home, refused, wrong_usage
 
 from patience import until
+from recollect.interfaces.cli import commands
 from recollect.interfaces.cli.commands import COMMANDS, GROUPS
 from recollect.version import __version__
 
@@ -296,3 +298,23 @@ def _opened(pid: int, file: Path) -> bool:
         return any(link.readlink() == file for link in descriptors.iterdir())
     except FileNotFoundError:  # one of its files was closed while this looked
         return False
+
+
+@pytest.mark.parametrize(
+    ("command", "package", "extra"),
+    [
+        ("eval", "recollect_evaluation", "eval"),
+        ("suite", "recollect_evaluation", "eval"),
+        ("copy", "recollect_postgres", "postgres"),
+        ("migrate", "recollect_postgres", "postgres"),
+    ],
+)
+def test_a_command_of_a_missing_package_says_what_to_install(
+    home: Home, monkeypatch: pytest.MonkeyPatch, command: str, package: str, extra: str
+) -> None:
+    def missing(module: str) -> ModuleType:
+        raise ModuleNotFoundError(name=module.partition(".")[0])
+
+    assert COMMANDS[command][0].startswith(f"{package}.")
+    monkeypatch.setattr(commands, "import_module", missing)
+    refused(home.call(command), f"run: pip install 'recollect-memory[{extra}]'")

@@ -11,7 +11,6 @@ import pytest
 
 from recollect import Recollect, UserError
 from recollect.checks import LONGEST_QUERY
-from recollect.evals import gold
 from recollect.interfaces.http.parameters import SearchParameters
 from recollect.interfaces.http.schemas import ContextParameters, FeedbackBody
 from recollect.interfaces.mcp import arguments
@@ -20,6 +19,7 @@ from recollect.query.corrections import Corrections
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.types import Filter
+from recollect_evaluation import gold
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 TOO_LONG = "x" * (LONGEST_QUERY + 1)

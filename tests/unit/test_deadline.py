@@ -14,7 +14,6 @@ from planned_search import IDENTITY, NOW, OverAt, PlannedEmbedder, PlannedModels
 
 from recollect import Recollect, Response, UserError
 from recollect.deadline import Deadline
-from recollect.evals.baselines import BASELINES
 from recollect.ingest.jsonl import RawLine
 from recollect.interfaces.cli import results as terminal
 from recollect.interfaces.mcp import texts
@@ -28,6 +27,7 @@ from recollect.stages.rerank_interpolation import RerankInterpolation
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.merging import Merger
 from recollect.types import Search
+from recollect_evaluation.baselines import BASELINES
 
 NO_MODELS = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 QUERY = "who feeds the otter at night"

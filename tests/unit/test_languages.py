@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from recollect.engine import Recollect, languages
-from recollect.evals.own_models import advice
 from recollect.ingest.draft import draft
 from recollect.settings import Embedding, Rerank, Settings
+from recollect_evaluation.own_models import advice
 
 ENGLISH = ["We refresh the tokens every night", "The build is slow on Mondays", "Use Postgres 16"]
 GERMAN = ["Wir erneuern die Schlüssel in jeder Nacht", "Der Bau ist am Montag langsam"]

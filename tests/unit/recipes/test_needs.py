@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from recollect.context import SearchContext
 from recollect.errors import UserError
-from recollect.evals.baselines import BASELINES
 from recollect.fuse.rrf import Rrf
 from recollect.fuse.union import Union
 from recollect.recall.keyword import Keyword
@@ -33,6 +32,7 @@ from recollect.stages.signal_sums import Bonus, WeightedSum
 from recollect.stages.supersede import Supersede
 from recollect.stages.verdict import ConfidenceVerdict
 from recollect.types import Ranking
+from recollect_evaluation.baselines import BASELINES
 
 Search = Callable[..., SearchContext]
 WORDS = Keyword(index="stemmed", columns={"text": 1.0}, reading="words", depth=Depth(at_least=10))

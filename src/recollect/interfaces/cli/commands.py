@@ -40,8 +40,11 @@ COMMANDS = {
     "context": ("context", "show what an agent should know when it starts"),
     "feedback": ("feedback", "say whether a result was right; the ranking learns from it"),
     "recipes": ("recipes", "list, show, check or compare recipes, the declared rankings"),
-    "eval": ("eval_", "measure how well each recipe finds the right answers"),
-    "suite": ("suite", "score each recipe on ten kinds of query"),
+    "eval": (
+        "recollect_evaluation.commands.eval",
+        "measure how well each recipe finds the right answers",
+    ),
+    "suite": ("recollect_evaluation.commands.suite", "score each recipe on ten kinds of query"),
     "models": ("models", "list the installed models, or switch to another one"),
     "reindex": ("reindex", "rebuild the indexes and compute missing vectors"),
     "doctor": ("doctor", "check the vault; --fix repairs it"),
@@ -108,7 +111,7 @@ def module_of(name: str) -> ModuleType:
             raise
         raise UserError(
             f"`recollect {name}` is in a package of its own; "
-            f"run: pip install 'recollect-memory[{EXTRAS[error.name]}]'"
+            f"run: pip install 'recollect-memory[{EXTRAS[error.name]}]'."
         ) from None
 
 

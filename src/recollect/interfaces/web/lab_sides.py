@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import msgspec
@@ -9,7 +11,6 @@ from msgspec import Struct
 
 from recollect.engine import Recollect
 from recollect.errors import NotFound, ProviderError, RecollectError, UserError
-from recollect.evals.own_questions import own_scores
 from recollect.interfaces.http.parameters import SearchParameters
 from recollect.interfaces.web.lab_address import LEFT, text_of
 from recollect.interfaces.web.memory_text import heading
@@ -25,6 +26,8 @@ from recollect.recipes.show import differences, toml_lines
 from recollect.types import Response, Result, Term
 
 MOST_ROWS = 25  # beyond these nobody follows a line from one list to the other
+EVALUATION = "recollect_evaluation"  # a distribution of its own
+NO_EVALUATION = "The score is in a package of its own; run: pip install 'recollect-memory[eval]'."
 ROWS = 10  # of each list where nothing else is asked for, whatever its recipe would return
 
 
@@ -170,6 +173,9 @@ def moved(side: Side, other: Side) -> Side:
 
 def scored(engine: Recollect, *sides: Side) -> dict[str, Any]:
     """How well each side answers one's own questions, and what its changes make better or worse."""
+    if find_spec(EVALUATION) is None:
+        return {"sides": {}, "problem": NO_EVALUATION}
+    own_scores = import_module(f"{EVALUATION}.own_questions").own_scores
     ready = [side for side in sides if side.recipe and side.declared]
     pairs = [(s.recipe, s.declared) for s in ready if s.recipe and s.declared]
     try:

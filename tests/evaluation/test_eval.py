@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pytest
 from commandline import ESCAPE, NOW, RECOLLECT, Home, as_its_schema, lines, refused, wrong_usage
@@ -189,15 +187,6 @@ def test_what_is_no_data_set_is_refused_in_a_sentence(home: Home, dataset: Path)
     refused(home.call("eval", str(dataset), "--recipe", "dense"), "dense needs an embedding model")
     (dataset / "qrels.tsv").unlink()
     refused(home.run("eval", str(dataset)), "has no qrels.tsv or qrels/test.tsv")
-
-
-def test_without_the_extra_it_says_what_to_install_before_it_works(
-    home: Home, dataset: Path
-) -> None:
-    with mock.patch.dict(sys.modules, {"pytrec_eval": None}):
-        refused(home.call("eval", str(dataset)), "pip install 'recollect-memory[eval]'")
-        assert home.call("eval", "init").code == 0
-    assert not (dataset.parent / "cache").exists()
 
 
 def test_an_interrupt_leaves_nothing_behind(home: Home, dataset: Path, tmp_path: Path) -> None:

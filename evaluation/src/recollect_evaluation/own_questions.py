@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from recollect.engine import Recollect
 from recollect.engine.feedback import gold_folder
-from recollect.evals.datasets import QRELS, QUERIES
-from recollect.evals.files import rows, table
-from recollect.evals.gold import is_gold
-from recollect.evals.metrics import DEPTH, interval, ndcg, resampled
 from recollect.recipes.base import Recipe
 from recollect.recipes.overrides import nested_changes, overridden
+from recollect_evaluation.datasets import QRELS, QUERIES
+from recollect_evaluation.files import rows, table
+from recollect_evaluation.gold import is_gold
+from recollect_evaluation.metrics import DEPTH, interval, ndcg, resampled
 
 # Somebody moves a slider and waits. Always the same questions: a side that nobody touched keeps its
 # score. Thirty begin to tell recipes apart.

@@ -18,9 +18,9 @@ from msgspec import Struct
 
 from recollect.checks import LONGEST_QUERY
 from recollect.errors import UserError
-from recollect.evals.dates import as_moment
-from recollect.evals.files import find, rows, table
 from recollect.ingest.draft import Draft, draft
+from recollect_evaluation.dates import as_moment
+from recollect_evaluation.files import find, rows, table
 
 CORPUS = "corpus.jsonl"
 QUERIES = "queries.jsonl"

@@ -9,9 +9,9 @@ import pytest
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.evals.datasets import load
-from recollect.evals.gold import add, init, is_gold, load_gold
 from recollect.settings import Embedding, Rerank, Settings
+from recollect_evaluation.datasets import load
+from recollect_evaluation.gold import add, init, is_gold, load_gold
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 

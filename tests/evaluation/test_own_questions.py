@@ -10,8 +10,8 @@ import pytest
 
 from recollect import Recollect
 from recollect.engine.feedback import gold_folder
-from recollect.evals import gold
-from recollect.evals.own_questions import own_questions, own_scores
+from recollect_evaluation import gold
+from recollect_evaluation.own_questions import own_questions, own_scores
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_a_recipe_is_scored_without_what_feedback_itself_adds(memory: Recollect)
 def test_the_same_questions_are_asked_however_long_they_take(
     memory: Recollect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.evals.own_questions.MOST", 2)
+    monkeypatch.setattr("recollect_evaluation.own_questions.MOST", 2)
     for query in ("when do tides turn", "do tides turn at noon", "turning tides"):
         memory.feedback(query, "tides", accept=True)
     hours = count(step=3600.0).__next__

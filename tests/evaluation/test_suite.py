@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from examples import one_in
 from recollect.errors import UserError
-from recollect.evals.suite.rules import Answer, SuiteQuery, passes
-from recollect.evals.suite.suite import SuiteVault, memories, opened, points, report, suite
 from recollect.ingest.draft import complete
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, SearchSettings, Secrets, Settings
 from recollect.types import Filter, Memory
+from recollect_evaluation.suite.rules import Answer, SuiteQuery, passes
+from recollect_evaluation.suite.suite import SuiteVault, memories, opened, points, report, suite
 
 KINDS = [
     "file by name",
@@ -37,7 +37,7 @@ HELD = {
     given.fields["id"]: complete(given, given.fields["id"], None, suite().now)
     for given in memories()
 }
-PAGE = Path(__file__).parents[3] / "docs" / "suite.md"
+PAGE = Path(__file__).parents[2] / "docs" / "suite.md"
 WITHOUT_MODELS = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from math import log2
-from unittest import mock
 
 import numpy as np
 import pytest
 
-from recollect.errors import UserError
-from recollect.evals.metrics import RESAMPLES, chance, interval, measured, ndcg, resampled
+from recollect_evaluation.metrics import RESAMPLES, chance, interval, measured, ndcg, resampled
 
 
 def one(returned: list[str], grades: dict[str, int]) -> tuple[float, float, float]:
@@ -65,14 +62,6 @@ def test_a_question_that_returned_nothing_counts_nothing() -> None:
 
 def test_a_grade_below_zero_is_as_good_as_not_relevant() -> None:
     assert one(["bad", "a"], {"bad": -2, "a": 1}) == one(["zero", "a"], {"zero": 0, "a": 1})
-
-
-def test_without_trec_eval_it_says_what_to_install() -> None:
-    with (
-        mock.patch.dict(sys.modules, {"pytrec_eval": None}),
-        pytest.raises(UserError, match=r"pip install 'recollect-memory\[eval\]'"),
-    ):
-        one(["a"], {"a": 1})
 
 
 def test_the_interval_is_that_of_the_mean() -> None:

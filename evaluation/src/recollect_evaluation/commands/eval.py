@@ -12,14 +12,6 @@ import msgspec
 
 from recollect.engine import Recollect
 from recollect.engine.feedback import gold_folder
-from recollect.evals.cache import FILE, Cache, cache_folder
-from recollect.evals.datasets import Dataset, load
-from recollect.evals.evaluation import opened
-from recollect.evals.gold import Added, add, init
-from recollect.evals.metrics import trec_eval
-from recollect.evals.own_models import advice, compared_models, own_dataset
-from recollect.evals.report import report, write_runs
-from recollect.evals.runs import RecipeOutcome
 from recollect.interfaces.cli.arguments import WrongUsage, add_json, wrong_call
 from recollect.interfaces.cli.output import (
     BOLD,
@@ -36,6 +28,13 @@ from recollect.present.visible import visible
 from recollect.present.words import counted
 from recollect.settings import Rerank
 from recollect.settings_reading import home_folder, load_settings
+from recollect_evaluation.cache import FILE, Cache, cache_folder
+from recollect_evaluation.datasets import Dataset, load
+from recollect_evaluation.evaluation import opened
+from recollect_evaluation.gold import Added, add, init
+from recollect_evaluation.own_models import advice, compared_models, own_dataset
+from recollect_evaluation.report import report, write_runs
+from recollect_evaluation.runs import RecipeOutcome
 
 EXAMPLE = (
     "  recollect eval ./my-data\n"
@@ -157,7 +156,6 @@ def _add(args: argparse.Namespace, words: list[str]) -> int:
 
 
 def _evaluate(args: argparse.Namespace, folder: Path | None) -> int:
-    trec_eval()  # where it is absent, that is said before the work
     settings = load_settings(home_folder(os.environ))
     if args.no_rerank:
         settings = msgspec.structs.replace(settings, rerank=Rerank(provider="none"))

@@ -14,7 +14,8 @@ import msgspec
 from recollect.checks import clean_query
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.evals.datasets import (
+from recollect.ingest.draft import Draft
+from recollect_evaluation.datasets import (
     CORPUS,
     LARGEST_GRADE,
     QRELS,
@@ -25,8 +26,7 @@ from recollect.evals.datasets import (
     read_grades,
     read_questions,
 )
-from recollect.evals.files import find, rows, table
-from recollect.ingest.draft import Draft
+from recollect_evaluation.files import find, rows, table
 
 MARK = "gold.toml"
 HEADING = "query-id\tcorpus-id\tscore\n"

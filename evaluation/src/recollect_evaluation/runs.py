@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from recollect.evals.baselines import BM25
-from recollect.evals.metrics import PerQuery
 from recollect.recipes.base import Recipe
+from recollect_evaluation.baselines import BM25
+from recollect_evaluation.metrics import PerQuery
 
 
 class Contestant(NamedTuple):

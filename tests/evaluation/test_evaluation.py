@@ -14,12 +14,12 @@ from sets import DOCUMENTS, JUDGED, QUESTIONS, written
 
 from model_server import Fault, ModelServer
 from recollect.errors import ProviderError, UserError
-from recollect.evals import evaluation
-from recollect.evals.cache import FILE, Cache
-from recollect.evals.evaluation import WARM_UP, Evaluation, opened
-from recollect.evals.report import report, write_runs
-from recollect.evals.runs import RecipeOutcome
 from recollect.settings import Embedding, Rerank, SearchSettings, Settings
+from recollect_evaluation import evaluation
+from recollect_evaluation.cache import FILE, Cache
+from recollect_evaluation.evaluation import WARM_UP, Evaluation, opened
+from recollect_evaluation.report import report, write_runs
+from recollect_evaluation.runs import RecipeOutcome
 
 OFF = Settings(
     embedding=Embedding(provider="none"),

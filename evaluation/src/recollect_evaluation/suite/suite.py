@@ -20,13 +20,13 @@ from msgspec import Struct
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.evals.cache import UNHURRIED_MS
-from recollect.evals.progress import Progress
-from recollect.evals.suite.rules import MOST, Answer, Score, ScoringRules, SuiteQuery
 from recollect.ingest.draft import Draft, draft
 from recollect.ingest.jsonl import Line
 from recollect.settings import Settings
 from recollect.types import Filter, Response
+from recollect_evaluation.cache import UNHURRIED_MS
+from recollect_evaluation.progress import Progress
+from recollect_evaluation.suite.rules import MOST, Answer, Score, ScoringRules, SuiteQuery
 
 
 class Suite(Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,7 +67,7 @@ def memories() -> Iterator[Draft]:
 
 
 def _file(name: str) -> bytes:
-    return files("recollect.evals.suite").joinpath(name).read_bytes()
+    return files(__package__).joinpath(name).read_bytes()
 
 
 @contextmanager

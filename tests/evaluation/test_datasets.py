@@ -11,7 +11,7 @@ import pytest
 from sets import DOCUMENTS, JUDGED, QUESTIONS, jsonl, written
 
 from recollect.errors import UserError
-from recollect.evals.datasets import Dataset, load
+from recollect_evaluation.datasets import Dataset, load
 
 
 def counted(dataset: Dataset) -> dict[str, int]:

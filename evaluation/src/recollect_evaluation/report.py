@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from recollect.errors import UserError
-from recollect.evals.datasets import Dataset
-from recollect.evals.metrics import MEASURES, chance, interval, resampled
-from recollect.evals.runs import RecipeOutcome
 from recollect.version import __version__
+from recollect_evaluation.datasets import Dataset
+from recollect_evaluation.metrics import MEASURES, chance, interval, resampled
+from recollect_evaluation.runs import RecipeOutcome
 
 
 def report(

@@ -11,17 +11,17 @@ from msgspec import structs
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.evals.cache import Cache
-from recollect.evals.datasets import Dataset, Question
-from recollect.evals.evaluation import opened
-from recollect.evals.own_questions import own_questions
-from recollect.evals.progress import Progress
-from recollect.evals.report import report
-from recollect.evals.runs import Contestant, RecipeOutcome
 from recollect.ingest.draft import draft
 from recollect.memory_json import memory_json
 from recollect.models.builtin import installed
 from recollect.settings import Settings
+from recollect_evaluation.cache import Cache
+from recollect_evaluation.datasets import Dataset, Question
+from recollect_evaluation.evaluation import opened
+from recollect_evaluation.own_questions import own_questions
+from recollect_evaluation.progress import Progress
+from recollect_evaluation.report import report
+from recollect_evaluation.runs import Contestant, RecipeOutcome
 
 # All memories that were judged, and the newest others: a minute or two for each model.
 MOST_MEMORIES = 3_000

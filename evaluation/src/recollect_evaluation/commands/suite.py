@@ -6,17 +6,6 @@ import argparse
 import os
 from collections.abc import Iterator, Mapping, Sequence
 
-from recollect.evals.suite.rules import MOST
-from recollect.evals.suite.suite import (
-    QueryOutcome,
-    SuiteVault,
-    degraded,
-    filter_json,
-    opened,
-    points,
-    report,
-    suite,
-)
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
 from recollect.interfaces.cli.lines import shortened, width
 from recollect.interfaces.cli.output import (
@@ -34,6 +23,17 @@ from recollect.present.visible import visible
 from recollect.present.words import counted
 from recollect.recipes.registry import BUILT_IN, Recipes
 from recollect.settings_reading import home_folder, load_settings
+from recollect_evaluation.suite.rules import MOST
+from recollect_evaluation.suite.suite import (
+    QueryOutcome,
+    SuiteVault,
+    degraded,
+    filter_json,
+    opened,
+    points,
+    report,
+    suite,
+)
 
 EXAMPLE = (
     "  recollect suite\n"

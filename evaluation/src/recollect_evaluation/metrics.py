@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import log2
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from recollect.errors import UserError
+import pytrec_eval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,18 +25,6 @@ ROUNDING = 1e-12
 PerQuery = dict[str, dict[str, float]]
 
 
-def trec_eval() -> ModuleType:
-    """trec_eval's measures. They are an extra, since they bring scipy along."""
-    try:
-        import pytrec_eval  # noqa: PLC0415  start-up time, and an extra
-    except ImportError as error:
-        raise UserError(
-            "`recollect eval` needs trec_eval's measures; install them with "
-            "`pip install 'recollect-memory[eval]'`."
-        ) from error
-    return pytrec_eval
-
-
 def measured(run: Mapping[str, Sequence[str]], grades: Mapping[str, Mapping[str, int]]) -> PerQuery:
     """Each measure for each question. `run` holds the ids that were returned, best first; one that
     comes again counts where it came first. A question that returned nothing counts 0."""
@@ -49,7 +35,7 @@ def measured(run: Mapping[str, Sequence[str]], grades: Mapping[str, Mapping[str,
     }
     # Below 0 trec_eval has meanings of its own; here it is as good as not relevant.
     judged = {query: {id: max(0, grade) for id, grade in grades[query].items()} for query in run}
-    found = trec_eval().RelevanceEvaluator(judged, set(MEASURES.values())).evaluate(scored)
+    found = pytrec_eval.RelevanceEvaluator(judged, set(MEASURES.values())).evaluate(scored)
     return {
         query: {name: found.get(query, {}).get(theirs, 0.0) for name, theirs in MEASURES.items()}
         for query in run

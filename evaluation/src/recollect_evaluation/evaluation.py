@@ -13,13 +13,6 @@ from pathlib import Path
 
 from recollect.engine import Recollect
 from recollect.errors import ProviderError, UserError
-from recollect.evals.baselines import BASELINES, DENSE, GREP, grep
-from recollect.evals.cache import Cache, CachedModels
-from recollect.evals.datasets import Dataset, Question, load
-from recollect.evals.gold import is_gold, load_gold
-from recollect.evals.metrics import DEPTH, measured
-from recollect.evals.progress import Progress
-from recollect.evals.runs import Answers, Contestant, RecipeOutcome, Timing
 from recollect.ingest.jsonl import Line
 from recollect.models.active import ActiveModels
 from recollect.models.base import Embedder
@@ -27,6 +20,13 @@ from recollect.models.embedding_queue import TextsRefused, embed_waiting
 from recollect.recipes.base import Recipe
 from recollect.settings import Settings
 from recollect.types import Filter, Response
+from recollect_evaluation.baselines import BASELINES, DENSE, GREP, grep
+from recollect_evaluation.cache import Cache, CachedModels
+from recollect_evaluation.datasets import Dataset, Question, load
+from recollect_evaluation.gold import is_gold, load_gold
+from recollect_evaluation.metrics import DEPTH, measured
+from recollect_evaluation.progress import Progress
+from recollect_evaluation.runs import Answers, Contestant, RecipeOutcome, Timing
 
 # A median settles with a few dozen questions; more would only take time.
 TIMED = 50

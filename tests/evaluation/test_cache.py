@@ -10,7 +10,11 @@ import numpy as np
 import pytest
 
 from recollect.errors import UserError
-from recollect.evals.cache import (
+from recollect.models.base import Windowed
+from recollect.models.onnx import OnnxModel
+from recollect.settings import Embedding, Settings
+from recollect.types import Span
+from recollect_evaluation.cache import (
     FILE,
     Cache,
     CachedEmbedder,
@@ -19,10 +23,6 @@ from recollect.evals.cache import (
     CachedWindowed,
     cache_folder,
 )
-from recollect.models.base import Windowed
-from recollect.models.onnx import OnnxModel
-from recollect.settings import Embedding, Settings
-from recollect.types import Span
 
 if TYPE_CHECKING:
     from recollect.models.base import Matrix
