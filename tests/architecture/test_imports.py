@@ -43,7 +43,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ),
     ("demo",),
     ("engine",),
-    ("vaults", "importers"),
+    ("plugin",),
+    ("vaults",),
     ("mirror", "folders"),
     ("pipeline",),
     ("recipes",),
@@ -84,7 +85,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 # Libraries that belong to one part alone.
 HOMES = {
-    "apsw": ("store", "auth", "importers"),
+    "apsw": ("store", "auth", "plugins"),
     "httpx2": ("models",),
     "prompt_toolkit": ("interfaces.cli",),
     "psycopg": (),
@@ -178,7 +179,7 @@ def told(one: Import) -> str:
 
 
 def test_every_part_has_its_layer() -> None:
-    parts = {part(module) for module in CORE} - {""}
+    parts = {part(module) for module in CORE} - {"", "plugins"}
     missing = parts - PLACES.keys()
     assert not missing, f"Put these into LAYERS: {', '.join(sorted(missing))}."
 
@@ -199,6 +200,33 @@ def test_the_core_imports_no_other_distribution() -> None:
     others = {*PACKAGES, "recollect_multilingual"} - {"recollect"}
     wrong = [told(one) for one in of_core() if one.imported.partition(".")[0] in others]
     assert not wrong, "\n".join(wrong)
+
+
+def test_plugins_use_what_any_plugin_may() -> None:
+    """`recollect`, `recollect.plugin`, and what is in their own folder."""
+    plugins = [one for one in local() if one.importer.startswith("recollect.plugins.")]
+    assert plugins
+    wrong = [
+        told(one)
+        for one in plugins
+        if one.imported != "recollect"
+        and not one.imported.startswith("recollect.plugin.")
+        and one.imported.split(".")[:3] != one.importer.split(".")[:3]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_core_imports_no_plugin() -> None:
+    """Entry points name them; what a plugin may use is there for plugins alone."""
+    core = [module for module in CORE if not module.startswith("recollect.plugin")]
+    wrong = [
+        told(one)
+        for one in of_core()
+        if one.importer in core and one.imported.startswith("recollect.plugin")
+    ]
+    assert not wrong, "\n".join(wrong)
+    named = [module for module in core if "recollect.plugins" in FILES[module].read_text("utf-8")]
+    assert not named
 
 
 def test_the_package_itself_imports_nothing_but_its_version() -> None:

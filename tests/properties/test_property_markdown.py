@@ -13,12 +13,13 @@ from test_store_round_trip import IDS, MEMORIES
 
 from examples import examples
 from recollect.documents.front_matter import split
-from recollect.importers.markdown import read
+from recollect.documents.markdown_files import ENDING
+from recollect.documents.memory_markdown import BODY, as_markdown, parse, with_fields
+from recollect.documents.memory_notes import our_fields
 from recollect.ingest.draft import complete, draft
-from recollect.mirror.file_names import ENDING, free_path, same_place
+from recollect.mirror.file_names import free_path, same_place
 from recollect.mirror.folder import write_folder
-from recollect.mirror.memory_markdown import BODY, as_markdown, parse, with_fields
-from recollect.mirror.notes import our_fields
+from recollect.plugins.importers.markdown import read
 from recollect.types import Memory
 
 # What our own file is made of, and what editors and YAML do odd things with.

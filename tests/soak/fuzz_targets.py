@@ -28,7 +28,7 @@ from recollect.documents.chunking import MOST_CHUNKS, chunked
 from recollect.documents.document import Document
 from recollect.documents.parser_program import BINARY_PARSERS, parsed
 from recollect.errors import RecollectError, UserError
-from recollect.importers import TOOLS, ForeignMemories, importer
+from recollect.ingest.foreign import ForeignMemories, importer, tools
 from recollect.ingest.jsonl import as_line, read_lines
 from recollect.interfaces.requests import search_of
 from recollect.memory_json import memory_json
@@ -42,7 +42,7 @@ from recollect.settings import Embedding, Rerank, Settings
 from recollect.settings_reading import load_settings
 from recollect.types import recompute
 
-FIXTURES = Path(__file__).parents[1] / "unit" / "importers" / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "plugins" / "importers" / "fixtures"
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 
 QUERIES = (
@@ -302,7 +302,7 @@ def targets(folder: Path, memory: Recollect) -> dict[str, Target]:
         "secrets": Target(SECRETS, redact, ()),
         **{f"reader of {name}": Target((raw,), read, ()) for name, (raw, read) in readers.items()},
     }  # fmt: skip
-    for tool in TOOLS:
+    for tool in tools():
         files = foreign_files(tool)
         attempt = partial(read_foreign, tool, files, folder / tool)
         made[f"importer of {tool}"] = Target(tuple(files.values()), attempt, ())

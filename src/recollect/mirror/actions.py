@@ -9,6 +9,15 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 
+from recollect.documents.markdown_files import ENDING, as_text, read_bytes
+from recollect.documents.memory_markdown import (
+    BODY,
+    ParsedFile,
+    as_markdown,
+    parse,
+    with_fields,
+)
+from recollect.documents.memory_notes import note_fields, our_fields
 from recollect.errors import NotFound
 from recollect.hashing import content_digest
 from recollect.ingest.draft import FIELDS, Draft, complete, draft
@@ -17,23 +26,13 @@ from recollect.ingest.saving import Saved
 from recollect.memory_json import revision
 from recollect.mirror.decisions import Action
 from recollect.mirror.file_names import (
-    ENDING,
     folder_of,
     free_path,
     is_ours,
     safe_name,
     same_place,
 )
-from recollect.mirror.files import as_text, read_bytes
 from recollect.mirror.folder import MirroredFolder
-from recollect.mirror.memory_markdown import (
-    BODY,
-    ParsedFile,
-    as_markdown,
-    parse,
-    with_fields,
-)
-from recollect.mirror.notes import note_fields, our_fields
 from recollect.mirror.report import MirrorStep
 from recollect.mirror.scan import MirrorFile, MirrorScan, stated_id, with_text
 from recollect.mirror.state import MirrorEntry

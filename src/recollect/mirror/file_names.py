@@ -7,10 +7,10 @@ import unicodedata
 from collections.abc import Iterator
 from itertools import islice
 
+from recollect.documents.markdown_files import ENDING
 from recollect.hashing import content_digest
 from recollect.types import Memory
 
-ENDING = ".md"
 # Enough for a title, and short enough that folder and name fit into Windows' 260 characters.
 LONGEST = 100
 # File systems take 255 bytes; this leaves room for a suffix, the ending, and a temporary name.

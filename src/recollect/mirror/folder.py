@@ -7,12 +7,12 @@ import os
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
+from recollect.documents.markdown_files import LINK, read_bytes
+from recollect.documents.memory_markdown import as_markdown
 from recollect.errors import UserError
 from recollect.files import write_whole
 from recollect.hashing import bytes_digest
 from recollect.mirror.file_names import free_path, same_place
-from recollect.mirror.files import LINK, read_bytes
-from recollect.mirror.memory_markdown import as_markdown
 from recollect.mirror.state import STATE, VERSION, State, read_state, state_text
 from recollect.types import Memory
 

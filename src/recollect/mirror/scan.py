@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from recollect.documents.markdown_files import LINK, MarkdownEntry, as_text, read_bytes, walk
+from recollect.documents.memory_markdown import ParsedFile, loose_id, parse
 from recollect.errors import UserError
 from recollect.mirror.file_names import same_place
-from recollect.mirror.files import LINK, MarkdownEntry, as_text, read_bytes, walk
 from recollect.mirror.folder import digest_of
-from recollect.mirror.memory_markdown import ParsedFile, loose_id, parse
 from recollect.mirror.state import MirrorEntry
 
 EMPTY = "It is empty; the memory keeps its last version."

@@ -11,8 +11,8 @@ import re
 import msgspec
 from msgspec import Struct
 
+from recollect.documents.markdown_files import ENDING
 from recollect.errors import UserError
-from recollect.mirror.file_names import ENDING
 
 STATE = ".recollect-mirror.json"
 VERSION = 1

@@ -57,7 +57,7 @@ EVERY = [
 # They do not touch the vault for whoever calls them.
 FREE = {"acting_as", "require", "may", "close", "now", "models"}
 # A few files, and a folder that was never added.
-NOTES = Path(__file__).parents[1] / "importers/fixtures/basic-memory"
+NOTES = Path(__file__).parents[2] / "plugins/importers/fixtures/basic-memory"
 NOWHERE = Folder(0, "/nowhere", "nowhere", redact=True, followed=False, files=0)
 NO_ITEM = ReviewItem("no-item", "policy", "", 1.0, "keep", ("keep",), (), "", "no-item:0")
 KEPT = Memory(id="kept", title="Tide tables", created_at=EPOCH, updated_at=EPOCH)

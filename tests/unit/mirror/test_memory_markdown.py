@@ -9,12 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from recollect.errors import UserError
-from recollect.importers.markdown import read
-from recollect.ingest.draft import draft
-from recollect.mirror.file_names import free_path, safe_name, same_place
-from recollect.mirror.folder import write_folder
-from recollect.mirror.memory_markdown import (
+from recollect.documents.memory_markdown import (
     NO_KEYS,
     UNCLOSED,
     as_markdown,
@@ -22,7 +17,12 @@ from recollect.mirror.memory_markdown import (
     parse,
     with_fields,
 )
-from recollect.mirror.notes import note_fields, our_fields
+from recollect.documents.memory_notes import note_fields, our_fields
+from recollect.errors import UserError
+from recollect.ingest.draft import draft
+from recollect.mirror.file_names import free_path, safe_name, same_place
+from recollect.mirror.folder import write_folder
+from recollect.plugins.importers.markdown import read
 from recollect.types import Memory
 
 MADE = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)

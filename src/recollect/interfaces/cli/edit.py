@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections import Counter
 
+from recollect.documents.memory_markdown import as_markdown
 from recollect.engine import Recollect
 from recollect.ingest.draft import draft
 from recollect.ingest.saving import Saved
@@ -23,7 +24,6 @@ from recollect.interfaces.cli.secrets import add_redact, tell_redacted
 from recollect.interfaces.cli.selection import add_selection, chosen, confirm
 from recollect.interfaces.cli.syncing import tell_later
 from recollect.memory_json import memory_json, revision
-from recollect.mirror.memory_markdown import as_markdown
 from recollect.present.words import counted
 from recollect.vaults.keys import on_terminal
 

@@ -15,11 +15,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from recollect.documents.memory_markdown import ALWAYS, as_markdown, front_line, parse
+from recollect.documents.memory_notes import our_fields
 from recollect.errors import UserError
 from recollect.home import home_path
 from recollect.ingest.draft import FIELDS
-from recollect.mirror.memory_markdown import ALWAYS, as_markdown, front_line, parse
-from recollect.mirror.notes import our_fields
 from recollect.types import Memory
 
 EDITORS = ("sensible-editor", "nano", "vim", "vi")

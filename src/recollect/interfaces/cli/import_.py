@@ -16,8 +16,8 @@ from recollect.engine import Recollect
 from recollect.engine.importing import Imported
 from recollect.errors import UserError
 from recollect.folders.instructions import SOURCE as INSTRUCTIONS
-from recollect.importers import TOOLS, ForeignMemories, importer
 from recollect.ingest.checksum import verify
+from recollect.ingest.foreign import ForeignMemories, importer, tools
 from recollect.ingest.jsonl import Line, RawLine, raw_lines
 from recollect.interfaces.cli.arguments import (
     WrongUsage,
@@ -56,7 +56,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="tool",
         metavar="TOOL",
-        help=f"import from another tool: {', '.join(TOOLS)}; or {INSTRUCTIONS}: a project's "
+        help=f"import from another tool: {', '.join(tools())}; or {INSTRUCTIONS}: a project's "
         "CLAUDE.md, AGENTS.md and rules, or the sessions of a coding agent, as `recollect add "
         f"--transcripts` does: {', '.join(CLIENTS)}; both are followed from then on",
     )

@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Route
 
 from recollect.demo.load import sample
 from recollect.engine import Recollect
-from recollect.importers import detected
+from recollect.ingest.foreign import detected
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.setup.clients import CLIENTS, Machine
 from recollect.interfaces.web.forms import answer_change

@@ -1,0 +1,26 @@
+"""What an importer may use: an `Importer` says where a tool keeps its memories, and reads them."""
+
+from __future__ import annotations
+
+from recollect.checks import existing_folder, is_text
+from recollect.documents.front_matter import split
+from recollect.documents.front_matter_fields import memory_fields, tag_list
+from recollect.documents.markdown import CODE_SPAN, TAG, fence_after
+from recollect.documents.markdown_files import LINK, as_text, read_bytes, walk
+from recollect.documents.memory_markdown import ParsedFile, parse
+from recollect.documents.memory_notes import note_fields, our_fields
+from recollect.documents.reader import structure
+from recollect.hashing import content_digest
+from recollect.ingest.draft import CHOICES, DEFAULTS
+from recollect.ingest.foreign import ImportedRecord, Importer, refused
+from recollect.ingest.ids import hash_letters, slug
+from recollect.times import EPOCH, from_micros, iso, parse_time
+from recollect.types import TIMES
+
+__all__ = (
+    "CHOICES", "CODE_SPAN", "DEFAULTS", "EPOCH", "LINK", "TAG", "TIMES", "ImportedRecord",
+    "Importer", "ParsedFile", "as_text", "content_digest", "existing_folder", "fence_after",
+    "from_micros", "hash_letters", "is_text", "iso", "memory_fields", "note_fields", "our_fields",
+    "parse", "parse_time", "read_bytes", "refused", "slug", "split", "structure", "tag_list",
+    "walk",
+)  # fmt: skip

@@ -1,0 +1,100 @@
+"""Basic Memory: a project's folder of Markdown notes. Its database is only an index of them.
+
+The format: `src/basic_memory/markdown/entity_parser.py`, `plugins.py` and `schemas.py` of
+github.com/basicmachines-co/basic-memory, 0.24. Observations and relations are lines of a note's
+text and stay there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from recollect import UserError
+from recollect.plugin.importers import (
+    CODE_SPAN,
+    TAG,
+    ImportedRecord,
+    Importer,
+    fence_after,
+    refused,
+    tag_list,
+)
+from recollect.plugins.importers.files import files_below, present
+from recollect.plugins.importers.markdown_notes import Note, put_title_and_text, read_note
+from recollect.plugins.importers.records import Record, foreign_id, plain, without_repeats
+
+TOOL = "basic-memory"
+INDEX = "memory.db"
+LIST_ITEM = ("- ", "* ", "+ ")
+# Says how a link is meant; it is no tag.
+DIRECTIVE = "#bm:"
+
+
+def read(path: Path) -> Iterator[ImportedRecord]:
+    if path.name == INDEX or (present(path) / INDEX).is_file():
+        raise UserError(
+            f"{path} holds only the index of {TOOL}; give the folder of notes of a project, which "
+            "`basic-memory project list` shows."
+        )
+    if not path.is_dir():
+        raise UserError(f"{path} is not a folder; give the folder of notes of a project.")
+    return without_repeats(_of_folder(path.resolve()))
+
+
+def _of_folder(root: Path) -> Iterator[ImportedRecord]:
+    found = False
+    for file in files_below(root, ".md"):
+        found = True
+        where = file.relative_to(root).as_posix()
+        try:
+            yield _imported(read_note(file, root), root.name)
+        except (UserError, OSError) as error:
+            yield refused(where, _sentence(error))
+    if not found:
+        raise UserError(f"{root} is not of {TOOL}: it has no Markdown file.")
+
+
+def _sentence(error: UserError | OSError) -> str:
+    return str(error) if isinstance(error, UserError) else f"It cannot be read: {error.strerror}."
+
+
+def _imported(note: Note, project: str) -> ImportedRecord:
+    if not note.body.strip() and not note.fields:
+        return refused(note.where, "It is empty.")
+    named = plain(note.fields.get("permalink")) or note.where.removesuffix(".md")
+    record = Record(note.where, note.fields, foreign_id(TOOL, project, named), TOOL)
+    record.ignore("permalink")
+    put_title_and_text(record, note)
+    record.take("kind", "type")
+    record.put("tags", tag_list(record.use("tags"), at_spaces=False), "tags")
+    record.put("tags", _observation_tags(note.body), "observations")
+    record.take("created_at", "created")
+    record.take("updated_at", "modified")
+    if not record.has("updated_at"):
+        record.put("updated_at", note.changed_at, "modified")
+    return record.imported()
+
+
+def _observation_tags(body: str) -> list[str]:
+    """The tags in observations, which are items of lists."""
+    items = (line for line in _prose(body) if line.lstrip().startswith(LIST_ITEM))
+    found = (tag for line in items for tag in TAG.findall(line.partition(DIRECTIVE)[0]))
+    return list(dict.fromkeys(found))
+
+
+def _prose(body: str) -> Iterator[str]:
+    """The lines outside of blocks of code, without the code in them."""
+    fence = ""
+    for line in body.split("\n"):
+        before, fence = fence, fence_after(line.lstrip(), fence)
+        if not before and not fence:
+            yield CODE_SPAN.sub(" ", line)
+
+
+IMPORTER = Importer(
+    TOOL,
+    "the folder of a project's Markdown notes (~/basic-memory)",
+    "https://github.com/basicmachines-co/basic-memory/tree/main/src/basic_memory/markdown",
+    read,
+)

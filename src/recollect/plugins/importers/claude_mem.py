@@ -1,0 +1,172 @@
+"""claude-mem (https://github.com/thedotmack/claude-mem): its database `claude-mem.db`.
+
+The tables are those that `SessionStore` of claude-mem 13.25.3 makes (schema 52); older files with
+fewer columns are read as well. Observations, summaries of sessions and the prompts of the user
+become memories; of the sessions themselves only a title and a project are wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import apsw
+
+from recollect import UserError
+from recollect.plugin.importers import ImportedRecord, Importer, refused
+from recollect.plugins.importers.databases import SourceRow, columns, database, require, rows
+from recollect.plugins.importers.files import json_list, present
+from recollect.plugins.importers.records import Record, empty, foreign_id, listed, plain
+
+NAME = "claude-mem"
+FILE = "claude-mem.db"
+NEWEST = 52
+NEEDED = ("id", "type", "title", "narrative", "created_at_epoch")
+# Numbers that mean "none" where they are zero.
+COUNTS = ("discovery_tokens", "relevance_count")
+# How a synchronized row is told from its copies, and whether it was sent: no content.
+BOOKKEEPING = ("id", "content_hash", "synced_at", "sync_rev", "origin_device_id", "origin_local_id")
+
+Sessions = Mapping[object, Mapping[str, object]]
+
+
+def read(path: Path) -> Iterator[ImportedRecord]:
+    """Every observation, summary and prompt, in the order in which they were written."""
+    file = present(path) / FILE if path.is_dir() else path
+    with database(file, NAME) as connection:
+        _check(connection, file)
+        sessions = _sessions(connection)
+        for row in rows(connection, "observations", "id"):
+            yield _imported(row, sessions, "observation")
+        for row in rows(connection, "session_summaries", "id"):
+            yield _imported(row, sessions, "summary")
+        for row in rows(connection, "user_prompts", "id"):
+            yield _imported(row, sessions, "prompt")
+
+
+def _check(connection: apsw.Connection, file: Path) -> None:
+    """Refuse a database that lacks a needed column; a newer schema that only adds some is fine."""
+    try:
+        require(connection, file, NAME, observations=NEEDED)
+    except UserError as error:
+        version = _version(connection)
+        if version is None or version <= NEWEST:
+            raise
+        raise UserError(
+            f"{file} is of a newer {NAME}: its schema is {version}, and those up to {NEWEST} are "
+            "supported."
+        ) from error
+
+
+def _version(connection: apsw.Connection) -> int | None:
+    if "version" not in columns(connection, "schema_versions"):
+        return None
+    newest = connection.execute(
+        "SELECT max(version) FROM schema_versions WHERE typeof(version) = 'integer'"
+    ).get
+    return newest if isinstance(newest, int) else None
+
+
+def _sessions(connection: apsw.Connection) -> Sessions:
+    """The sessions by every id by which a row may refer to them."""
+    found: dict[object, Mapping[str, object]] = {}
+    if "id" not in columns(connection, "sdk_sessions"):
+        return found
+    for row in rows(connection, "sdk_sessions", "id", without=("user_prompt",)):
+        values = row.values or {}
+        names = ("id", "memory_session_id", "content_session_id", "sdk_session_id")
+        for name in (*names, "claude_session_id"):
+            # A number is the id of a row, a text is one of the other ids.
+            if not empty(values.get(name)):
+                found.setdefault(values[name], values)
+    return found
+
+
+def _imported(row: SourceRow, sessions: Sessions, sort: str) -> ImportedRecord:
+    if row.values is None:
+        return refused(row.where, row.reason)
+    record = Record(row.where, row.values, _id(row.values, sort), NAME)
+    record.ignore(*BOOKKEEPING, "created_at")
+    record.ignore(*(name for name in COUNTS if row.values.get(name) == 0))
+    session = _session(row.values, sessions)
+    {"observation": _observation, "summary": _summary, "prompt": _prompt}[sort](record, session)
+    if not empty(session.get("platform_source")):
+        record.leave("platform_source")
+    _times(record, row.values)
+    return record.imported()
+
+
+def _id(values: Mapping[str, object], sort: str) -> str:
+    """An id from the row's number and time: two machines may use the same number. A synchronized
+    row has the number of the machine that made it."""
+    number = values.get("origin_local_id") or values.get("id")
+    made = values.get("created_at_epoch") or values.get("created_at")
+    return foreign_id(NAME, f"{sort}-{number}-{made}")
+
+
+def _session(values: Mapping[str, object], sessions: Sessions) -> Mapping[str, object]:
+    for name in ("session_db_id", "memory_session_id", "content_session_id", "sdk_session_id"):
+        if (key := values.get(name)) is not None and key in sessions:
+            return sessions[key]
+    return {}
+
+
+def _times(record: Record, values: Mapping[str, object]) -> None:
+    record.take("created_at", "created_at_epoch")
+    if not record.has("created_at"):
+        record.put("created_at", values.get("created_at"), "created_at")
+
+
+def _observation(record: Record, session: Mapping[str, object]) -> None:
+    record.take("kind", "type")
+    record.take("title", "title")
+    record.take("context", "subtitle")
+    record.take("text", "narrative")
+    # Versions before the narrative had one text; a row may hold both.
+    record.take("details" if record.has("text") else "text", "text")
+    record.add("text", listed("", record.texts("facts")))
+    concepts = record.use("concepts")
+    record.put("tags", json_list(concepts) or concepts, "concepts")
+    record.add("context", listed("Files modified", record.texts("files_modified")))
+    record.add("details", listed("Files read", record.texts("files_read")))
+    _project(record)
+
+
+def _summary(record: Record, session: Mapping[str, object]) -> None:
+    record.put("kind", "summary", "")
+    record.take("title", "request")
+    record.take("text", "learned")
+    record.take("context", "investigated")
+    record.take("impact", "next_steps")
+    record.add_headed("text", "Completed: ", "completed")
+    record.add_headed("text", "Notes: ", "notes")
+    record.add("context", listed("Files modified", record.texts("files_edited")))
+    record.add("details", listed("Files read", record.texts("files_read")))
+    _project(record)
+
+
+def _prompt(record: Record, session: Mapping[str, object]) -> None:
+    record.put("kind", "prompt", "")
+    record.take("text", "prompt_text")
+    number, title = plain(record.use("prompt_number")), session.get("custom_title")
+    if number:
+        named = f" {title!r}" if isinstance(title, str) and title.strip() else ""
+        record.add("context", f"Prompt {number} of the session{named}")
+    record.put("project", session.get("project"), "project")
+
+
+def _project(record: Record) -> None:
+    """Set the project; the observations of a worktree belong to the project it came from."""
+    record.take("project", "project")
+    before, merged = record.use("project"), record.use("merged_into_project")
+    record.put("project", merged, "merged_into_project")
+    if not empty(merged) and before != merged:
+        record.leave("project")
+
+
+IMPORTER = Importer(
+    NAME,
+    "claude-mem.db, or the folder that holds it (~/.claude-mem)",
+    "https://github.com/thedotmack/claude-mem, src/services/sqlite/SessionStore.ts",
+    read,
+)

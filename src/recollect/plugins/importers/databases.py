@@ -1,0 +1,161 @@
+"""SQLite databases of another tool: opened read-only, and not trusted.
+
+A problem with the file as a whole is a `UserError`; a problem with one row comes back as its
+reason, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+import apsw
+
+from recollect import UserError
+from recollect.plugins.importers.files import first_bytes, present
+
+# Another writer's transaction is over by then.
+BUSY_MS = 5000
+HEADER = b"SQLite format 3\0"
+
+
+class SourceRow(NamedTuple):
+    """One row by the names of its columns; or the reason why the rest cannot be read. A text that
+    is not valid UTF-8 stays bytes."""
+
+    where: str
+    values: dict[str, object] | None
+    reason: str = ""
+
+
+def is_database(path: Path) -> bool:
+    """Whether a file begins as SQLite databases do; UserError where it cannot be read."""
+    return first_bytes(path, len(HEADER)) == HEADER
+
+
+@contextmanager
+def database(path: Path, tool: str) -> Iterator[apsw.Connection]:
+    """A SQLite file of another tool, read-only and at one point in time; UserError where it is
+    none."""
+    if not present(path).is_file():
+        raise UserError(f"{path} is not a file; {tool} keeps its memories in a SQLite database.")
+    connection = _opened(path, tool)
+    try:
+        yield connection
+    except (apsw.Error, UnicodeDecodeError) as error:  # the latter for a damaged schema
+        raise _unreadable(path, tool, error) from error
+    finally:
+        connection.close()
+
+
+def _opened(path: Path, tool: str) -> apsw.Connection:
+    try:
+        return _connected(path, "mode=ro")
+    except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
+        # Reading a WAL database makes files beside it. Where the folder forbids that and there is
+        # no WAL, nobody can be writing, and the file can be read as it is.
+        if path.with_name(f"{path.name}-wal").exists():
+            raise _unreadable(path, tool, error) from error
+    except apsw.Error as error:
+        raise _unreadable(path, tool, error) from error
+    try:
+        return _connected(path, "mode=ro&immutable=1")
+    except apsw.Error as error:
+        raise _unreadable(path, tool, error) from error
+
+
+def _connected(path: Path, how: str) -> apsw.Connection:
+    try:
+        address = f"file:{quote(str(path.absolute()))}?{how}"
+    except UnicodeEncodeError as error:
+        raise UserError(f"The path {str(path)!r} is not valid UTF-8 text.") from error
+    connection = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    try:
+        connection.set_busy_timeout(BUSY_MS)
+        # The schema of an untrusted file must not run functions.
+        connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+        connection.execute("BEGIN")
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _unreadable(path: Path, tool: str, error: Exception) -> UserError:
+    if isinstance(error, apsw.NotADBError):
+        return UserError(f"{path} is not a SQLite database of {tool}, or it is encrypted.")
+    if isinstance(error, apsw.BusyError | apsw.LockedError):
+        return UserError(f"{path} is in use; stop {tool} and try again.")
+    return UserError(f"{path} cannot be read: {error}.")
+
+
+def columns(connection: apsw.Connection, table: str) -> tuple[str, ...]:
+    """The names of a table's columns; none where there is no such table."""
+    found = connection.execute(
+        "SELECT name FROM pragma_table_info(?) WHERE EXISTS "
+        "(SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?)",
+        (table, table),
+    )
+    return tuple(str(name) for (name,) in found)
+
+
+def require(connection: apsw.Connection, path: Path, tool: str, **tables: tuple[str, ...]) -> None:
+    """Raise UserError where a table is missing, or a column without which nothing can be read."""
+    for table, needed in tables.items():
+        there = columns(connection, table)
+        if not there:
+            raise UserError(f"{path} is not of {tool}: it has no table {table!r}.")
+        for column in needed:
+            if column not in there:
+                raise UserError(
+                    f"{path} has no column {column!r} in its table {table!r}: this version of "
+                    f"{tool} is not supported."
+                )
+
+
+def rows(
+    connection: apsw.Connection, table: str, order: str, *, without: tuple[str, ...] = ()
+) -> Iterator[SourceRow]:
+    """Every row of a table, in the order of a column, without the columns that are not needed."""
+    names = tuple(name for name in columns(connection, table) if name not in without)
+    if not names:
+        return
+    encoding = str(connection.pragma("encoding")).replace("UTF-16le", "UTF-16-LE")
+    encoding = encoding.replace("UTF-16be", "UTF-16-BE")
+    sql = f"SELECT {as_blobs(names)} FROM {_quoted(table)} ORDER BY {_quoted(order)}"
+    number = 0
+    try:
+        for row in connection.execute(sql):
+            number += 1
+            values = (decoded(value, encoding) for value in row)
+            yield SourceRow(f"{table}, row {number}", dict(zip(names, values, strict=True)))
+    except apsw.Error as error:
+        reason = f"This row and those after it cannot be read: {error}."
+        yield SourceRow(f"{table}, row {number + 1}", None, reason)
+
+
+def as_blobs(names: Iterable[str]) -> str:
+    """These columns in SQL, with texts as bytes: a text that is not valid UTF-8 then spoils one
+    value, and not the whole query."""
+    return ", ".join(
+        f"CASE typeof({name}) WHEN 'text' THEN CAST({name} AS BLOB) ELSE {name} END"
+        for name in map(_quoted, names)
+    )
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def decoded(value: object, encoding: str = "utf-8") -> object:
+    """A value of `as_blobs` as text; bytes that are no text stay bytes."""
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode(encoding)
+    except UnicodeDecodeError:
+        return value

@@ -1,0 +1,82 @@
+"""Folders of Markdown files with front matter, as `export --format markdown` and `mirror` write
+them, and as people do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from recollect import UserError
+from recollect.plugin.importers import (
+    DEFAULTS,
+    LINK,
+    ImportedRecord,
+    Importer,
+    ParsedFile,
+    as_text,
+    content_digest,
+    existing_folder,
+    memory_fields,
+    note_fields,
+    our_fields,
+    parse,
+    read_bytes,
+    refused,
+    slug,
+    walk,
+)
+
+
+def read(path: Path) -> Iterator[ImportedRecord]:
+    """One record for each Markdown file, without hidden ones; links are not followed."""
+    folder = existing_folder(path)
+    found = False
+    paths: dict[str, str] = {}
+    for entry in walk(folder):
+        if not entry.markdown and not entry.problem:
+            continue
+        found = True
+        if entry.problem:
+            if entry.markdown or entry.problem != LINK:
+                yield refused(entry.path, entry.problem)
+            continue
+        record = _record(folder, entry.path)
+        if record.fields is not None:
+            first = paths.setdefault(str(record.fields["id"]), entry.path)
+            if first != entry.path:  # a copy; one would overwrite the other
+                record = refused(entry.path, f"It has the same id as {first}.")
+        yield record
+    if not found:
+        raise UserError(f"The folder {path} holds no Markdown file.")
+
+
+def _record(folder: Path, path: str) -> ImportedRecord:
+    try:
+        text = as_text(read_bytes(folder, path))
+    except UserError as error:
+        return refused(path, str(error))
+    if not text.strip("\ufeff \t\r\n"):
+        return refused(path, "It is empty.")
+    file = parse(text)
+    if file.problem:
+        return refused(path, file.problem)
+    others = {name: value for name, value in file.others.items() if value not in ("", [], {})}
+    if "id" in file.fields:
+        return ImportedRecord(path, _ours(file), unmapped=tuple(others))
+    unmapped = (name for name, value in others.items() if not memory_fields({name: value}).fields)
+    return ImportedRecord(path, _note(file, path), unmapped=tuple(unmapped))
+
+
+def _ours(file: ParsedFile) -> Mapping[str, object]:
+    """Every field, even with its default: a memory that has changed since gets the file's value."""
+    every = {name: value for name, value in DEFAULTS.items() if value is not None}
+    return every | our_fields(file)
+
+
+def _note(file: ParsedFile, path: str) -> Mapping[str, object]:
+    """The fields of a note, with an id made from its path: a changed note updates its memory."""
+    start = slug(path.removesuffix(".md")) or "note"
+    return note_fields(file, path) | {"id": f"{start}-{content_digest(path, 4).hex()}"}
+
+
+IMPORTER = Importer("markdown", "a folder of Markdown files", "docs/markdown.md", read)

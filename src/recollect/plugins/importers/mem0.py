@@ -1,0 +1,170 @@
+"""mem0 (https://github.com/mem0ai/mem0): what it keeps on this machine, or gives as JSON.
+
+Checked with mem0ai 2.2.1. Three things can be read: JSON as `Memory.get_all()` or the platform's
+API gives it, with every field; the local vector store (`collection/*/storage.sqlite`, as the local
+mode of qdrant-client writes it), with every field as well; and `history.db`, which knows what a
+memory says and when it changed, but neither whose it is nor its metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from recollect import UserError
+from recollect.plugin.importers import ImportedRecord, Importer, refused
+from recollect.plugins.importers.databases import columns, database, is_database, rows
+from recollect.plugins.importers.files import json_file, json_list, present
+from recollect.plugins.importers.pickles import Made, NotData, data
+from recollect.plugins.importers.records import Record, empty, foreign_id
+from recollect.plugins.importers.times import end_of_day
+
+NAME = "mem0"
+HISTORY = "history.db"
+POINTS = "storage.sqlite"
+# Where the vector store may be below the folder that was given.
+STORES = (POINTS, f"collection/*/{POINTS}", f"qdrant/collection/*/{POINTS}")
+# Collections beside the memories: names that occur in them, and the tool's users.
+BESIDE = ("_entities", "mem0migrations")
+# The names of lists of memories in JSON, for a whole answer that was saved.
+LISTS = ("results", "memories")
+HOW = "JSON of get_all(), history.db, or the folder of the local vector store"
+
+
+def read(path: Path) -> Iterator[ImportedRecord]:
+    """Every memory that was not deleted."""
+    if not present(path).is_dir():
+        return _file(path)
+    stores = [file for pattern in STORES for file in sorted(path.glob(pattern)) if _own(file)]
+    if stores:
+        return (taken for file in stores for taken in _points(file))
+    if (path / HISTORY).is_file():
+        return _history(path / HISTORY)
+    raise UserError(f"{path} holds neither {HISTORY} nor a local vector store of {NAME}.")
+
+
+def _own(file: Path) -> bool:
+    """Whether the store has memories, and is in the folder itself."""
+    places = (file, file.parent)
+    linked = any(place.is_symlink() for place in places)
+    return not linked and not file.parent.name.endswith(BESIDE)
+
+
+def _file(path: Path) -> Iterator[ImportedRecord]:
+    if not path.is_file():
+        raise UserError(f"{path} is not a file; {NAME} gives {HOW}.")
+    if not is_database(path):
+        return _json(path)
+    with database(path, NAME) as connection:
+        if "point" in columns(connection, "points"):
+            return _points(path)
+        if "memory_id" in columns(connection, "history"):
+            return _history(path)
+    raise UserError(f"{path} is not of {NAME}: it has neither a table 'history' nor 'points'.")
+
+
+# --- JSON ---------------------------------------------------------------------------------------
+
+
+def _json(path: Path) -> Iterator[ImportedRecord]:
+    value = json_file(path)
+    if isinstance(value, dict):
+        value = next((value[name] for name in LISTS if name in value), value)
+    if not isinstance(value, list):
+        raise UserError(f"{path} holds no list of memories, such as get_all() of {NAME} gives.")
+    return (_from_json(f"memory {number}", raw) for number, raw in enumerate(value, start=1))
+
+
+def _from_json(where: str, raw: object) -> ImportedRecord:
+    if not isinstance(raw, dict):
+        return refused(where, "It is not a JSON object.")
+    flat = {name: value for name, value in raw.items() if name != "metadata"}
+    more = raw.get("metadata")
+    if isinstance(more, dict):
+        flat = {f"metadata.{name}": value for name, value in more.items()} | flat
+    elif not empty(more):
+        flat["metadata"] = more
+    return _memory(where, flat, "memory", "metadata.")
+
+
+# --- the vector store ---------------------------------------------------------------------------
+
+
+def _points(file: Path) -> Iterator[ImportedRecord]:
+    with database(file, NAME) as connection:
+        if "point" not in columns(connection, "points"):
+            raise UserError(f"{file} is not a vector store of {NAME}: it has no table 'points'.")
+        for row in rows(connection, "points", "rowid"):
+            where = f"{file.parent.name}, {row.where.removeprefix('points, ')}"
+            if row.values is None:
+                yield refused(where, row.reason)
+            else:
+                yield _point(where, row.values["point"])
+
+
+def _point(where: str, raw: object) -> ImportedRecord:
+    """A point is pickled, and a pickle is a program: it is read without being run."""
+    try:
+        whole = data(raw) if isinstance(raw, bytes) else None
+    except NotData as error:
+        return refused(where, f"It cannot be read: {error}")
+    state = whole.state if isinstance(whole, Made) else None
+    point = state.get("__dict__") if isinstance(state, dict) else None
+    payload = point.get("payload") if isinstance(point, dict) else None
+    if not isinstance(point, dict) or not isinstance(payload, dict):
+        return refused(where, "It is not a point of qdrant.")
+    named = {str(name): value for name, value in payload.items()}
+    return _memory(where, named | {"id": point.get("id")}, "data", "")
+
+
+# --- the history --------------------------------------------------------------------------------
+
+
+def _history(file: Path) -> Iterator[ImportedRecord]:
+    """Each memory as it is after its last change, in the order in which they were made."""
+    last: dict[str, tuple[str, Mapping[str, object]]] = {}
+    with database(file, NAME) as connection:
+        if "memory_id" not in columns(connection, "history"):
+            raise UserError(f"{file} is not of {NAME}: it has no table 'history'.")
+        for row in rows(connection, "history", "rowid"):
+            if row.values is None:
+                yield refused(row.where, row.reason)
+            elif isinstance(id := row.values.get("memory_id"), str) and id:
+                last[id] = (row.where, row.values)
+            else:
+                yield refused(row.where, "It does not say of which memory it is.")
+    for id, (where, values) in last.items():
+        if values.get("event") != "DELETE" and not values.get("is_deleted"):
+            rest = {name: values[name] for name in values if name not in ("id", "memory_id")}
+            yield _memory(where, rest | {"id": id}, "new_memory", "")
+
+
+# --- one memory ---------------------------------------------------------------------------------
+
+
+def _memory(where: str, raw: Mapping[str, object], text: str, extra: str) -> ImportedRecord:
+    """`text`: the name of the text there; `extra`: the prefix of the names of metadata."""
+    id = raw.get("id")
+    if empty(id) or not isinstance(id, str | int):
+        return refused(where, "It has no id.")
+    record = Record(where, raw, foreign_id(NAME, str(id)), NAME)
+    record.ignore("id", "hash", "text_lemmatized", "score", "event", "old_memory", "is_deleted")
+    record.take("text", text)
+    record.take("space", "user_id")
+    record.take("source", "agent_id")
+    record.take("project", "app_id")
+    for name in ("categories", f"{extra}categories", f"{extra}category", f"{extra}tags"):
+        value = record.use(name)
+        record.put("tags", json_list(value) or value, name)
+    record.take("created_at", "created_at")
+    record.take("updated_at", "updated_at")
+    record.put("valid_until", end_of_day(record.use("expiration_date")), "expiration_date")
+    return record.imported()
+
+
+IMPORTER = Importer(
+    NAME,
+    HOW,
+    "https://github.com/mem0ai/mem0, mem0/memory/main.py and mem0/memory/storage.py",
+    read,
+)

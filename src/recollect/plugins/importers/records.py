@@ -1,0 +1,197 @@
+"""Mapping a record of another tool to the fields of a memory.
+
+A value that does not fit is reported, and the rest of the record is imported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from recollect.plugin.importers import (
+    CHOICES,
+    TIMES,
+    ImportedRecord,
+    hash_letters,
+    is_text,
+    refused,
+    slug,
+    tag_list,
+)
+from recollect.plugins.importers.files import json_list
+from recollect.plugins.importers.times import moment
+
+# Ids that need no hash to be safe and short.
+PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class Record:
+    """One record of another tool, while its values become fields of a memory.
+
+    `raw` holds all its values, by the other tool's names. `take` and `use` mark a value as mapped;
+    `imported` reports every other value that is not empty, so that nothing is lost silently.
+    """
+
+    def __init__(self, where: str, raw: Mapping[str, object], id: str, source: str) -> None:
+        self.where = where
+        self._raw = raw
+        self._used: set[str] = set()
+        self._unmapped: list[str] = []
+        self._fields: dict[str, object] = {"id": id, "source": source}
+
+    def take(self, field: str, name: str) -> None:
+        """Make the value of that name this field of the memory."""
+        self.put(field, self.use(name), name)
+
+    def use(self, name: str) -> object:
+        """The value of that name, which counts as mapped."""
+        self._used.add(name)
+        return self._raw.get(name)
+
+    def ignore(self, *names: str) -> None:
+        """Count values as mapped that mean nothing outside of the other tool: row numbers, vectors,
+        hashes."""
+        self._used.update(names)
+
+    def put(self, field: str, value: object, name: str) -> None:
+        """Set a field. An empty value counts as not given, one that does not fit as unmapped."""
+        if empty(value):
+            return
+        fitting = _fitting(field, value)
+        if field == "tags":
+            texts = tags(value)
+            if any(text is None for text in texts):
+                self.leave(name)
+            before = self._fields.get("tags", [])
+            added = [text for text in texts if text]
+            fitting = list(dict.fromkeys([*before, *added])) if isinstance(before, list) else added
+        if empty(fitting):
+            self.leave(name)
+        else:
+            self._fields[field] = fitting
+
+    def add(self, field: str, text: str) -> None:
+        """Add a paragraph to a text field."""
+        before = self._fields.get(field)
+        if clean := clean_text(text).strip():
+            self._fields[field] = f"{before}\n\n{clean}" if before else clean
+
+    def add_headed(self, field: str, heading: str, name: str) -> None:
+        """Add the value of that name to a text field, behind a heading."""
+        value = self.use(name)
+        text = plain(value)
+        if text and text.strip():
+            self.add(field, f"{heading}{text.strip()}")
+        elif not empty(value):
+            self.leave(name)
+
+    def texts(self, name: str) -> list[str]:
+        """The texts of the list of that name."""
+        return self.texts_of(self.use(name), name)
+
+    def texts_of(self, value: object, name: str) -> list[str]:
+        """The texts of a list, which a database may keep as JSON; other items are unmapped."""
+        decoded = json_list(value) if isinstance(value, str) else value
+        items = decoded if isinstance(decoded, list) else [value]
+        found = [plain(item) for item in items]
+        if None in found and not empty(value):
+            self.leave(name)
+        return [text.strip() for text in found if text and not empty(text)]
+
+    def end(self, name: str) -> None:
+        """Make the time at which the record was archived its `valid_until`, over any other."""
+        since = self.use(name)
+        if not empty(since) and self.has("valid_until"):
+            self.leave("valid_until")
+        self.put("valid_until", since, name)
+
+    def leave(self, *names: str) -> None:
+        """Report values as unmapped."""
+        self._unmapped += [name for name in names if name not in self._unmapped]
+
+    def has(self, field: str) -> bool:
+        return field in self._fields
+
+    def imported(self) -> ImportedRecord:
+        """The memory's fields; or a reason where there is neither a title nor a text."""
+        for name, value in self._raw.items():
+            if name not in self._used and not empty(value):
+                self.leave(clean_text(name))
+        if not any(str(self._fields.get(name, "")).strip() for name in ("title", "text")):
+            return refused(self.where, "It has neither a title nor a text.")
+        return ImportedRecord(self.where, self._fields, "", tuple(self._unmapped))
+
+
+def listed(heading: str, texts: list[str]) -> str:
+    """A paragraph for `Record.add`: a list, under a heading where one is given; empty without
+    texts."""
+    lines = [f"- {text}" for text in texts]
+    return "\n".join([f"{heading}:", *lines] if heading and lines else lines)
+
+
+def without_repeats(records: Iterator[ImportedRecord]) -> Iterator[ImportedRecord]:
+    """The records, but no second one of the same id, which would overwrite the first."""
+    seen: set[object] = set()
+    for record in records:
+        id = record.fields and record.fields["id"]
+        if id and id in seen:
+            yield refused(record.where, f"A record before it has the same id, {id!r}.")
+        else:
+            seen.add(id)
+            yield record
+
+
+def empty(value: object) -> bool:
+    """Whether a value says nothing: null, a blank text, an empty list or object, also one that a
+    database keeps as text."""
+    if isinstance(value, str):
+        return value.replace("\0", "").strip() in ("", "[]", "{}")
+    return value is None or (isinstance(value, bytes | list | tuple | dict) and not value)
+
+
+def _fitting(field: str, value: object) -> object:
+    """The value as the field takes it, or None."""
+    if field in TIMES:
+        return moment(value)
+    text = plain(value)
+    if field in CHOICES and text not in CHOICES[field]:
+        return None
+    return text
+
+
+def plain(value: object) -> str | None:
+    """A scalar as text; None for lists, objects and bytes."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    return clean_text(value) if isinstance(value, str) else None
+
+
+def clean_text(text: str) -> str:
+    """Text as a memory can hold it: no NUL, and lone surrogates replaced."""
+    bare = text.replace("\0", "")
+    return bare if is_text(bare) else bare.encode(errors="replace").decode()
+
+
+def tags(value: object) -> list[str | None]:
+    """Each tag as text, None for a value that cannot be one. One text is a JSON list, or a list
+    with commas."""
+    if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
+        value = json_list(value) or [None]
+    items = tag_list(value, at_spaces=False, exact=True)
+    texts = [plain(item) for item in (items if isinstance(items, list) else [items])]
+    return [text if text is None else text.strip() for text in texts]
+
+
+def foreign_id(tool: str, *names: str) -> str:
+    """The memory's id for a record of that name: the same one whenever it is read again.
+
+    A plain name stays as it is; of any other a slug stays, and a hash that tells it from those with
+    the same slug.
+    """
+    whole = "/".join(names)
+    if PLAIN_ID.fullmatch(whole):
+        return f"{tool}-{whole}"
+    letters = hash_letters("\0".join(names), 10)
+    return "-".join(part for part in (tool, slug(whole), letters) if part)

@@ -1,0 +1,185 @@
+"""Soleri: the vault of an agent, or bundles of knowledge as JSON.
+
+The format: `vault/vault-schema.ts`, `vault/vault-types.ts` and `intelligence/types.ts` below
+`packages/core/src` of github.com/adrozdenko/soleri; version 1 of the vault, which `user_version`
+tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PureWindowsPath
+
+import apsw
+
+from recollect import UserError
+from recollect.plugin.importers import ImportedRecord, Importer, refused
+from recollect.plugins.importers.databases import SourceRow, database, require, rows
+from recollect.plugins.importers.files import files_below, json_file, present
+from recollect.plugins.importers.records import Record, foreign_id, listed, plain, without_repeats
+
+TOOL = "soleri"
+VAULT = "vault.db"
+VERSION = 1
+# Names in bundles that the vault spells otherwise.
+RENAMED = {
+    "counterExample": "counter_example",
+    "appliesTo": "applies_to",
+    "validFrom": "valid_from",
+    "validUntil": "valid_until",
+}
+
+
+def read(path: Path) -> Iterator[ImportedRecord]:
+    return without_repeats(_read(path))
+
+
+def _read(path: Path) -> Iterator[ImportedRecord]:
+    if present(path).is_dir() and (path / VAULT).is_file():
+        return _of_vault(path / VAULT)
+    if path.is_dir() or path.suffix.lower() == ".json":
+        return _of_bundles(path)
+    return _of_vault(path)
+
+
+# --- the vault ----------------------------------------------------------------------------------
+
+
+def _of_vault(path: Path) -> Iterator[ImportedRecord]:
+    with database(path, TOOL) as connection:
+        require(connection, path, TOOL, entries=("id", "title", "description"))
+        version = connection.pragma("user_version")
+        if isinstance(version, int) and version > VERSION:
+            raise UserError(
+                f"{path} is a vault of version {version} of {TOOL}; those up to {VERSION} are "
+                "supported."
+            )
+        linked = _values(connection, "vault_links", "source_id")
+        names = _projects(connection)
+        for table in ("entries", "entries_archive"):
+            for row in rows(connection, table, "id"):
+                yield _entry(row, linked)
+        for row in rows(connection, "memories", "id"):
+            yield _memory(row, names)
+        if next(rows(connection, "transcript_messages", "id"), None):
+            reason = "Chats are not imported, only what was remembered of them."
+            yield refused("transcript_messages", reason)
+
+
+def _values(connection: apsw.Connection, table: str, column: str) -> frozenset[object]:
+    return frozenset(
+        row.values.get(column) for row in rows(connection, table, column) if row.values is not None
+    )
+
+
+def _projects(connection: apsw.Connection) -> dict[object, object]:
+    """The names of projects by their folders."""
+    return {
+        row.values.get("path"): row.values.get("name")
+        for row in rows(connection, "projects", "path")
+        if row.values is not None
+    }
+
+
+def _entry(row: SourceRow, linked: frozenset[object]) -> ImportedRecord:
+    record = _with_id(row)
+    if isinstance(record, ImportedRecord):
+        return record
+    for field, called in (
+        ("title", "title"), ("text", "description"), ("context", "context"), ("why", "why"),
+        ("kind", "type"), ("domain", "domain"), ("severity", "severity"),
+        ("created_at", "created_at"), ("updated_at", "updated_at"),
+        ("valid_from", "valid_from"), ("valid_until", "valid_until"),
+    ):  # fmt: skip
+        record.take(field, called)
+    record.add_headed("details", "Example:\n", "example")
+    record.add_headed("details", "Counter-example:\n", "counter_example")
+    record.take("tags", "tags")
+    record.add("details", listed("Applies to", record.texts("applies_to")))
+    record.end("archived_at")
+    if record.use("id") in linked:
+        record.leave("links")
+    return record.imported()
+
+
+def _memory(row: SourceRow, names: Mapping[object, object]) -> ImportedRecord:
+    record = _with_id(row)
+    if isinstance(record, ImportedRecord):
+        return record
+    for field, called in (
+        ("text", "summary"), ("context", "context"), ("why", "intent"), ("kind", "type"),
+        ("created_at", "created_at"),
+    ):  # fmt: skip
+        record.take(field, called)
+    record.take("tags", "topics")
+    folder = record.use("project_path")
+    record.put("project", names.get(folder) or _last_part(folder), "project_path")
+    record.add_headed("details", "Current state:\n", "current_state")
+    record.add("details", listed("Decisions", record.texts("decisions")))
+    record.add("details", listed("Next steps", record.texts("next_steps")))
+    files = record.texts("files_modified")
+    record.put("path", files[0] if files else None, "files_modified")
+    record.add("details", listed("Files modified", files))
+    record.end("archived_at")
+    return record.imported()
+
+
+def _with_id(row: SourceRow) -> Record | ImportedRecord:
+    """A record with its id, or the reason where there is none."""
+    if row.values is None:
+        return refused(row.where, row.reason)
+    id = plain(row.values.get("id"))
+    if not id or not id.strip():
+        return refused(row.where, "It has no id.")
+    record = Record(row.where, row.values, foreign_id(TOOL, id), TOOL)
+    record.ignore("id", "content_hash")
+    return record
+
+
+def _last_part(folder: object) -> str | None:
+    """`lamp` for `/home/ada/lamp`, and for `C:\\lamp`."""
+    text = plain(folder)
+    return (PureWindowsPath(text).name or text) if text else None
+
+
+# --- bundles ------------------------------------------------------------------------------------
+
+
+def _of_bundles(path: Path) -> Iterator[ImportedRecord]:
+    folder = path if path.is_dir() else path.parent
+    files = list(files_below(path, ".json")) if path.is_dir() else [path]
+    found = False
+    for file in files:
+        where = file.relative_to(folder).as_posix()
+        try:
+            bundle = json_file(file)
+        except UserError as error:
+            yield refused(where, str(error))
+            continue
+        entries = bundle.get("entries") if isinstance(bundle, dict) else None
+        if isinstance(bundle, dict) and isinstance(entries, list):
+            found = True
+            yield from _of_bundle(where, bundle.get("domain"), entries)
+    if not found:
+        raise UserError(
+            f"{path} is not of {TOOL}: it is neither a {VAULT} nor a bundle, a JSON file with "
+            "`entries`."
+        )
+
+
+def _of_bundle(where: str, domain: object, entries: list[object]) -> Iterator[ImportedRecord]:
+    for number, entry in enumerate(entries, start=1):
+        place = f"{where}, entry {number}"
+        if isinstance(entry, dict):
+            raw = {RENAMED.get(str(name), str(name)): value for name, value in entry.items()}
+            yield _entry(SourceRow(place, {"domain": domain} | raw), frozenset())
+        else:
+            yield refused(place, "It is not a JSON object.")
+
+
+IMPORTER = Importer(
+    TOOL,
+    "an agent's vault.db, the folder that it is in, or bundles of knowledge (JSON)",
+    "https://github.com/adrozdenko/soleri/tree/main/packages/core/src/vault",
+    read,
+)

@@ -1,0 +1,51 @@
+"""What the tests of importers share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import apsw
+
+from recollect.ingest.draft import draft
+from recollect.ingest.foreign import ImportedRecord, Importer
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+def taken(importer: Importer, path: Path) -> list[ImportedRecord]:
+    """All records; what has fields is accepted as a memory, and what has none says why."""
+    found = list(importer.read(path))
+    for one in found:
+        if one.fields is None:
+            assert one.reason.endswith(".")
+        else:
+            assert draft(one.fields).id
+    ids = [one.fields["id"] for one in found if one.fields is not None]
+    assert len(set(ids)) == len(ids), "No two records may become one memory."
+    return found
+
+
+def fields(importer: Importer, path: Path) -> list[Mapping[str, object]]:
+    return [one.fields for one in taken(importer, path) if one.fields is not None]
+
+
+def reasons(importer: Importer, path: Path) -> list[tuple[str, str]]:
+    return [(one.where, one.reason) for one in taken(importer, path) if one.fields is None]
+
+
+def built(path: Path, *scripts: str) -> Path:
+    """A database from the text of SQL scripts."""
+    connection = apsw.Connection(str(path))
+    for script in scripts:
+        connection.execute(script).fetchall()  # to the end, past statements that answer
+    connection.close()
+    return path
+
+
+def dated(folder: Path) -> Path:
+    """The folder, each of its files last changed on 2026-04-01 at noon."""
+    for file in folder.rglob("*"):
+        os.utime(file, (1775044800, 1775044800))
+    return folder
