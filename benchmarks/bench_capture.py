@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from recollect.capture.forms import FORMS, Remark, remarks
+from recollect.ingest.remarks import Remark
+from recollect.plugins.capture.forms import FORMS, remarks
 from recollect.transcripts import turns
 
 HERE = Path(__file__).parent / "capture"

@@ -55,7 +55,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("query.understanding", "verdicts"),
     ("query.corrections",),
     ("documents", "secrets", "models", "transcripts"),
-    ("ingest", "capture"),
+    ("ingest",),
     ("store",),
     ("query",),
     ("settings_reading",),

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from recollect.capture.forms import Remark, remarks, title_of
 from recollect.engine.session import Command, Session
 from recollect.engine.writing import save_all
 from recollect.errors import NotFound
 from recollect.ingest.draft import Draft, draft
+from recollect.ingest.remarks import Remark, remarks, title_of
 from recollect.ingest.repeats import sharing_words
 from recollect.query.sameness import ALIKE, Wording, same
 from recollect.store.base import CapturedRemark

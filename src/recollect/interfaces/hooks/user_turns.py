@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recollect.capture import triggered
 from recollect.engine import Recollect
+from recollect.ingest.remarks import is_triggered
 from recollect.interfaces.hooks.protocols import AgentEvent
 from recollect.interfaces.hooks.sessions import HookSession
 
@@ -32,7 +32,7 @@ def capture_said(memory: Recollect, asked: AgentEvent, session: HookSession) -> 
         return
     transcript = asked.text("transcript")
     if asked.event.moment == "prompt":
-        if triggered(asked.text("prompt")) and not _can_wait(memory, asked):
+        if not _can_wait(memory, asked) and is_triggered(asked.text("prompt")):
             _capture_prompt(memory, asked, place_at_end(transcript, 1))
     elif asked.event.moment != "start" and transcript and _is_ours(transcript):
         _capture_new(memory, asked, session, transcript)

@@ -15,14 +15,12 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from recollect.capture import triggered
-from recollect.capture.prose import sentences
-from recollect.titles import cut_title
-from recollect.types import CaptureForm
+from recollect.plugin.capture import LONGEST_TITLE, CaptureForm, Remark, cut_title
+from recollect.plugins.capture.prose import sentences
+from recollect.plugins.capture.triggers import triggered
 
 # More of them in one turn are a document that was pasted, not what a person says.
 MOST_IN_A_TURN = 3
-LONGEST_TITLE = 120
 # "Never do that" says nothing without its task.
 FEWEST_WORDS = 4
 
@@ -200,16 +198,6 @@ REFUSED = (
     r"method|class|branch|pr|commit|loop|query|component|page|script|endpoint|example|run|task|"
     r"session)|for this (?:one|task|change|test|file|function|case|pr|run|session))\b",
 )
-
-
-class Remark(NamedTuple):
-    """What a user said in one of the forms: a memory's kind, title and text, and the form's name.
-    The text is the sentence as it was said."""
-
-    kind: str
-    title: str
-    text: str
-    form: CaptureForm
 
 
 @cache

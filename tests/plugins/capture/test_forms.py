@@ -7,9 +7,9 @@ from typing import get_args
 
 import pytest
 
-from recollect.capture import LONGEST
-from recollect.capture.forms import FORMS, MOST_IN_A_TURN, remarks, title_of
 from recollect.interfaces.hooks import texts
+from recollect.plugins.capture.forms import FORMS, MOST_IN_A_TURN, remarks, title_of
+from recollect.plugins.capture.triggers import LONGEST
 from recollect.types import CaptureForm
 
 ROOT = Path(__file__).parents[3]

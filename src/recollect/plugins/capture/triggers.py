@@ -1,14 +1,14 @@
 """What a user said outright and meant to last: found in the turns of an agent's session.
 
-`TRIGGERS`: without one of its own, a turn is not in that form. Most turns have none, and then
-nothing else of this is imported, and no pattern compiled: start-up time.
+`TRIGGERS`: without one of its own, a turn is not in that form. Most turns have none, and then no
+pattern is compiled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from recollect.types import CaptureForm
+from recollect.plugin.capture import CaptureForm
 
 # What is longer was pasted; a person's own words come first.
 LONGEST = 20_000

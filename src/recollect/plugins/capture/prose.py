@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from recollect.capture import LONGEST
+from recollect.plugins.capture.triggers import LONGEST
 
 MOST_CHARACTERS = 400  # of a sentence: a rule is said in one breath
 MASK = "q"

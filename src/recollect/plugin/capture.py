@@ -1,0 +1,11 @@
+"""What a language of capture may use: it finds what a user says outright."""
+
+from __future__ import annotations
+
+from recollect.ingest.remarks import LONGEST_TITLE, CaptureLanguage, Remark
+from recollect.titles import cut_title
+from recollect.types import CaptureForm
+
+__all__ = (
+    "LONGEST_TITLE", "CaptureForm", "CaptureLanguage", "Remark", "cut_title",
+)  # fmt: skip
