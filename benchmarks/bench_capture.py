@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from recollect.folders.transcript import turns
 from recollect.ingest.remarks import Remark
 from recollect.plugins.capture.forms import FORMS, remarks
-from recollect.transcripts import turns
 
 HERE = Path(__file__).parent / "capture"
 ROUNDS = 5  # the quickest counts: whatever else the machine does only adds to the time

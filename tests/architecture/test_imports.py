@@ -54,7 +54,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("context",),
     ("query.understanding", "verdicts"),
     ("query.corrections",),
-    ("documents", "secrets", "models", "transcripts"),
+    ("documents", "secrets", "models"),
     ("ingest",),
     ("store",),
     ("query",),

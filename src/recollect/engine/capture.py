@@ -16,13 +16,13 @@ from msgspec.structs import replace
 from recollect.engine.session import Command, Session
 from recollect.engine.writing import save_all
 from recollect.errors import NotFound
+from recollect.folders.transcript import clean
 from recollect.ingest.draft import Draft, draft
 from recollect.ingest.remarks import Remark, remarks, title_of
 from recollect.ingest.repeats import sharing_words
 from recollect.query.sameness import ALIKE, Wording, same
 from recollect.store.base import CapturedRemark
 from recollect.store.history import WriteOperation
-from recollect.transcripts.base import clean
 from recollect.types import Filter, Memory
 
 ALL = "all"  # forms that are trusted

@@ -97,7 +97,7 @@ def add_transcripts(
 ) -> Synced:
     """Make memories of the sessions that a coding agent keeps in a folder, turn by turn, and follow
     them from now on. Each has the project of its working directory."""
-    from recollect.transcripts import transcript_type  # noqa: PLC0415  start-up time
+    from recollect.folders.transcript import transcript_type  # noqa: PLC0415  start-up time
 
     transcript_type(client)
     real = str(outside_home(existing_folder(Path(path)), session.home))

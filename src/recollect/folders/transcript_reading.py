@@ -30,11 +30,10 @@ from recollect.folders.file_reading import (
     without_secrets,
 )
 from recollect.folders.scan import FoundFile
+from recollect.folders.transcript import NOT_JSON, TOO_LONG, Position, Transcript, Turn, turns
 from recollect.hashing import bytes_digest
 from recollect.projects import project_of
 from recollect.store.folders import StoredFile
-from recollect.transcripts import turns
-from recollect.transcripts.base import NOT_JSON, TOO_LONG, Position, Transcript, Turn
 from recollect.types import SESSION
 
 # What an agent writes between two prompts is one turn, up to so many characters, and so many bytes

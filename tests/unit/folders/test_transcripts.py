@@ -24,10 +24,10 @@ from folder_homes import vault
 
 from recollect import Recollect
 from recollect.errors import UserError
+from recollect.folders import transcript as base
 from recollect.folders import transcript_reading
 from recollect.folders.file_reading import drafts_of
 from recollect.folders.report import Synced
-from recollect.transcripts import base
 from recollect.types import Filter, Memory
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from recollect.errors import NotFound
 from recollect.folders.report import Synced
+from recollect.folders.transcript import transcript_clients, transcript_type
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.secrets import add_redact
 from recollect.interfaces.cli.syncing import add_no_embed, advancing, embed, follow, tell
 from recollect.interfaces.setup.clients import Machine
-from recollect.transcripts import CLIENTS, transcript_type
 
 EXAMPLE = (
     "  recollect add ~/notes\n  recollect add . --project harbor --watch\n"
@@ -32,8 +32,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=EVERY,
         help="the sessions of a coding agent instead, turn by turn, followed from then on: "
-        f"{', '.join(CLIENTS)} (default: all that are found); FOLDER is where they are, if not in "
-        "the client's own place",
+        f"{', '.join(transcript_clients())} (default: all that are found); "
+        "FOLDER is where they are, if not in the client's own place",
     )
     parser.add_argument(
         "--watch", action="store_true", help="keep running and follow its changes, until Ctrl+C"
@@ -81,11 +81,11 @@ def _places(args: argparse.Namespace) -> list[tuple[str, str]]:
     if args.project is not None:
         raise WrongUsage("--project: each session has the project of its working directory.")
     if args.transcripts == EVERY and args.folder is not None:
-        raise WrongUsage(f"Name the client: --transcripts {'|'.join(CLIENTS)}.")
+        raise WrongUsage(f"Name the client: --transcripts {'|'.join(transcript_clients())}.")
     if args.transcripts != EVERY:
         transcript_type(args.transcripts)
         return [(args.transcripts, args.folder or _place(args.transcripts))]
-    found = [(client, _place(client)) for client in CLIENTS]
+    found = [(client, _place(client)) for client in transcript_clients()]
     there = [(client, place) for client, place in found if Path(place).is_dir()]
     if not there:
         places = ", ".join(place for _, place in found)
@@ -94,4 +94,4 @@ def _places(args: argparse.Namespace) -> list[tuple[str, str]]:
 
 
 def _place(client: str) -> str:
-    return CLIENTS[client].folder.format_map(Machine(os.environ).folders())
+    return transcript_type(client).kept_in.format_map(Machine(os.environ).folders())

@@ -16,6 +16,7 @@ from recollect.engine import Recollect
 from recollect.engine.importing import Imported
 from recollect.errors import UserError
 from recollect.folders.instructions import SOURCE as INSTRUCTIONS
+from recollect.folders.transcript import transcript_clients
 from recollect.ingest.checksum import verify
 from recollect.ingest.foreign import ForeignMemories, importer, tools
 from recollect.ingest.jsonl import Line, RawLine, raw_lines
@@ -38,7 +39,6 @@ from recollect.interfaces.cli.syncing import (
 from recollect.present.visible import one_line, visible
 from recollect.present.words import counted
 from recollect.projects import project_of
-from recollect.transcripts import CLIENTS
 
 EXAMPLE = (
     "  recollect import memories.jsonl\n  other-tool | recollect import -\n"
@@ -58,7 +58,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TOOL",
         help=f"import from another tool: {', '.join(tools())}; or {INSTRUCTIONS}: a project's "
         "CLAUDE.md, AGENTS.md and rules, or the sessions of a coding agent, as `recollect add "
-        f"--transcripts` does: {', '.join(CLIENTS)}; both are followed from then on",
+        f"--transcripts` does: {', '.join(transcript_clients())}; both are followed from then on",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="show what would happen; change nothing"
@@ -90,7 +90,7 @@ def _foreign(args: argparse.Namespace) -> int:
         raise WrongUsage("--from cannot read standard input. Name a file or a folder.")
     if args.tool == INSTRUCTIONS:
         return _instructions(args)
-    if args.tool in CLIENTS:
+    if args.tool in transcript_clients():
         return _transcripts(args)
     records = ForeignMemories(importer(args.tool), Path(args.file))
     with opened() as memory:

@@ -55,10 +55,9 @@ def _capture_new(
     memory: Recollect, asked: AgentEvent, session: HookSession, transcript: str
 ) -> None:
     from recollect.engine.capture import UserTurn  # noqa: PLC0415  start-up time
-    from recollect.transcripts import CLIENTS, turns  # noqa: PLC0415  start-up time
-    from recollect.transcripts.base import BEGIN, Position  # noqa: PLC0415  start-up time
+    from recollect.folders.transcript import BEGIN, Position, transcript_clients, turns  # noqa: PLC0415  start-up time
 
-    if asked.protocol.client not in CLIENTS:
+    if asked.protocol.client not in transcript_clients():
         return
     if session.read[0] > Path(transcript).stat().st_size:
         session.read = BEGIN  # it was written anew

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from recollect.transcripts.base import (
+from recollect.plugin.transcripts import (
     INJECTED,
     OTHER,
     SUBAGENT,
@@ -34,6 +34,7 @@ OTHER_STARTS = (
 
 
 class CopilotCliTranscript(Transcript):
+    kept_in = "{copilot}/session-state"
     files = re.compile(r"(.*/)?events\.jsonl")
 
     def message(self, record: Mapping[str, Any]) -> Message | None:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from recollect.transcripts.base import (
+from recollect.plugin.transcripts import (
     INJECTED,
     OTHER,
     SUBAGENT,
@@ -33,6 +33,7 @@ OTHER_TYPES = frozenset(
 
 
 class CodexTranscript(Transcript):
+    kept_in = "{codex}/sessions"
     files = re.compile(r"(.*/)?rollout-[^/]*\.jsonl")
     subagent = False
 

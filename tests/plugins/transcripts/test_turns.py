@@ -22,8 +22,8 @@ from agent_sessions import (
 )
 
 from recollect.errors import UserError
-from recollect.transcripts import base, turns
-from recollect.transcripts.base import NOT_JSON, TOO_LONG, Position
+from recollect.folders import transcript as base
+from recollect.folders.transcript import NOT_JSON, TOO_LONG, Position, turns
 
 
 @pytest.fixture(params=CLIENTS)
@@ -188,5 +188,5 @@ def test_an_older_document_of_gemini_is_read_with_its_lines(tmp_path: Path) -> N
 
 
 def test_a_client_without_readable_transcripts_is_refused_with_the_others() -> None:
-    with pytest.raises(UserError, match="claude-code, codex, gemini-cli, copilot-cli"):
+    with pytest.raises(UserError, match="claude-code, codex, copilot-cli, gemini-cli"):
         turns(Path("x"), "cursor")

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from recollect.transcripts.base import (
+from recollect.plugin.transcripts import (
     BEGIN,
     INJECTED,
     NOT_JSON,
@@ -46,6 +46,7 @@ LARGEST_DOCUMENT = 50_000_000
 
 
 class GeminiCliTranscript(Transcript):
+    kept_in = "{home}/.gemini/tmp"
     files = re.compile(r"(.*/)?session-[^/]*\.jsonl?")
     subagent = False
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from recollect.transcripts.base import (
+from recollect.plugin.transcripts import (
     INJECTED,
     OTHER,
     SUBAGENT,
@@ -49,6 +49,7 @@ OTHER_TYPES = frozenset(
 
 class ClaudeCodeTranscript(Transcript):
     # Subagents have files of their own.
+    kept_in = "{claude}/projects"
     files = re.compile(r"(?!(.*/)?(subagents/|agent-[^/]*$)).*\.jsonl")
 
     def message(self, record: Mapping[str, Any]) -> Message | None:

@@ -3,6 +3,8 @@
 Each line has a JSON object. What the user typed and what the agent wrote are turns. Tool calls and
 their results, reasoning, what a client adds to a prompt, and what subagents say are left out and
 counted. No client promises its format: lines of an unknown type are counted by that type.
+A client's own `Transcript` is an entry point of the group `recollect.transcripts`, named after the
+client. Cursor and OpenCode keep theirs in databases, which are not read.
 """
 
 from __future__ import annotations
@@ -15,15 +17,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Literal, NamedTuple
+from typing import Any, BinaryIO, ClassVar, Literal, NamedTuple, cast
 
 import msgspec
 
 from recollect.checks import is_text
+from recollect.entry_points import entry_points_of
 from recollect.errors import UserError
 from recollect.files import opened_regular
 from recollect.times import parse_time
 
+GROUP = "recollect.transcripts"
 Role = Literal["user", "agent"]
 # A prompt with several pictures has less; a longer line is the result of a tool.
 LONGEST_LINE = 16_000_000
@@ -79,7 +83,9 @@ class Transcript(ABC):
     further line is.
     """
 
-    # Which paths below the client's folder are transcripts.
+    # The client's folder, as `interfaces.setup.clients` writes paths, and which paths below it are
+    # transcripts.
+    kept_in: ClassVar[str]
     files: ClassVar[re.Pattern[str]]
 
     def __init__(self, path: Path, start: Position = BEGIN) -> None:
@@ -161,6 +167,28 @@ class Transcript(ABC):
             return None
         at = moment(record.get("timestamp"))
         return Turn(here.line, role, text, at, self.folder, self.session, here.offset)
+
+
+def transcript_clients() -> list[str]:
+    """Return the names of the clients whose transcripts can be read."""
+    return [*entry_points_of(GROUP)]
+
+
+def transcript_type(client: str) -> type[Transcript]:
+    """Return the class that reads the client's transcripts."""
+    known = entry_points_of(GROUP)
+    if client not in known:
+        raise UserError(
+            f"The transcripts of {client!r} cannot be read; those of these clients can: "
+            f"{', '.join(known)}."
+        )
+    return cast(type[Transcript], known[client].load())
+
+
+def turns(path: Path, client: str, start: Position = BEGIN) -> Transcript:
+    """Return the turns of a transcript, to iterate over; its `skipped`, `unknown` and `end` are
+    known afterwards."""
+    return transcript_type(client)(path, start)
 
 
 def _decoded(raw: bytes) -> dict[str, Any] | None:
