@@ -45,7 +45,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine",),
     ("plugin",),
     ("vaults",),
-    ("mirror", "folders"),
+    ("folders",),
     ("pipeline",),
     ("recipes",),
     ("stages", "present"),

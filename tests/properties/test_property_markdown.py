@@ -17,9 +17,9 @@ from recollect.documents.markdown_files import ENDING
 from recollect.documents.memory_markdown import BODY, as_markdown, parse, with_fields
 from recollect.documents.memory_notes import our_fields
 from recollect.ingest.draft import complete, draft
-from recollect.mirror.file_names import free_path, same_place
-from recollect.mirror.folder import write_folder
 from recollect.plugins.importers.markdown import read
+from recollect.plugins.mirror.file_names import free_path, same_place
+from recollect.plugins.mirror.folder import write_folder
 from recollect.types import Memory
 
 # What our own file is made of, and what editors and YAML do odd things with.

@@ -31,7 +31,7 @@ from recollect.settings import Settings
 from recollect.vaults.known import HOME
 
 if TYPE_CHECKING:
-    from recollect.mirror.report import Mirrored
+    from recollect.folders.mirroring import Mirrored
 
 
 class Recollect:

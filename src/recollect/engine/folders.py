@@ -19,10 +19,9 @@ from recollect.store.sqlite.usage import SPOOLS
 from recollect.store.sqlite.vectors import LEASE
 
 if TYPE_CHECKING:
+    from recollect.folders.mirroring import Mirrored, MirroredVault
     from recollect.folders.report import Synced
     from recollect.folders.scan import Scan
-    from recollect.mirror.actions import MirroredVault
-    from recollect.mirror.report import Mirrored
 
 
 def add_folder(
@@ -36,7 +35,7 @@ def add_folder(
 ) -> Synced:
     """Make memories of a folder's files, or bring them up to date. `follow`: whether its changes
     are followed from now on; None leaves that as it is."""
-    from recollect.mirror.state import STATE  # noqa: PLC0415  start-up time
+    from recollect.folders.mirroring import STATE  # noqa: PLC0415  start-up time
 
     real = str(outside_home(existing_folder(Path(path)), session.home))
     if (Path(real) / STATE).exists():
@@ -231,9 +230,9 @@ def mirror(
     dry_run: bool = False,
 ) -> Mirrored:
     """Mirror once; `vault` returns the door, which saves and forgets as for any caller."""
-    from recollect.mirror import run  # noqa: PLC0415  start-up time
+    from recollect.folders.mirroring import installed_mirror  # noqa: PLC0415  start-up time
 
-    return run.mirror(
+    return installed_mirror().mirror(
         vault(),
         _mirror_folder(session, folder),
         identity=session.store.topics.hashed("recollect mirror").hex()[:32],

@@ -11,6 +11,7 @@ from pathlib import Path
 from recollect.checks import refuse_link
 from recollect.engine import Recollect
 from recollect.errors import UserError
+from recollect.folders.mirroring import installed_mirror
 from recollect.ingest.checksum import write_export
 from recollect.ingest.jsonl import as_line, stored_line
 from recollect.interfaces.cli.arguments import WrongUsage
@@ -90,9 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _folder(memory: Recollect, folder: Path) -> int:
-    from recollect.mirror.folder import write_folder  # noqa: PLC0415  start-up time
-
-    return write_folder(folder, memory.export())
+    return installed_mirror().write_folder(folder, memory.export())
 
 
 def _lines(memory: Recollect, counts: Counter[str], *, everything: bool) -> Iterator[bytes]:

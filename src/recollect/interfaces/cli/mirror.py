@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recollect.errors import RecollectError
+from recollect.folders.mirroring import STATE
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import print_json, warn_of_plain
 from recollect.interfaces.cli.selection import confirm
 from recollect.interfaces.cli.syncing import embed, stopped_by_signals
-from recollect.mirror.state import STATE
 from recollect.present.visible import visible
 from recollect.present.words import counted
 
 if TYPE_CHECKING:
     from recollect.engine import Recollect
-    from recollect.mirror.report import Mirrored
+    from recollect.folders.mirroring import Mirrored
 
 EXAMPLE = (
     "  recollect mirror ~/notes/memories\n  recollect mirror ~/notes/memories --dry-run\n"

@@ -13,6 +13,7 @@ from recollect.auth.session_store import BrowserSession
 from recollect.auth.tokens import Token
 from recollect.engine.policies import PolicyOutcome
 from recollect.engine.timeline import TimelineEntry
+from recollect.folders.mirroring import MirrorStep
 from recollect.interfaces.http.history import RedoneJson, UndoneJson
 from recollect.interfaces.http.review import Decided, DuplicateBody, ReviewBody
 from recollect.interfaces.http.schemas import (
@@ -24,7 +25,6 @@ from recollect.interfaces.http.schemas import (
 )
 from recollect.interfaces.setup.clients import Client
 from recollect.interfaces.setup.registration import FileChange
-from recollect.mirror.report import MirrorStep
 from recollect.models.folder import Declared
 from recollect.present.history import VersionJson
 from recollect.present.schema import ContextJson, ErrorJson, ResponseJson, ResultJson

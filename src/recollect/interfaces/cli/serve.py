@@ -42,7 +42,7 @@ from recollect.settings import Settings
 from recollect.store.registry import opened_access
 
 if TYPE_CHECKING:
-    from recollect.mirror.report import Mirrored
+    from recollect.folders.mirroring import Mirrored
 
 EXAMPLE = (
     "  recollect serve\n  recollect serve --port 8080 --watch\n"

@@ -6,12 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from recollect.documents.markdown_files import LINK, MarkdownEntry, as_text, read_bytes, walk
-from recollect.documents.memory_markdown import ParsedFile, loose_id, parse
-from recollect.errors import UserError
-from recollect.mirror.file_names import same_place
-from recollect.mirror.folder import digest_of
-from recollect.mirror.state import MirrorEntry
+from recollect import UserError
+from recollect.plugin.mirrors import (
+    LINK,
+    MarkdownEntry,
+    ParsedFile,
+    as_text,
+    loose_id,
+    parse,
+    read_bytes,
+    walk,
+)
+from recollect.plugins.mirror.file_names import same_place
+from recollect.plugins.mirror.folder import digest_of
+from recollect.plugins.mirror.state import MirrorEntry
 
 EMPTY = "It is empty; the memory keeps its last version."
 

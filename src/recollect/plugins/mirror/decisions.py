@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
+from recollect.plugin.mirrors import Action
+
 # One side since both were last the same; a side that was never the same before has changed.
 Side = Literal["unchanged", "changed", "gone"]
-Action = Literal[
-    "keep",  # nothing to do
-    "settle",  # both say the same already; note it
-    "write",  # the file anew, from the memory
-    "edit",  # the memory, from the file
-    "conflict",  # the memory's version stays; the file's is kept beside it
-    "forget",  # the memory
-    "trash",  # the file
-    "take in",  # the file as a memory, new or once forgotten
-    "drop",  # the note on both
-]
 
 DECISIONS: dict[tuple[Side, Side], Action] = {
     # memory, file

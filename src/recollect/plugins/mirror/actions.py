@@ -3,59 +3,49 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import Any, Protocol
 
-from recollect.documents.markdown_files import ENDING, as_text, read_bytes
-from recollect.documents.memory_markdown import (
+from recollect import Memory
+from recollect.plugin.mirrors import (
     BODY,
+    ENDING,
+    FIELDS,
+    LONG_SUFFIX,
+    Action,
+    Draft,
+    MirroredVault,
+    MirrorStep,
+    NotFound,
     ParsedFile,
     as_markdown,
+    as_text,
+    complete,
+    content_digest,
+    draft,
+    made_id,
+    note_fields,
+    our_fields,
     parse,
+    read_bytes,
+    revision,
     with_fields,
 )
-from recollect.documents.memory_notes import note_fields, our_fields
-from recollect.errors import NotFound
-from recollect.hashing import content_digest
-from recollect.ingest.draft import FIELDS, Draft, complete, draft
-from recollect.ingest.ids import LONG_SUFFIX, made_id
-from recollect.ingest.saving import Saved
-from recollect.memory_json import revision
-from recollect.mirror.decisions import Action
-from recollect.mirror.file_names import (
+from recollect.plugins.mirror.file_names import (
     folder_of,
     free_path,
     is_ours,
     safe_name,
     same_place,
 )
-from recollect.mirror.folder import MirroredFolder
-from recollect.mirror.report import MirrorStep
-from recollect.mirror.scan import MirrorFile, MirrorScan, stated_id, with_text
-from recollect.mirror.state import MirrorEntry
-from recollect.types import Memory
+from recollect.plugins.mirror.folder import MirroredFolder
+from recollect.plugins.mirror.scan import MirrorFile, MirrorScan, stated_id, with_text
+from recollect.plugins.mirror.state import MirrorEntry
 
 CONFLICT = "conflict"
 LONGEST_START = 150  # of an id, so that a suffix fits behind it
-
-
-class MirroredVault(Protocol):
-    """The engine, as far as a mirror needs it."""
-
-    def now(self) -> datetime: ...
-
-    def export(self) -> Iterator[Memory]: ...
-
-    def edited(self, id: str, /, *, if_revision: str | None = ..., **changes: Any) -> Saved: ...
-
-    def save_all(self, drafts: Sequence[Draft]) -> list[Saved]: ...
-
-    def forget(
-        self, ids: Sequence[str], *, undo: bool = ..., if_revision: str | None = ...
-    ) -> None: ...
 
 
 class Actions:

@@ -14,10 +14,9 @@ import pytest
 from recollect import Recollect
 from recollect.errors import Forbidden, UserError
 from recollect.files import write_whole
-from recollect.mirror import folder as mirrored_folder
-from recollect.mirror.decisions import DECISIONS, decide
-from recollect.mirror.report import Mirrored
-from recollect.mirror.state import STATE
+from recollect.folders.mirroring import STATE, Mirrored
+from recollect.plugins.mirror import folder as mirrored_folder
+from recollect.plugins.mirror.decisions import DECISIONS, decide
 from recollect.settings import Embedding, Mirror, Rerank, Settings
 from recollect.types import Memory
 
@@ -715,7 +714,7 @@ def test_a_file_that_cannot_be_written_is_named_and_the_rest_goes_on(
     tides.save("a")
     tides.save("b")
     with monkeypatch.context() as patch:
-        patch.setattr("recollect.mirror.folder.write_whole", full)
+        patch.setattr("recollect.plugins.mirror.folder.write_whole", full)
         result = tides.mirror()
     assert result.problems == (("a", "It cannot be written: No space left on device."),)
     assert [step.path for step in result.steps] == ["b.md"]

@@ -7,9 +7,8 @@ import unicodedata
 from collections.abc import Iterator
 from itertools import islice
 
-from recollect.documents.markdown_files import ENDING
-from recollect.hashing import content_digest
-from recollect.types import Memory
+from recollect import Memory
+from recollect.plugin.mirrors import ENDING, content_digest
 
 # Enough for a title, and short enough that folder and name fit into Windows' 260 characters.
 LONGEST = 100

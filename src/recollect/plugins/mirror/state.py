@@ -11,10 +11,9 @@ import re
 import msgspec
 from msgspec import Struct
 
-from recollect.documents.markdown_files import ENDING
-from recollect.errors import UserError
+from recollect import UserError
+from recollect.plugin.mirrors import ENDING, STATE
 
-STATE = ".recollect-mirror.json"
 VERSION = 1
 START_OVER = (
     f"Remove {STATE} to start over: no memory and no file is lost, and where the two differ, both "

@@ -20,9 +20,9 @@ from recollect.documents.memory_markdown import (
 from recollect.documents.memory_notes import note_fields, our_fields
 from recollect.errors import UserError
 from recollect.ingest.draft import draft
-from recollect.mirror.file_names import free_path, safe_name, same_place
-from recollect.mirror.folder import write_folder
 from recollect.plugins.importers.markdown import read
+from recollect.plugins.mirror.file_names import free_path, safe_name, same_place
+from recollect.plugins.mirror.folder import write_folder
 from recollect.types import Memory
 
 MADE = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)

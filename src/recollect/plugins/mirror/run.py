@@ -11,17 +11,20 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from recollect.checks import existing_folder
-from recollect.errors import RecollectError
-from recollect.files import remove_leftovers_below
-from recollect.ingest.draft import Draft
-from recollect.memory_json import revision
-from recollect.mirror.actions import Actions, MirroredVault
-from recollect.mirror.decisions import decide, side
-from recollect.mirror.folder import MirroredFolder
-from recollect.mirror.report import Mirrored
-from recollect.mirror.scan import scan
-from recollect.mirror.state import VERSION, MirrorEntry, State
+from recollect import RecollectError
+from recollect.plugin.mirrors import (
+    Draft,
+    Mirrored,
+    MirroredVault,
+    existing_folder,
+    remove_leftovers_below,
+    revision,
+)
+from recollect.plugins.mirror.actions import Actions
+from recollect.plugins.mirror.decisions import decide, side
+from recollect.plugins.mirror.folder import MirroredFolder
+from recollect.plugins.mirror.scan import scan
+from recollect.plugins.mirror.state import VERSION, MirrorEntry, State
 
 Value = TypeVar("Value")
 

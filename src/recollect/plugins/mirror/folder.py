@@ -7,14 +7,10 @@ import os
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from recollect.documents.markdown_files import LINK, read_bytes
-from recollect.documents.memory_markdown import as_markdown
-from recollect.errors import UserError
-from recollect.files import write_whole
-from recollect.hashing import bytes_digest
-from recollect.mirror.file_names import free_path, same_place
-from recollect.mirror.state import STATE, VERSION, State, read_state, state_text
-from recollect.types import Memory
+from recollect import Memory, UserError
+from recollect.plugin.mirrors import LINK, STATE, as_markdown, bytes_digest, read_bytes, write_whole
+from recollect.plugins.mirror.file_names import free_path, same_place
+from recollect.plugins.mirror.state import VERSION, State, read_state, state_text
 
 TRASH = ".trash"  # where Obsidian puts deleted files, if it is set to keep them in the vault
 MEANWHILE = "It was changed just now; the next run will take the change."

@@ -1,1 +1,0 @@
-"""A vault as a folder of Markdown files, kept equal in both directions."""

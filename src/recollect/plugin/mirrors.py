@@ -1,0 +1,45 @@
+"""What a mirror may use: it keeps a vault and a folder equal (see `MirrorType`)."""
+
+from __future__ import annotations
+
+from recollect.checks import existing_folder
+from recollect.documents.markdown_files import (
+    ENDING,
+    LINK,
+    MarkdownEntry,
+    as_text,
+    read_bytes,
+    walk,
+)
+from recollect.documents.memory_markdown import (
+    BODY,
+    ParsedFile,
+    as_markdown,
+    loose_id,
+    parse,
+    with_fields,
+)
+from recollect.documents.memory_notes import note_fields, our_fields
+from recollect.errors import NotFound
+from recollect.files import remove_leftovers_below, write_whole
+from recollect.folders.mirroring import (
+    STATE,
+    Action,
+    Mirrored,
+    MirroredVault,
+    MirrorStep,
+    MirrorType,
+)
+from recollect.hashing import bytes_digest, content_digest
+from recollect.ingest.draft import FIELDS, Draft, complete, draft
+from recollect.ingest.ids import LONG_SUFFIX, made_id
+from recollect.ingest.saving import Saved
+from recollect.memory_json import revision
+
+__all__ = (
+    "BODY", "ENDING", "FIELDS", "LINK", "LONG_SUFFIX", "STATE", "Action", "Draft", "MarkdownEntry",
+    "MirrorStep", "MirrorType", "Mirrored", "MirroredVault", "NotFound", "ParsedFile", "Saved",
+    "as_markdown", "as_text", "bytes_digest", "complete", "content_digest", "draft",
+    "existing_folder", "loose_id", "made_id", "note_fields", "our_fields", "parse", "read_bytes",
+    "remove_leftovers_below", "revision", "walk", "with_fields", "write_whole",
+)  # fmt: skip

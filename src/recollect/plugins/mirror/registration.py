@@ -1,0 +1,6 @@
+"""What the entry point offers: see `recollect.plugin.mirrors.MirrorType`."""
+
+from recollect.plugins.mirror.folder import write_folder
+from recollect.plugins.mirror.run import mirror
+
+__all__ = ("mirror", "write_folder")
