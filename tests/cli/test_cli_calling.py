@@ -36,7 +36,7 @@ def test_the_version_is_printed(home: Home) -> None:
 
 
 # Modules of the standard library and of others.
-HEAVY = "asyncio base64 httpx2 locale numpy platformdirs rich"
+HEAVY = "asyncio base64 httpx2 importlib.metadata locale numpy platformdirs rich"
 # What a search by words does not need of Recollect.
 ROOMS = (
     "engine.browsing engine.context engine.feedback engine.importing engine.writing ingest.saving "
