@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from difflib import SequenceMatcher
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -116,20 +115,11 @@ def seems_to_replace(older: Statement, newer: Statement, cosine: float) -> bool:
 
 
 def _one_number_differs(older: Statement, newer: Statement) -> bool:
-    """Whether both are one sentence but for one number: they begin with the same word, and share
-    most words in the same order."""
-    if older.words[:1] != newer.words[:1]:
+    """Whether both are one sentence but for one number."""
+    if len(older.words) != len(newer.words):
         return False
-    parts = SequenceMatcher(None, older.words, newer.words, autojunk=False).get_opcodes()
-    shared = sum(end - start for tag, start, end, _, _ in parts if tag == "equal")
-    replaced = [
-        older.words[start:end] + newer.words[first:last]
-        for tag, start, end, first, last in parts
-        if tag == "replace"
-    ]
-    if len(replaced) != 1 or shared < FRAME * min(len(older.words), len(newer.words)):
-        return False
-    return len(replaced[0]) == 2 and all(word.isdigit() for word in replaced[0])
+    differing = [pair for pair in zip(older.words, newer.words, strict=True) if len({*pair}) > 1]
+    return len(differing) == 1 and all(word.isdigit() for word in differing[0])
 
 
 def replaced_by(

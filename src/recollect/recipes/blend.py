@@ -77,14 +77,14 @@ BLEND = Recipe(
         Bonus(
             signals=(
                 Person(weight=0.4),
-                ExactMatch(weight=1.5),
+                ExactMatch(weight=2.5),
                 TimeMatch(weight=1.0),
                 AskedMatch(weight=1.0),
                 TagOverlap(weight=0.5),
                 DomainMatch(weight=0.25),
                 ProjectMatch(weight=0.5),
                 Importance(weight=0.25),
-                Feedback(weight=2.0),
+                Feedback(weight=3.0),
                 Used(weight=0.0),
             ),
         ),

@@ -17,9 +17,6 @@ from recollect.stages.rerank_deadline import rerank_scores
 from recollect.stages.rerank_text import focused
 from recollect.types import Hit, Ranking, weighted
 
-FAR_APART = "reranker not asked: the first results stand far apart"
-
-
 class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
     """`score + weight · (clip(logit, floor, bound) − floor)` for the best `top` candidates: a logit
     of `floor` or less says nothing, since a cross-encoder rejects whatever shares no word with the
@@ -33,7 +30,7 @@ class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
     order of fusion stays among them.
 
     No logits can exchange two candidates that stand further apart than `weight · (bound − floor)`.
-    So it reads down to the first such gap, none at all where that is below the first candidate, and
+    So it reads the first candidate, on which the verdict depends, and on down to the first such gap;
     of those behind the results that are asked for only what can still become the first: half the
     reading, and no worse (benchmarks/reading.py).
     """
@@ -56,12 +53,9 @@ class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
         text = context.search.query
-        if len(ranking) < 2 or len(readable_words(text)) < self.least_words or context.compared:
+        if not ranking or len(readable_words(text)) < self.least_words or context.compared:
             return ranking
         contested = self._contested([hit.score for hit in ranking], context.limit)
-        if contested < 2:
-            unasked = weighted(self.name, self.weight, 0.0, FAR_APART)
-            return ranking.resorted(hit.rescored(added(hit.why, unasked)) for hit in ranking)
         scores = rerank_scores(
             self.name,
             ranking.ids[:contested],
