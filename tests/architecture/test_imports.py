@@ -87,7 +87,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 HOMES = {
     "apsw": ("store", "auth", "plugins"),
     "httpx2": ("models",),
-    "prompt_toolkit": ("interfaces.cli",),
+    "prompt_toolkit": ("plugins",),
     "psycopg": (),
     "rich": ("interfaces.cli",),
 }

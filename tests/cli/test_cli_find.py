@@ -24,10 +24,11 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 from patience import until
 from recollect.engine import Recollect
+from recollect.interfaces.cli import find_text
 from recollect.interfaces.cli.find import terminal_of
-from recollect.interfaces.cli.picker import Picker
-from recollect.interfaces.cli.picker_answers import Answer, Item, LiveAnswers
-from recollect.interfaces.cli.picker_text import key_lines
+from recollect.plugins.picker.answers import Answer, Item, LiveAnswers
+from recollect.plugins.picker.lines import key_lines
+from recollect.plugins.picker.screen import Picker
 from recollect.types import Search
 
 LONGEST_S = 60
@@ -61,6 +62,7 @@ class Pilot:
                 lambda: Recollect(home=self._home.folder, environment=self._home.environment),
                 Search(query=self._query, limit=20, mark=True),
                 lambda command: 0,
+                find_text,
                 colour=True,
                 output=output,
                 input=keys,

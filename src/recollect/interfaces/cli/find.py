@@ -7,12 +7,14 @@ import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, cast
 
 from msgspec.structs import replace
 
 from recollect.engine import Recollect
+from recollect.entry_points import entry_points_of
 from recollect.errors import UserError
+from recollect.interfaces.cli import find_text
 from recollect.interfaces.cli.arguments import (
     CommandParser,
     add_filter,
@@ -22,6 +24,7 @@ from recollect.interfaces.cli.arguments import (
 )
 from recollect.interfaces.cli.main import main
 from recollect.interfaces.cli.opening import opened
+from recollect.present.picking import GROUP, PickerType
 from recollect.present.visible import visible
 from recollect.settings import UsageSettings
 from recollect.settings_reading import home_folder, load_settings
@@ -53,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
     terminal = terminal_of()
     if terminal is None:
         raise UserError(NEEDS)
+    picker = _installed_picker()
     home = home_folder(os.environ)
     settings = load_settings(home)
     now = datetime.now(UTC)
@@ -69,15 +73,20 @@ def run(args: argparse.Namespace) -> int:
         return opened(settings=replace(settings, usage=UsageSettings(keep=False)))
 
     memory = open_vault() if _is_locked(home / "vault.db") else None  # asks for the passphrase
-    from recollect.interfaces.cli.picker import picked  # noqa: PLC0415  prompt_toolkit is large
-
-    chosen = picked(lambda: memory or open_vault(), search, main, terminal)
+    chosen = picker(lambda: memory or open_vault(), search, main, terminal, find_text)
     if chosen is None:
         return LEFT
     if sys.stdout.isatty() and chosen.tier == "file" and Path(chosen.path).is_file():
         return main(["open", "--", chosen.id])
     print(visible(chosen.id) if sys.stdout.isatty() else chosen.id)
     return 0
+
+
+def _installed_picker() -> PickerType:
+    """Return what draws the picker: the first one that is installed, by name."""
+    for point in entry_points_of(GROUP).values():
+        return cast(PickerType, point.load())
+    raise UserError("No picker is installed here. Use `recollect search WORDS`.")
 
 
 def terminal_of() -> TextIO | None:

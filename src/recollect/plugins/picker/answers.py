@@ -14,9 +14,8 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recollect.engine import Recollect
-from recollect.errors import Cancelled, RecollectError
-from recollect.types import Memory, Response, Result, Search
+from recollect import Memory, Recollect, RecollectError, Response, Result
+from recollect.plugin.pickers import Cancelled, Search
 
 PAUSE_S = 0.15  # whoever has not typed for so long reads
 LEAVING_S = 0.2  # a model that is being loaded is not waited for

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout, suppress
+from functools import lru_cache, partial
 from typing import Any, TextIO
 
 from prompt_toolkit.application import Application, run_in_terminal
@@ -34,18 +35,16 @@ from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.output.defaults import create_output
 
-from recollect.engine import Recollect
-from recollect.errors import RecollectError
-from recollect.interfaces.cli.clip import copied, text_of
-from recollect.interfaces.cli.picker_answers import Answer, Item, LiveAnswers
-from recollect.interfaces.cli.picker_text import (
+from recollect import Memory, Recollect, RecollectError
+from recollect.plugin.pickers import PickerText, Search
+from recollect.plugins.picker.answers import Answer, Item, LiveAnswers
+from recollect.plugins.picker.lines import (
     PROMPT,
     key_lines,
     list_lines,
     preview_lines,
     status_line,
 )
-from recollect.types import Memory, Search
 
 WIDE = 100  # columns from which the preview stands beside the list, and not below it
 ESCAPE_S = 0.05  # after it Esc is a key of its own, and not the beginning of another one
@@ -87,20 +86,22 @@ class StatusHandler(logging.Handler):
 
 class Picker:
     """The picker over a vault that `open_vault` opens, in a thread. `command` runs a command of the
-    command line, while the screen is away."""
+    command line, while the screen is away; `text` says what is shown of a memory."""
 
     def __init__(
         self,
         open_vault: Callable[[], Recollect],
         search: Search,
         command: Callable[[list[str]], int],
+        text: PickerText,
         *,
         colour: bool,
         output: Output,
         input: Input | None = None,
     ) -> None:
         self._open_vault, self._search, self._command = open_vault, search, command
-        self._colour, self._output = colour, output
+        self._text, self._colour, self._output = text, colour, output
+        self._preview_lines = lru_cache(maxsize=8)(partial(preview_lines, text))
         self._answers: LiveAnswers | None = None
         self.answer = Answer(whole=False)
         self._place = 0  # of the chosen item, from 0
@@ -233,13 +234,13 @@ class Picker:
 
     def _list(self) -> StyleAndTextTuples:
         columns, lines, _, _ = self._rooms()
-        return list_lines(self.answer, self._place, columns, lines)
+        return list_lines(self._text, self.answer, self._place, columns, lines)
 
     def _preview(self) -> StyleAndTextTuples:
         _, _, columns, lines = self._rooms()
         if self.item is None or self.answer.now is None:
             return []
-        every = preview_lines(
+        every = self._preview_lines(
             self.item, self.answer.now, columns, colour=self._colour, why=self._why
         )
         self._scrolled = max(0, min(self._scrolled, len(every) - lines))
@@ -333,8 +334,8 @@ class Picker:
             self._message = "There is nothing to undo."
 
     def _copy(self, item: Item) -> None:
-        text, terminal = text_of(item.memory), self._output
-        self._do(item.memory.id, lambda _: copied(text, terminal.write_raw), "Copied.")
+        text, terminal, memory = self._text, self._output, item.memory
+        self._do(memory.id, lambda _: text.copy(memory, terminal.write_raw), "Copied.")
 
     def _pin(self, item: Item) -> None:
         ids = [item.memory.id]
@@ -370,12 +371,14 @@ def picked(
     search: Search,
     command: Callable[[list[str]], int],
     terminal: TextIO,
+    text: PickerText,
 ) -> Memory | None:
     """What somebody chose on this terminal; None where nobody did."""
     picker = Picker(
         open_vault,
         search,
         command,
+        text,
         colour=not os.environ.get("NO_COLOR"),
         output=create_output(terminal),
     )
