@@ -15,6 +15,7 @@ from postgres_server import as_superuser
 from recollect import Recollect
 from recollect.errors import StoreError, UserError
 from recollect.settings import Embedding, Rerank, Settings, StoreSettings
+from recollect.store.waiting import without_waiting
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.errors import place_of
 from recollect_postgres.migration import LOCK, migrate, migrations
@@ -165,7 +166,7 @@ def test_who_is_not_patient_is_told_that_another_one_writes(
 ) -> None:
     other = PostgresDatabase(postgres_url, postgres_vault)
     busy = pytest.raises(StoreError, match="is writing to this vault")
-    with store.writing(CHANGE), busy, other.writing(patient=False):
+    with store.writing(CHANGE), busy, without_waiting(), other.writing():
         pass
     other.close()
 

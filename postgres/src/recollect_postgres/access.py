@@ -16,6 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 from recollect.auth.access import AttemptCounts, LineLog, Statement, Value
 from recollect.errors import Interrupted, StoreError
 from recollect.settings import StoreSettings
+from recollect.store.waiting import waits
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.replica import AGAIN_S
 from recollect_postgres.transactions import READS, postgres_sql
@@ -92,10 +93,10 @@ class PostgresAccess:
         return database.rows(sql, *values)
 
     def change(
-        self, *statements: Statement | tuple[str, tuple[object, ...]], patient: bool = True
+        self, *statements: Statement | tuple[str, tuple[object, ...]]
     ) -> list[tuple[Any, ...]]:
         database = self._database()
-        waiting = nullcontext() if patient else database.without_waiting()
+        waiting = nullcontext() if waits() else database.without_waiting()
         with waiting, database.aside(READS) as connection:
             for sql, values in statements:
                 done = connection.execute(postgres_sql(sql), values)

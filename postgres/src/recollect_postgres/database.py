@@ -14,6 +14,7 @@ import psycopg
 
 from recollect.errors import Interrupted, StoreError
 from recollect.store.base import Stored
+from recollect.store.waiting import waits
 from recollect.types import Degraded
 from recollect_postgres.errors import (
     SEARCH_SECONDS,
@@ -252,11 +253,10 @@ class PostgresDatabase:
                 yield block.connection
 
     @contextmanager
-    def writing(self, *, patient: bool = True, facts: bool = False) -> Iterator[Connection]:
-        """A transaction that is the vault's only one that writes, and is durable at its end. Who
-        is not patient gets StoreError while another one writes. `facts`: read what it will ask of
-        the vault, and tell `facts_changed`."""
-        lock = LOCK if patient else f"{LOCK} NOWAIT"
+    def writing(self, *, facts: bool = False) -> Iterator[Connection]:
+        """A transaction that is the vault's only one that writes, and is durable at its end.
+        `facts`: read what it will ask of the vault, and tell `facts_changed`."""
+        lock = LOCK if waits() else f"{LOCK} NOWAIT"
         token = os.urandom(16).hex()
         with self._transaction("", f"{WRITES}; {lock}", token, facts=facts) as connection:
             yield connection

@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from recollect.errors import StoreError
 from recollect.store.use_counts import SECONDS, StoredUsage, summed
+from recollect.store.waiting import without_waiting
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.memories import PostgresMemories
 from recollect_postgres.pool import Connection
@@ -54,7 +55,7 @@ class PostgresUsage(StoredUsage):
         return bool(self._pending) and time.monotonic() - self._added >= SECONDS
 
     def fold(self) -> None:
-        with self._database.writing(patient=False) as connection:
+        with without_waiting(), self._database.writing() as connection:
             self.add_to(connection)
 
     def settle(self) -> None:

@@ -159,9 +159,8 @@ class PostgresVectors(WaitingMemories):
         spans: Sequence[Span] | None = None,
         *,
         tokens: Sequence[bytes] = (),
-        patient: bool = True,
     ) -> None:
-        with self._database.writing(patient=patient) as connection:
+        with self._database.writing() as connection:
             model = _model(connection, identity, dimensions)
             passages = by_memory(vectors, spans, tokens)
             # The memory may have been forgotten, purged or edited while it was being embedded.

@@ -49,9 +49,8 @@ class Access(Protocol):
     def rows(self, sql: str, *values: Value) -> list[tuple[Any, ...]]:
         """What a query finds, as every process has left it."""
 
-    def change(self, *statements: Statement, patient: bool = True) -> list[tuple[Any, ...]]:
-        """Run statements as a whole; the rows of the last one. Who is not patient gets StoreError
-        where it would have to wait."""
+    def change(self, *statements: Statement) -> list[tuple[Any, ...]]:
+        """Run statements as a whole; the rows of the last one."""
 
     def close(self) -> None:
         """Write what waits, and close what is open; the next call opens it again."""

@@ -17,6 +17,7 @@ import apsw
 
 from recollect.errors import StoreError, UserError
 from recollect.retry import patiently
+from recollect.store.waiting import waits
 
 try:
     import fcntl
@@ -95,11 +96,11 @@ class HomeAccess:
         with self._asking(create=False) as connection:
             return [] if connection is None else _run(connection, (sql, values))
 
-    def change(self, *statements: Statement, patient: bool = True) -> list[tuple[Any, ...]]:
+    def change(self, *statements: Statement) -> list[tuple[Any, ...]]:
         """The file is made where there is none."""
         with self._asking(create=True) as connection:
             assert connection is not None
-            connection.set_busy_timeout(BUSY_MS if patient else 0)
+            connection.set_busy_timeout(BUSY_MS if waits() else 0)
             try:
                 with _transaction(connection):
                     return [_run(connection, statement) for statement in statements][-1]

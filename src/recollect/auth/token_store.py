@@ -15,6 +15,7 @@ from recollect.auth.access import Access, Value
 from recollect.auth.capabilities import CAPABILITIES
 from recollect.auth.tokens import Token, check_request, digest, new_secret, real_time, well_formed
 from recollect.errors import NotFound, StoreError
+from recollect.store.waiting import without_waiting
 from recollect.times import from_micros, to_micros
 
 # When a token was used last is stored to the hour: a write with every request would cost too much.
@@ -107,9 +108,9 @@ class TokenStore:
         nothing is stored: the request goes on."""
         now = self.clock()
         if before is None or now - before >= COARSE:
-            with suppress(StoreError):
+            with suppress(StoreError), without_waiting():
                 noted = (NOTE_USE.format(table=table), (to_micros(now), id))
-                self.access.change(noted, patient=False)
+                self.access.change(noted)
 
     def close(self) -> None:
         self.access.close()

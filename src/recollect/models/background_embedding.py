@@ -14,6 +14,7 @@ from recollect.errors import RecollectError
 from recollect.models.base import Embedder, Immediate
 from recollect.models.embedding_queue import Batches, TextsRefused
 from recollect.store.base import VectorIndex
+from recollect.store.waiting import without_waiting
 from recollect.types import Memory
 
 # Characters of a save whose vectors come before all others: about a passage of the built-in model,
@@ -135,7 +136,8 @@ class BackgroundEmbedding:
         texts = [text for _, text in waiting]
         if not (isinstance(embedder, Immediate) and embedder.at_once(texts)):
             return False
-        return Batches(save.vectors, embedder, patient=False).embed_batch(waiting)
+        with without_waiting():
+            return Batches(save.vectors, embedder).embed_batch(waiting)
 
     def wake(self, vectors: VectorIndex, own: Sequence[OwnSave] = ()) -> None:
         """Let the thread look for what waits in this vault, what is `own` first."""

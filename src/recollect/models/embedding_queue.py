@@ -95,8 +95,7 @@ def _turn(vectors: VectorIndex, stop: Callable[[], bool]) -> Iterator[None]:
 class Batches:
     """What waits in one vault, batch by batch. `refused`: why the model refused a memory's text, by
     the memory's key; it is not asked again. `between` is called while a long text is under way, so
-    that what is urgent need not wait for it. Who is not `patient` gets StoreError while another one
-    writes."""
+    that what is urgent need not wait for it."""
 
     def __init__(
         self,
@@ -107,7 +106,6 @@ class Batches:
         stop: Callable[[], bool] = lambda: False,
         between: Callable[[], object] = lambda: None,
         refused: dict[int, str] | None = None,
-        patient: bool = True,
     ) -> None:
         self.done = 0
         self.refused = {} if refused is None else refused
@@ -116,7 +114,6 @@ class Batches:
         self._progress = progress
         self._stop = stop
         self._between = between
-        self._patient = patient
         self._long: int | None = None  # the key of the long text under way
 
     def embed(self, among: Sequence[str] | None = None) -> bool:
@@ -154,7 +151,6 @@ class Batches:
         flat = [span for cuts in spans for span in cuts]
         self._vectors.put(
             self._embedder.identity, made.shape[1], rows, dict(part), flat, tokens=tokens,
-            patient=self._patient,
         )  # fmt: skip
         self.done += len(part)
         self._progress(len(part))

@@ -285,15 +285,13 @@ class VectorIndex(Protocol):
         spans: Sequence[Span] | None = None,
         *,
         tokens: Sequence[bytes] = (),
-        patient: bool = True,
     ) -> None:
         """Store vectors by memory key; refuse a dimension other than the vault's.
 
         A key that comes several times is a memory in passages; `spans` says where each one is.
         `tokens` are the packed tokens of each, of a model that gives any.
         `texts` are the texts that were embedded: where a memory's text has changed since then, its
-        vector is dropped and the memory goes on waiting. Who is not `patient` gets StoreError while
-        another one writes.
+        vector is dropped and the memory goes on waiting.
         """
 
     def waiting(

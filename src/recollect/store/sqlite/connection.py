@@ -148,12 +148,11 @@ class Database:
 
     @contextmanager
     def writing(
-        self, *, repairing: bool = False, patient: bool = True, giving_way: bool = False
+        self, *, repairing: bool = False, giving_way: bool = False
     ) -> Iterator[apsw.Connection]:
         """A transaction that holds the write lock from its start and is durable at its end, in the
         file at the vault's path. Into a vault that is known to be damaged only a repair writes. Who
-        is not patient gets StoreError while another one writes; who gives way begins behind all
-        others that wait."""
+        gives way begins behind all others that wait."""
         if self.frozen:
             raise StoreError(f"The vault {self.path} is read-only, so nothing can be written.")
         if not repairing:
@@ -163,7 +162,7 @@ class Database:
 
             let_others_write(self._opener.real)
         with self.translated():
-            connection = self._begun(patient)
+            connection = self._begun()
             before = connection.total_changes()
             with _undone(connection):
                 yield connection
@@ -175,13 +174,13 @@ class Database:
                     f"The vault {self.path} was replaced or deleted during this write; try again."
                 )
 
-    def _begun(self, patient: bool) -> apsw.Connection:
+    def _begun(self) -> apsw.Connection:
         """This thread's connection with a transaction on the files at the vault's path."""
         from recollect.store.sqlite.turns import begin  # noqa: PLC0415  start-up time
 
         for _ in range(TRIES):
             connection = self.connection()
-            begin(connection, self._opener.real, patient=patient)
+            begin(connection, self._opener.real)
             with _undone(connection):
                 current = self._unchanged() and self._found() == self._files
                 if current and connection.pragma("user_version") == VERSION:
@@ -193,7 +192,7 @@ class Database:
             self._reopen()
         raise StoreError(f"The vault {self.path} is being replaced; try again.")
 
-    def rewrite(self, *, patient: bool = True) -> bool:
+    def rewrite(self) -> bool:
         """Write every page anew, so that none has bytes of what was deleted: SQLite moves rows from
         page to page and leaves copies in the unused part of the old one. It takes about a second
         for 100 MB, and as much room on the disk as the vault has. Return False if a statement of
@@ -202,7 +201,7 @@ class Database:
 
         with self.translated():
             try:
-                begin(self.connection(), self._opener.real, patient=patient, sql="VACUUM")
+                begin(self.connection(), self._opener.real, sql="VACUUM")
             except apsw.SQLError:
                 return False
         return True

@@ -46,7 +46,7 @@ class ScratchDatabase(Database):
 
     @contextmanager
     def writing(
-        self, *, repairing: bool = False, patient: bool = True, giving_way: bool = False
+        self, *, repairing: bool = False, giving_way: bool = False
     ) -> Iterator[apsw.Connection]:
         with self.translated(), self._only:
             yield self._only

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -24,6 +25,7 @@ from recollect.store.sqlite.topics import SqliteTopics
 from recollect.store.sqlite.usage import SqliteUsage
 from recollect.store.sqlite.vectors import SqliteVectors
 from recollect.store.sqlite.vocabulary import SqliteVocabulary
+from recollect.store.waiting import without_waiting
 from recollect.types import Degraded
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from recollect.store.sqlite.segments.writer import StagedSegment
     from recollect.store.trash import Trash
     from recollect.store.vault import Finding
+
+log = logging.getLogger("recollect.store")
 
 
 class SqliteStore:
@@ -58,7 +62,8 @@ class SqliteStore:
         self._use(Database(path, keys, self._forget, at_rest=at_rest), brief=brief)
         with suppress(StoreError):  # damaged
             if not (at_rest or self.database.frozen) and unscrubbed(self.database):
-                self.scrub(patient=False)
+                with without_waiting():
+                    self._scrub()
 
     def _use(self, database: Database, *, brief: bool) -> None:
         self.database = database
@@ -174,29 +179,27 @@ class SqliteStore:
 
         return salvaging(self.database, self.database.path)
 
-    def scrub(self, *, patient: bool = True) -> None:
+    def scrub(self) -> None:
         """Remove what is left of purged memories in the file, and warn of copies that may hold it.
-        patient=False: only if no other process writes, and without the warning. What is prevented,
-        by others or a full disk, is done when the vault is next opened: the memories are purged, so
-        that is a warning and no error."""
-        import logging  # noqa: PLC0415  start-up time: rarely needed
+        If other processes or a full disk prevent that, warn: it is done when the vault is next
+        opened."""
+        self._scrub()
+        vault = self.database.path
+        if copies := sorted(vault.parent.glob(f"backups/{escape(vault.stem)}-*.db")):
+            sentence = "Copies may still hold what was purged; remove them where that matters: %s"
+            log.warning(sentence, ", ".join(map(str, copies)))
 
-        from recollect.store.sqlite.upkeep import scrub  # noqa: PLC0415  as above
+    def _scrub(self) -> None:
+        from recollect.store.sqlite.upkeep import scrub  # noqa: PLC0415  start-up time
 
-        log = logging.getLogger("recollect.store")
         try:
-            scrub(self.database, patient=patient)
+            scrub(self.database)
         except Damaged:
             raise
         except StoreError as error:
             log.warning(
                 "Words of purged memories stay in the file until it is next opened. %s", error
             )
-        vault = self.database.path
-        copies = [*vault.parent.glob(f"backups/{escape(vault.stem)}-*.db")] if patient else []
-        if copies:
-            sentence = "Copies may still hold what was purged; remove them where that matters: %s"
-            log.warning(sentence, ", ".join(map(str, sorted(copies))))
 
     def examine(self, advance: Callable[[int], None] = lambda done: None) -> list[Finding]:
         """Check every memory and everything that is derived from them, on two cores."""

@@ -15,23 +15,21 @@ import apsw
 from recollect.files import exclusive
 from recollect.store.sqlite.opening import waiting_for_others
 from recollect.store.sqlite.vault_files import waiting
+from recollect.store.waiting import waits
 
 WAITING = "-waiting.lock"  # beside the vault; shared by all who wait
 LONGEST_S = 5.0  # that a long work waits for others: it must come to an end as well
 LOOK_S = 0.01
 
 
-def begin(
-    connection: apsw.Connection, real: str, *, patient: bool, sql: str = "BEGIN IMMEDIATE"
-) -> None:
-    """Begin a write to the vault at this path, or run another statement that needs the write lock.
-    patient=False: raise BusyError while another process writes."""
+def begin(connection: apsw.Connection, real: str, *, sql: str = "BEGIN IMMEDIATE") -> None:
+    """Begin a write to the vault at this path, or run another statement that needs its lock."""
     start = partial(connection.execute, sql)
     try:
         with waiting(connection, 0):
             start()
     except (apsw.BusyError, apsw.LockedError):
-        if not patient:
+        if not waits():
             raise
         with exclusive(_file(real), shared=True):
             waiting_for_others(start)

@@ -14,6 +14,7 @@ from recollect.store.sqlite.fts5_index import TABLES
 from recollect.store.sqlite.memories import UNSCRUBBED
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.vault_files import SET, log_copied
+from recollect.store.waiting import waits
 
 SEGMENTS = ("postings", "large_postings", "segment_documents", "segments", "segment_changes")
 TopicHash = Callable[[str], bytes]
@@ -72,12 +73,12 @@ def _rebuild_words(connection: apsw.Connection) -> None:
     write_all(connection)
 
 
-def scrub(database: Database, *, patient: bool = True) -> None:
+def scrub(database: Database) -> None:
     """Remove what is left of purged memories: unused tags, words that the indexes only mark as
     deleted, codes of vectors, and copies in the unused bytes of pages and in the log. Killed in
     between, or kept from it by a reader, it is done again when the vault is next opened."""
     mark = os.urandom(8).hex()
-    with database.writing(patient=patient) as connection:
+    with database.writing() as connection:
         connection.execute(SET, (UNSCRUBBED, mark))
         connection.execute("DELETE FROM tags WHERE key NOT IN (SELECT tag FROM memory_tags)")
         for table in TABLES.values():
@@ -89,15 +90,15 @@ def scrub(database: Database, *, patient: bool = True) -> None:
             scrub_segments,
         )
 
-        scrub_segments(database, patient=patient)
+        scrub_segments(database)
     if codes:
         from recollect.store.sqlite import vector_codes  # noqa: PLC0415  start-up: numpy
 
-        vector_codes.scrub(database, patient=patient)
-    rewritten = database.rewrite(patient=patient)
+        vector_codes.scrub(database)
+    rewritten = database.rewrite()
     with database.translated():
-        done = log_copied(database.connection(), BUSY_SECONDS if patient else 0)
+        done = log_copied(database.connection(), BUSY_SECONDS if waits() else 0)
     if rewritten and done:
-        with database.writing(patient=patient) as connection:
+        with database.writing() as connection:
             sql = "DELETE FROM meta WHERE key = ? AND value = ?"
             connection.execute(sql, (UNSCRUBBED, mark))

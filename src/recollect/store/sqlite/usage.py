@@ -20,6 +20,7 @@ import apsw
 from recollect.errors import StoreError
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.use_counts import SECONDS, StoredUsage, summed
+from recollect.store.waiting import without_waiting
 
 # The ends of the names of the spool, and of what was taken from it and is not yet in the vault.
 SPOOLS = ("-usage", "-usage-taken")
@@ -50,7 +51,7 @@ class SqliteUsage(StoredUsage):
         return bool(self._pending) or self._spool.exists()
 
     def fold(self) -> None:
-        with self._database.writing(patient=False) as connection:
+        with without_waiting(), self._database.writing() as connection:
             self.add_to(connection)
         self.added()
 

@@ -8,7 +8,7 @@ was made. So the vault answers right after each transaction.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
@@ -18,6 +18,7 @@ from recollect.errors import StoreError
 from recollect.store.sqlite import scan, vector_rows
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.scan import BLOCK, LEARNED_FROM, Codes
+from recollect.store.waiting import without_waiting
 
 if TYPE_CHECKING:
     from recollect.store.sqlite.scan import Floats
@@ -136,23 +137,24 @@ def vectors_of(
     return np.array([seq for seq, _ in rows], np.int64), _floats([row[1] for row in rows], width)
 
 
-def extend(database: Database, identity: str, *, patient: bool) -> None:
-    """Write what is due, each chunk in a short transaction. While another one writes, it is left
-    to the next time; who is `patient` waits where much is due: words may be merged for long."""
+def extend(database: Database, identity: str) -> None:
+    """Write what is due, each chunk in a short transaction. Where little is due and
+    another process writes, it is left to the next time."""
     with suppress(StoreError), database.translated():
         connection = database.connection()
-        waits = patient and connection.execute(BEHIND, (identity, MOST_DUE)).get is not None
-        while not database.frozen and (due := _due(database.connection(), identity)) is not None:
-            with database.writing(patient=waits) as connection:
-                _write(connection, due)
+        behind = connection.execute(BEHIND, (identity, MOST_DUE)).get is not None
+        with nullcontext() if behind else without_waiting():
+            while not database.frozen and (due := _due(database.connection(), identity)):
+                with database.writing() as connection:
+                    _write(connection, due)
 
 
-def scrub(database: Database, *, patient: bool) -> None:
+def scrub(database: Database) -> None:
     """Make every chunk anew that may hold codes of removed vectors."""
     for (identity,) in database.rows("SELECT identity FROM models"):
         with database.translated():
             while due := _due(database.connection(), str(identity), most_removals=0):
-                with database.writing(patient=patient) as connection:
+                with database.writing() as connection:
                     _write(connection, due)
 
 

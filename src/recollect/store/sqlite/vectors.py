@@ -24,6 +24,7 @@ from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.schema import CHANGED, UNCHANGED
 from recollect.store.sqlite.topics import SqliteTopics
+from recollect.store.waiting import without_waiting
 from recollect.types import Filter, Span, best_first
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ class SqliteVectors:
             if (model := identity or self.model()) is not None:
                 from recollect.store.sqlite.vector_codes import extend  # noqa: PLC0415  as below
 
-                extend(self._database, model, patient=False)
+                with without_waiting():
+                    extend(self._database, model)
 
     def nearest(
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
@@ -178,9 +180,8 @@ class SqliteVectors:
         spans: Sequence[Span] | None = None,
         *,
         tokens: Sequence[bytes] = (),
-        patient: bool = True,
     ) -> None:
-        with self._database.writing(patient=patient) as connection:
+        with self._database.writing() as connection:
             model = _model(connection, identity, dimensions)
             passages = by_memory(vectors, spans, tokens)
             # The memory may have been forgotten, purged or edited while it was being embedded.
@@ -207,7 +208,7 @@ class SqliteVectors:
             )
         from recollect.store.sqlite.vector_codes import extend  # noqa: PLC0415  as below
 
-        extend(self._database, identity, patient=patient)
+        extend(self._database, identity)
 
     def waiting(
         self,

@@ -29,10 +29,10 @@ REMOVABLE = """
 TOKEN = "SELECT token, large FROM postings WHERE segment = ? AND words = ? AND token = ?"
 
 
-def scrub_segments(database: Database, *, patient: bool) -> None:
+def scrub_segments(database: Database) -> None:
     """Remove the words of dead documents. A segment that is being made is removed as a whole: it
     may hold such words, and whoever makes it begins again."""
-    with database.writing(patient=patient) as connection:
+    with database.writing() as connection:
         for (number,) in connection.execute(REMOVABLE).fetchall():
             remove_segment(connection, number)  # type: ignore[arg-type]
     segments = Segments(database)
@@ -40,10 +40,10 @@ def scrub_segments(database: Database, *, patient: bool) -> None:
         with database.reading():
             found = segments.each(index)
         for segment in found:
-            _scrub(database, segment, patient=patient)
+            _scrub(database, segment)
 
 
-def _scrub(database: Database, segment: Segment, *, patient: bool) -> None:
+def _scrub(database: Database, segment: Segment) -> None:
     if segment.live is None:
         return
     dead = ~segment.live & (segment.lengths > 0)
@@ -57,7 +57,7 @@ def _scrub(database: Database, segment: Segment, *, patient: bool) -> None:
         if not len(changed):
             continue
         rest = selected(found, np.isin(found.tokens, changed) & ~holds)
-        with database.writing(patient=patient) as connection:
+        with database.writing() as connection:
             if not is_segment(connection, number, ready=True):
                 return  # merged meanwhile: what is dead is not taken along
             before = [
@@ -69,7 +69,7 @@ def _scrub(database: Database, segment: Segment, *, patient: bool) -> None:
             write_rows(connection, number, words, encoded(names, in_order(rest)))
     # A dead document without a word needs no second look.
     lengths = np.where(dead, 0, segment.lengths).astype(np.uint32)
-    with database.writing(patient=patient) as connection:
+    with database.writing() as connection:
         if is_segment(connection, number, ready=True):
             documents, rows = (
                 Documents(segment.keys, lengths),
