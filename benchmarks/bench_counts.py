@@ -45,7 +45,7 @@ def made(count: int, vault: Path) -> SqliteStore:
     tags = [f"tag{number}" for number in range(200)]
     store = SqliteStore(vault)
     for start in range(0, count, BATCH):
-        with store.writing(CHANGE, bulk=True) as write:
+        with store.writing_many(CHANGE) as write:
             for number in range(start, min(start + BATCH, count)):
                 at = NOW - timedelta(seconds=chance.randrange(DAYS * 86_400))
                 memory = Memory(

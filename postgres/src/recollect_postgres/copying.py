@@ -125,7 +125,7 @@ def _copy_memories(source: VaultStore, target: VaultStore, progress: Callable[[i
     change = Change("copy", Author("command line"), lambda: EPOCH)
     for some in parts(ids[len(done) :], BATCH):
         found = source.memories.find(some)
-        with target.writing(change, bulk=True) as write:
+        with target.writing_many(change) as write:
             added = [(write.add(found[id].memory), found[id].forgotten_at) for id in some]
             write.index_added()
             for stored, at in added:

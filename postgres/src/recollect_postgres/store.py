@@ -86,9 +86,7 @@ class PostgresStore:
         self.kept = threading.local()  # what others have in memory of the vault, by thread
 
     @contextmanager
-    def writing(
-        self, change: Change, *, bulk: bool = False, prepared: PreparedMemories | None = None
-    ) -> Iterator[Writing]:
+    def writing(self, change: Change) -> Iterator[Writing]:
         with self.database.writing(facts=True) as connection:
             writing = PostgresWriting(self.database, connection, change)
 
@@ -106,6 +104,11 @@ class PostgresStore:
             # The write is done, whatever becomes of the connection.
             with suppress(StoreError), self.database.aside() as connection:
                 connection.execute("ANALYZE memories")
+
+    def writing_many(
+        self, change: Change, prepared: PreparedMemories | None = None
+    ) -> AbstractContextManager[Writing]:
+        return self.writing(change)
 
     def searching(self) -> AbstractContextManager[Sequence[Degraded]]:
         return self.database.searching()

@@ -143,9 +143,12 @@ def sync_folder(
     outside_home(Path(folder.path), session.home)
     cleaning = session.redaction.of_folder(folder)
     command = Command("sync", WriteOperation(), "folder", automatic=True)
-    writing = replace(session, command=command).writing
+    mine = replace(session, command=command)
     own = [*_own_files(session), *_instruction_files(session, folder)]
-    sync = Sync(session.store, writing, folder, cleaning, session.clock, own=own, home=session.home)
+    sync = Sync(
+        session.store, mine.writing, mine.writing_many, folder, cleaning, session.clock,
+        own=own, home=session.home,
+    )  # fmt: skip
     done = sync.run(scan, progress=progress)
     if done.changed:
         session.wrote("sync folder", count=done.changed)

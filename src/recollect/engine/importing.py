@@ -69,7 +69,7 @@ def import_lines(
         if strict and bad:
             return counts._replace(bad=[(line.number, line.reason) for line in bad])
     feedback: Counter[FeedbackEvent] = Counter()
-    writing = partial(session.writing, "import", operation=WriteOperation(), bulk=True)
+    writing = partial(session.writing_many, "import", WriteOperation())
 
     def saved(several: Sequence[Batch]) -> Imported:
         counts, events = Imported(0, 0, 0, [], Counter()), feedback.copy()

@@ -31,7 +31,7 @@ from recollect.types import Memory
 from recollect.vaults.known import HOME, FoundMemory
 
 if TYPE_CHECKING:
-    from recollect.store.history import WriteOperation
+    from recollect.store.history import Change, WriteOperation
     from recollect.store.prepared import PreparedMemories
     from recollect.store.vault import VaultStore
     from recollect.vaults.fanned_store import FannedStore
@@ -202,23 +202,45 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         operation: WriteOperation | None = None,
         undoes: int | None = None,
         automatic: bool = False,
-        bulk: bool = False,
-        prepared: PreparedMemories | None = None,
         store: VaultStore | None = None,
     ) -> Iterator[Writing]:
         """A write by this caller: what memories were before it is kept, and why it was made. Writes
         with the same `operation` are undone together. `store`: another one than the vault."""
+        change = self._change(action, reason, target, operation, undoes, automatic)
+        store = store or self.store
+        with store.writing(change) as write:
+            yield write
+        self._compact(store)
+
+    @contextmanager
+    def writing_many(
+        self,
+        action: str,
+        operation: WriteOperation | None = None,
+        prepared: PreparedMemories | None = None,
+    ) -> Iterator[Writing]:
+        """A write by this caller that may add many memories, some of them `prepared`."""
+        change = self._change(action, operation=operation)
+        with self.store.writing_many(change, prepared) as write:
+            yield write
+        self._compact(self.store)
+
+    def _change(
+        self,
+        action: str,
+        reason: str = "",
+        target: str = "",
+        operation: WriteOperation | None = None,
+        undoes: int | None = None,
+        automatic: bool = False,
+    ) -> Change:
         from recollect.store.history import Author, Change  # noqa: PLC0415  start-up time
 
         interface = self.interface
         if self.command is not None:
             action, operation, interface, automatic = self.command
         author = Author(interface, self.client, self.user, automatic)
-        change = Change(action, author, self.clock, reason, target, operation, undoes)
-        store = store or self.store
-        with store.writing(change, bulk=bulk, prepared=prepared) as write:
-            yield write
-        self._compact(store)
+        return Change(action, author, self.clock, reason, target, operation, undoes)
 
     def _compact(self, store: VaultStore) -> None:
         """Remove what need not be kept of history, where anything is due; nobody waits for it."""

@@ -70,6 +70,7 @@ class Sync:
         self,
         store: Store,
         writing: Callable[..., AbstractContextManager[Writing]],
+        writing_many: Callable[..., AbstractContextManager[Writing]],
         folder: Folder,
         cleaning: Cleaning | None,
         now: Callable[[], datetime],
@@ -77,10 +78,11 @@ class Sync:
         own: Collection[str] = (),
         home: Path | None = None,
     ) -> None:
-        """`writing` begins a write, as `Session.writing` does. `own`: files that are left out.
-        `home`: the home folder, of which nothing is read."""
+        """`writing` and `writing_many` begin a write, as those of `Session` do. `own`: files that
+        are left out. `home`: the home folder, of which nothing is read."""
         self._store = store
         self._writing = writing
+        self._writing_many = writing_many
         self._folder = folder
         self._root = Path(folder.path)
         self._cleaning = cleaning
@@ -109,7 +111,7 @@ class Sync:
         progress(0, len(waiting))
         finished = 0
         for batch, prepared in self._read([(found, known.get(found.path)) for found in waiting]):
-            with self._writing("sync", bulk=True, prepared=prepared) as write:
+            with self._writing_many("sync", prepared=prepared) as write:
                 writer = ChunkWriter(write, self._folder, self._now, self.report, batch)
                 paths = {file.found.path for file in batch}
                 stored = write.files.stored(self._folder, [*paths])

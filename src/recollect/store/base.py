@@ -477,8 +477,8 @@ class Writing(Protocol):
         """Remove a memory for good."""
 
     def index_added(self, prepared: PreparedMemories | None = None) -> None:
-        """Index what a bulk write has added since the last call. `prepared`: what is ready made of
-        these memories, in the order in which they were added."""
+        """Index what `writing_many` has added since the last call. `prepared`: what is ready made
+        of these memories, in the order in which they were added."""
 
     def complete_feedback(self, events: Iterable[tuple[FeedbackEvent, int]]) -> int:
         """Record, in order, each event that is stored less often than its number says; returns how
@@ -515,13 +515,16 @@ class Store(Protocol):
     @property
     def usage(self) -> Usage: ...
 
-    def writing(
-        self, change: Change, *, bulk: bool = False, prepared: PreparedMemories | None = None
-    ) -> AbstractContextManager[Writing]:
+    def writing(self, change: Change) -> AbstractContextManager[Writing]:
         """Begin a write transaction. It waits for other writers and is durable when the block
-        ends. What memories were before it is kept, and why they were changed: `change`. `bulk`: it
-        may add many memories, and no search within it needs to find them. `prepared`: what is ready
-        made of those that it will probably add; some of it may be written before it begins."""
+        ends. What memories were before it is kept, and why they were changed: `change`."""
+
+    def writing_many(
+        self, change: Change, prepared: PreparedMemories | None = None
+    ) -> AbstractContextManager[Writing]:
+        """Begin a write transaction that may add many memories; no search within it needs to find
+        them. `prepared`: what is ready made of those that it will probably add; some of it may be
+        written before the transaction begins."""
 
     def close(self) -> None:
         """Close the vault."""

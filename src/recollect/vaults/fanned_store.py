@@ -84,10 +84,13 @@ class FannedStore(FanOut):
     def history(self) -> History:
         return self.first.history
 
-    def writing(
-        self, change: Change, *, bulk: bool = False, prepared: PreparedMemories | None = None
+    def writing(self, change: Change) -> AbstractContextManager[Writing]:
+        return self.first.writing(change)
+
+    def writing_many(
+        self, change: Change, prepared: PreparedMemories | None = None
     ) -> AbstractContextManager[Writing]:
-        return self.first.writing(change, bulk=bulk, prepared=prepared)
+        return self.first.writing_many(change, prepared)
 
     def close(self) -> None:
         """The stores are closed by whoever opened them."""

@@ -18,9 +18,9 @@ from recollect.store.prepared import Packed, PreparedMemories
 from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.segments import merging, packing, writer
 from recollect.store.sqlite.segments.background import BackgroundMerging
-from recollect.store.sqlite.segments.bulk import TRIGGERS
 from recollect.store.sqlite.segments.packing import fields_of, prepared
 from recollect.store.sqlite.store import SqliteStore
+from recollect.store.sqlite.writing import TRIGGERS
 from recollect.types import Memory
 
 WORDS = (
@@ -73,7 +73,7 @@ def rows(store: SqliteStore, table: str) -> int:
 
 
 def add(store: SqliteStore, memories: list[Memory]) -> None:
-    with store.writing(CHANGE, bulk=True) as write:
+    with store.writing_many(CHANGE) as write:
         for one in memories:
             write.add(one)
 
@@ -105,7 +105,7 @@ def test_what_was_prepared_elsewhere_is_used_for_these_memories_alone(
         return prepared(rows, counting=counting)
 
     monkeypatch.setattr(packing, "prepared", counted)
-    with store.writing(CHANGE, bulk=True) as write:
+    with store.writing_many(CHANGE) as write:
         for one in first:
             write.add(one)
         write.index_added(ready)
@@ -121,7 +121,7 @@ def test_a_memory_that_the_same_write_changes_is_found_as_it_is_in_the_end(
     store: SqliteStore,
 ) -> None:
     memories = some(9)
-    with store.writing(CHANGE, bulk=True) as write:
+    with store.writing_many(CHANGE) as write:
         stored = [write.add(one) for one in memories]
         write.replace(stored[0], msgspec.structs.replace(memories[0], text="lighthouse"))
         write.forget(stored[1], NOON)
@@ -136,7 +136,7 @@ def test_a_memory_that_the_same_write_changes_is_found_as_it_is_in_the_end(
 
 def test_a_bulk_write_that_fails_leaves_nothing(store: SqliteStore) -> None:
     def fail() -> None:
-        with store.writing(CHANGE, bulk=True) as write:
+        with store.writing_many(CHANGE) as write:
             for one in some(9):
                 write.add(one)
             write.index_added()
@@ -151,7 +151,7 @@ def test_a_bulk_write_that_fails_leaves_nothing(store: SqliteStore) -> None:
 
 
 def staged_write(store: SqliteStore, memories: Sequence[Memory], ready: PreparedMemories) -> None:
-    with store.writing(CHANGE, bulk=True, prepared=ready) as write:
+    with store.writing_many(CHANGE, prepared=ready) as write:
         for one in memories:
             write.add(one)
         write.index_added(ready)
@@ -176,7 +176,7 @@ def test_what_was_written_before_a_write_is_removed_where_it_is_not_what_was_add
     check(store, {one.id for one in some(9)})
     assert store.database.rows("SELECT DISTINCT segment FROM postings WHERE segment = 1") == []
     again = some(9)[:8] + some(2, seed=3)  # of memories that are there nothing is written before
-    with store.writing(CHANGE, bulk=True, prepared=prepared(map(fields_of, again))):
+    with store.writing_many(CHANGE, prepared=prepared(map(fields_of, again))):
         assert store.database.rows("SELECT number FROM segments WHERE NOT ready") == []
 
 
@@ -197,7 +197,7 @@ def test_a_segment_that_was_removed_before_its_write_is_written_within_it(
 
 def test_a_write_that_fails_leaves_a_segment_that_the_next_one_removes(store: SqliteStore) -> None:
     ready = prepared(map(fields_of, some(9)))
-    with pytest.raises(KeyError), store.writing(CHANGE, bulk=True, prepared=ready):
+    with pytest.raises(KeyError), store.writing_many(CHANGE, prepared=ready):
         raise KeyError
     check(store, set())
     staged_write(store, some(9), ready)
@@ -268,7 +268,7 @@ def test_a_process_that_stays_joins_what_an_import_left(
 
 def test_a_write_that_only_adds_works_without_triggers(store: SqliteStore) -> None:
     connection = store.database.connection()
-    with store.writing(CHANGE, bulk=True) as write:
+    with store.writing_many(CHANGE) as write:
         write.add(memory("a"))
         write.find(["a"])
         assert not connection.config(TRIGGERS, -1)
@@ -283,7 +283,7 @@ def test_a_write_that_only_adds_works_without_triggers(store: SqliteStore) -> No
 
 def test_after_a_write_that_failed_triggers_are_on_again(store: SqliteStore) -> None:
     def fail() -> None:
-        with store.writing(CHANGE, bulk=True) as write:
+        with store.writing_many(CHANGE) as write:
             write.add(memory("a"))
             raise KeyError
 

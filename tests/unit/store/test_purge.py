@@ -190,7 +190,7 @@ def marked(id: str) -> Memory:
 
 def imported(store: SqliteStore, memories: Sequence[Memory]) -> None:
     ready = prepared(map(fields_of, memories))
-    with store.writing(CHANGE, bulk=True, prepared=ready) as write:
+    with store.writing_many(CHANGE, prepared=ready) as write:
         for one in memories:
             write.add(one)
         write.index_added(ready)

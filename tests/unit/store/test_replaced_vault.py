@@ -21,7 +21,6 @@ from recollect.store.sqlite import vault_files
 from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.schema import VERSION
 from recollect.store.sqlite.store import SqliteStore
-from recollect.store.sqlite.turns import WAITING
 
 BEFORE, AFTER, POSTS = 51, 301, 6
 OLDER = Path(__file__).parents[2] / "migrations" / "vault-v3.db"
@@ -56,15 +55,12 @@ def store(path: Path) -> Iterator[SqliteStore]:
 
 
 def sound(path: Path) -> set[str]:
-    """The ids in the vault, which has nothing wrong and nothing beside it once it is closed but the
-    empty file that those held who waited for their turn to write."""
+    """The ids in the vault, which has nothing wrong and nothing beside it once it is closed."""
     store = SqliteStore(path)
     assert not [finding for finding in store.examine() if finding.problem]
     ids = set(store.memories.ids())
     store.close()
-    turns = path.with_name(f"{path.name}{WAITING}")
-    assert not turns.exists() or not turns.stat().st_size
-    assert {*path.parent.glob(f"{path.name}-*")} <= {turns}
+    assert [*path.parent.glob(f"{path.name}-*")] == []
     return ids
 
 

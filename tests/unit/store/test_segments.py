@@ -360,7 +360,7 @@ def test_a_process_that_stays_merges_beside_its_saves(tmp_path: Path) -> None:
     chance = random.Random(3)
     for number in range(12):
         save(store, some(f"m{number}", chance))
-    thread = store._merging._thread
+    thread = store.merging._thread
     assert thread is not None
     thread.join()
     assert numbers(store)
@@ -389,7 +389,7 @@ def test_a_merge_killed_at_any_point_leaves_a_vault_that_answers_right(
 ) -> None:
     path = tmp_path / "vault.db"
     store = filled(path, 12)
-    store._merging.close = lambda: None  # type: ignore[method-assign]
+    store.merging.close = lambda: None  # type: ignore[method-assign]
     store.close()
 
     def work() -> None:
@@ -404,7 +404,7 @@ def test_a_merge_killed_at_any_point_leaves_a_vault_that_answers_right(
         check_words(store)
         change(store, "m1", text=f"after kill {step}")
         assert matches(store, "kill") == ["m1"]
-        store._merging.close = lambda: None  # type: ignore[method-assign]
+        store.merging.close = lambda: None  # type: ignore[method-assign]
         store.close()
         step += 3
     store = SqliteStore(path, brief=True)

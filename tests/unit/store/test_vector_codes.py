@@ -19,6 +19,7 @@ from recollect.store.sqlite import vector_codes, vector_rows
 from recollect.store.sqlite.cipher import Sealed
 from recollect.store.sqlite.rekey import change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
+from recollect.store.sqlite.vault_files import LOOK_S
 from recollect.store.sqlite.vector_codes import CodeChunk, CodedModel
 from recollect.types import Filter
 
@@ -274,8 +275,8 @@ def test_many_vectors_get_their_codes_though_words_are_being_merged(vault: Vault
     other, ended, plain = vault.open(), threading.Event(), vector_codes._due
 
     def merging() -> None:
-        while not ended.wait(0.002):
-            with other.database.writing(giving_way=True):
+        while not ended.wait(2 * LOOK_S):
+            with other.database.writing():
                 time.sleep(0.05)
 
     def busy(connection: apsw.Connection, identity: str) -> Any:

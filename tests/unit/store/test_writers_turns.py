@@ -1,20 +1,18 @@
-"""Who waits for a long work is let in between two of its writes."""
+"""A write that waits for a long work is let in between two of its writes."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from patience import until
-from recollect.files import exclusive
-from recollect.store.sqlite import turns
-from recollect.store.sqlite.connection import Database
+from recollect.errors import StoreError
+from recollect.store.sqlite.connection import Database, let_others_write
 from recollect.store.sqlite.vault_files import SET
+from recollect.store.waiting import without_waiting
 
 
 @pytest.fixture
@@ -24,53 +22,36 @@ def database(tmp_path: Path) -> Iterator[Database]:
     opened.close()
 
 
-def nobody_waits(database: Database) -> bool:
-    with exclusive(Path(f"{database.path}{turns.WAITING}")) as alone:
-        return alone
+def test_a_waiting_write_gets_in_between_two_writes_of_a_long_work(database: Database) -> None:
+    other, saved, begun = Database(database.path), threading.Event(), threading.Event()
+    writes = 0
 
+    def work() -> None:
+        nonlocal writes
+        while not saved.is_set() and writes < 200:
+            let_others_write()
+            with database.writing() as connection:
+                writes += 1
+                connection.execute(SET, ("written", str(writes)))
+                begun.set()
+                time.sleep(0.02)
 
-def test_who_waits_for_a_write_is_known_until_it_writes(database: Database) -> None:
-    def save() -> None:
-        with database.writing() as connection:
-            assert nobody_waits(database)
-            connection.execute(SET, ("saved", "beside"))
-
-    thread = threading.Thread(target=save)
-    with database.writing() as connection:
-        thread.start()
-        until(lambda: not nobody_waits(database), "somebody waits")
-        connection.execute(SET, ("saved", "first"))
+    thread = threading.Thread(target=work)
+    thread.start()
+    begun.wait()
+    with other.writing() as connection:
+        connection.execute(SET, ("saved", "beside"))
+    saved.set()
     thread.join()
-    [(saved,)] = database.rows("SELECT value FROM meta WHERE key = 'saved'")
-    assert saved == "beside"
+    other.close()
+    assert writes < 200
 
 
-def test_a_long_work_begins_its_next_write_when_nobody_waits_any_more(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pauses: list[float] = []
-    with ExitStack() as others:
-        lock = Path(f"{database.path}{turns.WAITING}")
-        others.enter_context(exclusive(lock, shared=True))
-
-        def sleep(seconds: float) -> None:
-            pauses.append(seconds)
-            if len(pauses) == 3:
-                others.close()
-
-        monkeypatch.setattr(time, "sleep", sleep)
-        with database.writing():
-            assert pauses == []
-        with database.writing(giving_way=True):
-            assert len(pauses) == 3
-
-
-def test_a_long_work_comes_to_an_end_beside_any_number_of_others(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(turns, "LONGEST_S", 0.0)
-    with (
-        exclusive(Path(f"{database.path}{turns.WAITING}"), shared=True),
-        database.writing(giving_way=True),
-    ):
-        assert not nobody_waits(database)
+def test_a_write_that_does_not_wait_fails_while_another_one_writes(database: Database) -> None:
+    other = Database(database.path)
+    with database.writing(), pytest.raises(StoreError), without_waiting(), other.writing():
+        pass
+    other.close()
+    with without_waiting(), database.writing() as connection:
+        connection.execute(SET, ("saved", "alone"))
+    assert database.rows("SELECT value FROM meta WHERE key = 'saved'") == [("alone",)]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from functools import cache
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,16 +21,19 @@ from recollect.store.sqlite.cipher import KeySource, Sealed
 from recollect.store.sqlite.damage import note_damage, refuse_damaged, remove_note
 from recollect.store.sqlite.errors import as_store_errors
 from recollect.store.sqlite.gate import Gate
-from recollect.store.sqlite.opening import GONE, LOG_LOST, Opener
+from recollect.store.sqlite.opening import GONE, LOG_LOST, Opener, waiting_for_others
 from recollect.store.sqlite.schema import VERSION, checked_version
 from recollect.store.sqlite.vault_files import (
+    LOOK_S,
     VaultFiles,
     file_id,
     files_at,
     let_go,
     log_fits,
     mark_write,
+    waiting,
 )
+from recollect.store.waiting import waits
 
 # How long a call waits for the others of its process before it opens a vault that was replaced.
 ALONE_SECONDS = 10.0
@@ -146,21 +150,17 @@ class Database:
                 if connection.in_transaction:
                     connection.execute("COMMIT")  # temporary tables that were made in it stay
 
+    def writing(self) -> AbstractContextManager[apsw.Connection]:
+        """Like `repairing`; raise Damaged if the vault is known to be damaged."""
+        refuse_damaged(self._opener.real)
+        return self.repairing()
+
     @contextmanager
-    def writing(
-        self, *, repairing: bool = False, giving_way: bool = False
-    ) -> Iterator[apsw.Connection]:
+    def repairing(self) -> Iterator[apsw.Connection]:
         """A transaction that holds the write lock from its start and is durable at its end, in the
-        file at the vault's path. Into a vault that is known to be damaged only a repair writes. Who
-        gives way begins behind all others that wait."""
+        file at the vault's path."""
         if self.frozen:
             raise StoreError(f"The vault {self.path} is read-only, so nothing can be written.")
-        if not repairing:
-            refuse_damaged(self._opener.real)
-        if giving_way:
-            from recollect.store.sqlite.turns import let_others_write  # noqa: PLC0415  start-up time
-
-            let_others_write(self._opener.real)
         with self.translated():
             connection = self._begun()
             before = connection.total_changes()
@@ -176,11 +176,9 @@ class Database:
 
     def _begun(self) -> apsw.Connection:
         """This thread's connection with a transaction on the files at the vault's path."""
-        from recollect.store.sqlite.turns import begin  # noqa: PLC0415  start-up time
-
         for _ in range(TRIES):
             connection = self.connection()
-            begin(connection, self._opener.real)
+            _begin(connection, "BEGIN IMMEDIATE")
             with _undone(connection):
                 current = self._unchanged() and self._found() == self._files
                 if current and connection.pragma("user_version") == VERSION:
@@ -197,11 +195,9 @@ class Database:
         page to page and leaves copies in the unused part of the old one. It takes about a second
         for 100 MB, and as much room on the disk as the vault has. Return False if a statement of
         this thread is in progress: then nothing is done."""
-        from recollect.store.sqlite.turns import begin  # noqa: PLC0415  start-up time
-
         with self.translated():
             try:
-                begin(self.connection(), self._opener.real, sql="VACUUM")
+                _begin(self.connection(), "VACUUM")
             except apsw.SQLError:
                 return False
         return True
@@ -372,6 +368,23 @@ class Database:
                 raise StoreError(LOG_LOST.format(path=self.path))
         while opened:
             opened.pop().close()
+
+
+def _begin(connection: apsw.Connection, sql: str) -> None:
+    """Run a statement that needs the write lock."""
+    start = partial(connection.execute, sql)
+    try:
+        with waiting(connection, 0):
+            start()
+    except (apsw.BusyError, apsw.LockedError):
+        if not waits():
+            raise
+        waiting_for_others(start)
+
+
+def let_others_write() -> None:
+    """Pause between two writes of a long work, so that those who wait can begin theirs."""
+    time.sleep(2 * LOOK_S)
 
 
 @contextmanager

@@ -50,7 +50,7 @@ def mend(database: Database, hashed: TopicHash, now: datetime | None) -> Mended:
 
 
 def _in_place(database: Database, hashed: TopicHash, now: datetime | None) -> Mended | None:
-    with database.writing(repairing=True) as connection:
+    with database.repairing() as connection:
         if file_problem(connection) or references_problem(connection):
             return None
         found = [*differing(connection)]

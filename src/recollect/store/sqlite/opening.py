@@ -23,6 +23,7 @@ from recollect.store.sqlite.vault_files import (
     log_in_use,
     log_is_lost,
     remove_orphans,
+    wait_for_others,
 )
 
 LOG_LOST = (
@@ -152,7 +153,7 @@ class Opener:
         try:
             # Until the log is known to be the vault's own, closing must not copy it into the vault.
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-            connection.set_busy_timeout(int(BUSY_SECONDS * 1000))
+            wait_for_others(connection, BUSY_SECONDS)
             self._give_key(connection, header)
             if log_in_use(self.real):
                 waiting_for_others(lambda: self._check_log(connection))

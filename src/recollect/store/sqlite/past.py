@@ -77,7 +77,7 @@ class PastVault:
     def _hold(self, wanted: Mapping[str, Memory]) -> None:
         """Hold these and no others. What a memory was then never changes, but it can be purged."""
         known = {id: stored.memory for id, stored in self._held.items()}
-        with self.then.writing(UNKEPT, bulk=True) as write:
+        with self.then.writing_many(UNKEPT) as write:
             for id in [id for id, memory in known.items() if wanted.get(id) != memory]:
                 write.purge(self._held.pop(id))
             new = [memory for id, memory in wanted.items() if id not in self._held]

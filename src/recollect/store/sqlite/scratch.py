@@ -45,9 +45,7 @@ class ScratchDatabase(Database):
             yield self._only
 
     @contextmanager
-    def writing(
-        self, *, repairing: bool = False, giving_way: bool = False
-    ) -> Iterator[apsw.Connection]:
+    def writing(self) -> Iterator[apsw.Connection]:
         with self.translated(), self._only:
             yield self._only
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from functools import cached_property
 from glob import escape
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from recollect.store.sqlite.history.reading import SqliteHistory
     from recollect.store.sqlite.mending import Mended
     from recollect.store.sqlite.salvage import Salvage
-    from recollect.store.sqlite.segments.writer import StagedSegment
     from recollect.store.trash import Trash
     from recollect.store.vault import Finding
 
@@ -76,43 +75,19 @@ class SqliteStore:
         self.feedback = SqliteFeedback(database)
         self.usage = SqliteUsage(database)
         self.kept = threading.local()  # what others have in memory of the vault, by thread
-        self._merging = BackgroundMerging(database, brief=brief)
+        self.merging = BackgroundMerging(database, brief=brief)
 
-    @contextmanager
-    def writing(
-        self, change: Change, *, bulk: bool = False, prepared: PreparedMemories | None = None
-    ) -> Iterator[Writing]:
-        with (
-            self._staged(prepared) as staged,
-            self.database.writing(giving_way=bulk) as connection,
-        ):
-            from recollect.store.sqlite.history import recording  # noqa: PLC0415  start-up time
-            from recollect.store.sqlite.segments.bulk import TRIGGERS  # noqa: PLC0415  as above
-            from recollect.store.sqlite.writing import SqliteWriting  # noqa: PLC0415  as above
+    def writing(self, change: Change) -> AbstractContextManager[Writing]:
+        from recollect.store.sqlite.writing import write_memories  # noqa: PLC0415  start-up time
 
-            kept = recording.VersionsChange if self.keeps_history else recording.NoVersions
-            versions = kept(connection, change)
-            writing = SqliteWriting(connection, self.topics, versions, bulk=bulk, staged=staged)
-            try:
-                yield writing
-                writing.finish()
-            finally:
-                connection.config(TRIGGERS, 1)
-            if counted := self.usage.due:
-                self.usage.add_to(connection)
-        versions.committed()
-        if counted:
-            self.usage.added()
-        self._merging.wrote(segments=writing.added.in_segments)
+        return write_memories(self, change)
 
-    def _staged(
-        self, prepared: PreparedMemories | None
-    ) -> AbstractContextManager[StagedSegment | None]:
-        if prepared is None:
-            return nullcontext()
-        from recollect.store.sqlite.segments.merging import Merger  # noqa: PLC0415  start-up time
+    def writing_many(
+        self, change: Change, prepared: PreparedMemories | None = None
+    ) -> AbstractContextManager[Writing]:
+        from recollect.store.sqlite.writing import write_many  # noqa: PLC0415  start-up time
 
-        return Merger(self.database).staged(prepared)
+        return write_many(self, change, prepared)
 
     @cached_property
     def folders(self) -> SqliteFolders:
@@ -154,7 +129,7 @@ class SqliteStore:
 
     def resume_merging(self) -> None:
         """For a process that stays: merge, beside everything else, what others have left."""
-        self._merging.resume()
+        self.merging.resume()
 
     def rebuild(self) -> None:
         """Make everything that is derived from the memories again, except vectors. Damaged where a
@@ -266,5 +241,5 @@ class SqliteStore:
 
     def close(self) -> None:
         self.usage.close()
-        self._merging.close()
+        self.merging.close()
         self.database.close()

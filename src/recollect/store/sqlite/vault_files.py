@@ -36,6 +36,7 @@ MARK = "log_mark"
 SET = "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
 TRIES = 3  # another process may copy its log into the vault between two of our reads
 LOCK_SECONDS = 1.0  # for a process to go that only looked at the vault
+LOOK_S = 0.005  # between two looks whether another process is done
 RESCUE_SECONDS = 5.0  # for readers of other processes to finish
 UNREADABLE = (apsw.NotADBError, apsw.CorruptError, apsw.IOError)
 
@@ -221,11 +222,24 @@ def log_copied(connection: apsw.Connection, seconds: float, how: str = "TRUNCATE
 @contextmanager
 def waiting(connection: apsw.Connection, seconds: float) -> Iterator[None]:
     """Let SQLite wait so long for others."""
-    connection.set_busy_timeout(int(seconds * 1000))
+    wait_for_others(connection, seconds)
     try:
         yield
     finally:
-        connection.set_busy_timeout(int(BUSY_SECONDS * 1000))
+        wait_for_others(connection, BUSY_SECONDS)
+
+
+def wait_for_others(connection: apsw.Connection, seconds: float) -> None:
+    """Let SQLite wait so long for others from now on, and look every LOOK_S. Its own handler looks
+    ten times a second: it may miss the moments between the writes of a long work."""
+
+    def look_again(tries: int) -> bool:
+        if tries * LOOK_S >= seconds:
+            return False
+        time.sleep(LOOK_S)
+        return True
+
+    connection.set_busy_handler(look_again)
 
 
 def remove_orphans(real: str) -> None:

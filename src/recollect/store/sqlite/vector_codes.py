@@ -18,7 +18,7 @@ from recollect.errors import StoreError
 from recollect.store.sqlite import scan, vector_rows
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.scan import BLOCK, LEARNED_FROM, Codes
-from recollect.store.waiting import without_waiting
+from recollect.store.waiting import waits, without_waiting
 
 if TYPE_CHECKING:
     from recollect.store.sqlite.scan import Floats
@@ -142,7 +142,7 @@ def extend(database: Database, identity: str) -> None:
     another process writes, it is left to the next time."""
     with suppress(StoreError), database.translated():
         connection = database.connection()
-        behind = connection.execute(BEHIND, (identity, MOST_DUE)).get is not None
+        behind = waits() and connection.execute(BEHIND, (identity, MOST_DUE)).get is not None
         with nullcontext() if behind else without_waiting():
             while not database.frozen and (due := _due(database.connection(), identity)):
                 with database.writing() as connection:

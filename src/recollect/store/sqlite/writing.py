@@ -1,9 +1,23 @@
-"""Writing memories: the one way to do it, a transaction at a time."""
+"""Writing memories: what a save writes, in one transaction and in this order.
+
+1. BEGIN IMMEDIATE, on the files that are at the vault's path.
+2. In the block of `write_memories`: tags, memory_tags and memories. Triggers:
+   memories_insert → corpus, waiting; memories_insert_indexed, memories_update, memories_delete,
+   memory_tags_insert, memory_tags_delete, tags_rename → indexed; indexed_write → segment_changes,
+   stemmed, plain, parts, details_words; memories_update → corpus, vectors, waiting;
+   vectors_delete → vectors_removed, waiting.
+3. At the end of the block: parts (subwords), or segments if `write_many` adds many; vocabulary;
+   writes, versions and the size of history in meta; usage; the mark of this write in meta.
+4. COMMIT: what was written is durable.
+5. Then: the operation gets its number, the spool of uses is removed, and merging begins if the
+   buffer is full.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -13,13 +27,15 @@ import msgspec
 from recollect.store.base import FeedbackEvent, Stored
 from recollect.store.feedback_log import complete_feedback
 from recollect.store.file_rows import StoredFiles
+from recollect.store.history import Change
 from recollect.store.memory_rows import FIELDS, content_hash_of, values_of
 from recollect.store.prepared import PreparedMemories
 from recollect.store.sqlite.checksums import checksum
-from recollect.store.sqlite.connection import as_json_list, sqlite_sql
+from recollect.store.sqlite.connection import as_json_list, let_others_write, sqlite_sql
 from recollect.store.sqlite.feedback import remove_feedback
+from recollect.store.sqlite.history.recording import NoVersions, VersionsChange
 from recollect.store.sqlite.memories import READ, UNSCRUBBED, find_stored, from_row
-from recollect.store.sqlite.segments.bulk import AddedMemories
+from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.subwords import SubwordsChange
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.store.sqlite.vault_files import SET
@@ -28,8 +44,8 @@ from recollect.times import to_micros
 from recollect.types import Memory
 
 if TYPE_CHECKING:
-    from recollect.store.sqlite.history.recording import VersionsChange
     from recollect.store.sqlite.segments.writer import StagedSegment
+    from recollect.store.sqlite.store import SqliteStore
 
 COLUMNS = (*FIELDS, "content_hash", "checksum")
 INSERT = f"INSERT INTO memories (key, {', '.join(COLUMNS)}) VALUES (?{', ?' * len(COLUMNS)})"
@@ -45,20 +61,21 @@ SELECT max(coalesce((SELECT max(key) FROM memories), 0),
 SET_LAST_KEY = """
 INSERT INTO meta VALUES ('last_key', ?) ON CONFLICT DO UPDATE
    SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))"""
+BULK = "bulk"  # in `meta` while the triggers leave new memories out of the buffer
+TRIGGERS = apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER
+# What the trigger `memories_insert` does for each memory, for all from a key on.
+COUNT = "UPDATE corpus SET documents = documents + ?"
+WAIT = "INSERT INTO waiting SELECT o.key, m.key FROM models o JOIN memories m WHERE m.key >= ?"
 
 
 class SqliteWriting:
-    """One write transaction. With `bulk` new memories are put off until something else is done:
-    rows that are made together, then written together, take less time than one by one."""
+    """One write transaction."""
+
+    made_segments = False
+    staged: StagedSegment | None = None  # what `write_many` has written of new memories before it
 
     def __init__(
-        self,
-        connection: apsw.Connection,
-        topics: SqliteTopics,
-        versions: VersionsChange,
-        *,
-        bulk: bool = False,
-        staged: StagedSegment | None = None,
+        self, connection: apsw.Connection, topics: SqliteTopics, versions: VersionsChange
     ) -> None:
         self._connection = connection
         self._versions = versions
@@ -66,10 +83,6 @@ class SqliteWriting:
         self._topics = topics
         self._vocabulary = VocabularyChange()
         self._subwords = SubwordsChange(connection)
-        changes = self._vocabulary, self._subwords
-        self.added = AddedMemories(connection, *changes, bulk=bulk, staged=staged)
-        self._bulk = bulk
-        self._put_off: dict[int, Memory] = {}
         self._tag_keys: dict[str, int] = {}
         self._next_key: int | None = None
 
@@ -80,52 +93,53 @@ class SqliteWriting:
     def add(self, memory: Memory) -> Stored:
         key = self._new_key()
         self._write_tags(key, memory.tags)
-        self._put_off[key] = memory
-        if not self._bulk:
-            self.flush()
-        self.added.add(key, memory)
+        self._insert(key, memory)
         self._versions.made(key)
         return Stored(key, memory)
 
+    def _insert(self, key: int, memory: Memory) -> None:
+        self._connection.execute(INSERT, (key, *_values(key, memory)))
+        self._index(key, memory)
+
+    def _index(self, key: int, memory: Memory) -> None:
+        """Index what is derived in Python of a live memory; triggers do the rest."""
+        self._vocabulary.add(memory)
+        self._subwords.add(key, memory)
+
     def flush(self) -> None:
-        """Write the memories that were put off."""
-        if self._put_off:
-            rows = [(key, *_values(key, memory)) for key, memory in self._put_off.items()]
-            self._put_off.clear()
-            self._connection.executemany(INSERT, rows)
+        """Write what was put off, before anything is read."""
+
+    def _before_change(self, key: int) -> None:
+        """Write and index what was put off of this memory."""
 
     def replace(self, before: Stored, after: Memory) -> Stored:
-        self.flush()
-        self.added.settle(before.key)
+        self._before_change(before.key)
         if before.memory.tags != after.tags:
             self._connection.execute("DELETE FROM memory_tags WHERE memory = ?", (before.key,))
             self._write_tags(before.key, after.tags)
         self._connection.execute(UPDATE, (*_values(before.key, after), before.key))
         if not before.forgotten:
             self._vocabulary.remove(before.memory)
-        self.added.now_live(before.key, after)
+        self._index(before.key, after)
         stored = Stored(before.key, after)
         self._versions.changed(before, stored)
         return stored
 
     def forget(self, before: Stored, at: datetime) -> None:
-        self.flush()
-        self.added.settle(before.key)
+        self._before_change(before.key)
         self._set_forgotten(before, to_micros(at))
         self._vocabulary.remove(before.memory)
         self._subwords.remove(before.key)
         self._versions.changed(before, before._replace(forgotten_at=at))
 
     def restore(self, before: Stored) -> None:
-        self.flush()
-        self.added.settle(before.key)
+        self._before_change(before.key)
         self._set_forgotten(before, None)
-        self.added.now_live(before.key, before.memory)
+        self._index(before.key, before.memory)
         self._versions.changed(before, before._replace(forgotten_at=None))
 
     def purge(self, before: Stored) -> None:
-        self.flush()
-        self.added.settle(before.key)
+        self._before_change(before.key)
         self._connection.execute(SET, (UNSCRUBBED, os.urandom(8).hex()))
         self._connection.execute(SET_LAST_KEY, (before.key,))
         self._versions.purge(before)
@@ -149,8 +163,7 @@ class SqliteWriting:
             self._connection.execute(sql, (check, key))
 
     def index_added(self, prepared: PreparedMemories | None = None) -> None:
-        self.flush()
-        self.added.index(prepared)
+        """Nothing: each memory is indexed when it is added."""
 
     def complete_feedback(self, events: Iterable[tuple[FeedbackEvent, int]]) -> int:
         self.flush()
@@ -158,8 +171,6 @@ class SqliteWriting:
 
     def finish(self) -> None:
         """Write what is written once per transaction."""
-        self.flush()
-        self.added.finish()
         self._vocabulary.apply(self._connection)
         self._subwords.apply()
         self._versions.apply()
@@ -196,6 +207,119 @@ class SqliteWriting:
             assert isinstance(found, int)
             self._tag_keys[name] = found
         return self._tag_keys[name]
+
+
+class ManyMemories(SqliteWriting):
+    """A write of many new memories. Their rows are written together, and so are their words: as a
+    segment, which is part of the write, and never pass through the buffer. Triggers are off until
+    something else than an addition comes; what they do for each memory is done for all at once."""
+
+    def __init__(
+        self, connection: apsw.Connection, topics: SqliteTopics, versions: VersionsChange
+    ) -> None:
+        super().__init__(connection, topics, versions)
+        self._put_off: dict[int, Memory] = {}
+        self._unindexed: dict[int, Memory] = {}
+        self._triggers = False
+        self._untriggered: list[int] = []  # the keys of what was added without triggers
+        connection.execute(SET, (BULK, ""))
+        connection.config(TRIGGERS, 0)
+
+    def _insert(self, key: int, memory: Memory) -> None:
+        self._put_off[key] = self._unindexed[key] = memory
+        if not self._triggers:
+            self._untriggered.append(key)
+
+    def flush(self) -> None:
+        if self._put_off:
+            rows = [(key, *_values(key, memory)) for key, memory in self._put_off.items()]
+            self._put_off.clear()
+            self._connection.executemany(INSERT, rows)
+
+    def _before_change(self, key: int) -> None:
+        self.flush()
+        self._turn_triggers_on()
+        if key in self._unindexed:
+            self._index(key, self._unindexed.pop(key))
+
+    def _turn_triggers_on(self) -> None:
+        """From now on: to turn them off again would take longer than they do."""
+        if not self._triggers:
+            self._triggers = True
+            self._connection.config(TRIGGERS, 1)
+            if self._untriggered:
+                self._connection.execute(COUNT, (len(self._untriggered),))
+                self._connection.execute(WAIT, (self._untriggered[0],))
+                self._untriggered.clear()
+
+    def index_added(self, prepared: PreparedMemories | None = None) -> None:
+        self.flush()
+        keys, memories = [*self._unindexed], [*self._unindexed.values()]
+        self._unindexed.clear()
+        # After prepared memories, more will come.
+        if len(keys) < (buffer.MOST if prepared else buffer.limit(self._connection)):
+            buffer.fill_words(self._connection, keys)
+            for key, memory in zip(keys, memories, strict=True):
+                self._index(key, memory)
+            return
+        from recollect.store.sqlite.segments import packing, writer  # noqa: PLC0415  start-up time
+
+        if prepared is not None and prepared.ids == [memory.id for memory in memories]:
+            self._write_segment(prepared, keys)
+            return
+        for start in range(0, len(keys), writer.AT_ONCE):
+            some = slice(start, start + writer.AT_ONCE)
+            fields = map(packing.fields_of, memories[some])
+            self._write_segment(packing.prepared(fields), keys[some])
+
+    def _write_segment(self, prepared: PreparedMemories, keys: Sequence[int]) -> None:
+        from recollect.store.sqlite.segments.writer import write  # noqa: PLC0415  start-up time
+
+        write(self._connection, prepared.indexes, keys, self.staged)
+        self._vocabulary.add_counts(prepared.vocabulary)
+        self.made_segments = True
+
+    def finish(self) -> None:
+        self.index_added()
+        self._turn_triggers_on()
+        self._connection.execute("DELETE FROM meta WHERE key = ?", (BULK,))
+        super().finish()
+
+
+@contextmanager
+def write_memories(
+    store: SqliteStore, change: Change, kind: type[SqliteWriting] = SqliteWriting
+) -> Iterator[SqliteWriting]:
+    """Write memories to the vault in one transaction."""
+    with store.database.writing() as connection:
+        versions = (VersionsChange if store.keeps_history else NoVersions)(connection, change)
+        write = kind(connection, store.topics, versions)
+        try:
+            yield write
+            write.finish()
+        finally:
+            connection.config(TRIGGERS, 1)
+        if counted := store.usage.due:
+            store.usage.add_to(connection)
+    versions.committed()
+    if counted:
+        store.usage.added()
+    store.merging.wrote(segments=write.made_segments)
+
+
+@contextmanager
+def write_many(
+    store: SqliteStore, change: Change, prepared: PreparedMemories | None
+) -> Iterator[SqliteWriting]:
+    """Like `write_memories`, for many new memories. Before the transaction, their words are written
+    as far as they are `prepared`, in short writes."""
+    from recollect.store.sqlite.segments.merging import Merger  # noqa: PLC0415  start-up: numpy
+
+    with Merger(store.database).staged(prepared) as staged:
+        let_others_write()
+        with write_memories(store, change, ManyMemories) as write:
+            write.staged = staged
+            yield write
 
 
 def _values(key: int, memory: Memory) -> tuple[apsw.SQLiteValue, ...]:

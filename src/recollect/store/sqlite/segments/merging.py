@@ -20,7 +20,7 @@ import numpy as np
 from recollect.files import exclusive
 from recollect.store.base import KeywordIndexName
 from recollect.store.prepared import Packed, PreparedMemories, Row
-from recollect.store.sqlite.connection import Database, as_json_list
+from recollect.store.sqlite.connection import Database, as_json_list, let_others_write
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.checksums import RowsChecksum
 from recollect.store.sqlite.segments.joining import (
@@ -105,10 +105,13 @@ class Merger:
                 self._remove_unready()
 
     @contextmanager
-    def staged(self, prepared: PreparedMemories) -> Iterator[StagedSegment | None]:
+    def staged(self, prepared: PreparedMemories | None) -> Iterator[StagedSegment | None]:
         """A segment of what is prepared, written in short writes before the write that makes it
-        ready, which then takes less long; None where another process merges, or a purge has removed
-        the segment."""
+        ready, which then takes less long; None where nothing is prepared, another process merges,
+        or a purge has removed the segment."""
+        if prepared is None:
+            yield None
+            return
         with self._alone() as alone:
             known = self._database.rows(KNOWN, as_json_list(prepared.ids))
             new = alone and not known and len(prepared.ids) >= buffer.MOST
@@ -118,12 +121,14 @@ class Merger:
         connection = self._database.connection()
         connection.pragma("synchronous", "NORMAL")  # the write that makes it ready syncs it too
         try:
-            with self._database.writing(giving_way=True) as connection:
+            let_others_write()
+            with self._database.writing() as connection:
                 number = begin(connection)
             for index, content in packed.items():
                 for start in range(0, len(content.rows), STAGED_ROWS):
                     some = content.rows[start : start + STAGED_ROWS]
-                    with self._building(number, giving_way=True) as connection:
+                    let_others_write()
+                    with self._building(number) as connection:
                         write_rows(connection, number, WORDS[index], some)
         except Abandoned:
             return None
@@ -204,11 +209,11 @@ class Merger:
             write_documents(connection, number, WORDS[index], documents, checksum)
 
     @contextmanager
-    def _building(self, number: int, *, giving_way: bool = False) -> Iterator[apsw.Connection]:
+    def _building(self, number: int) -> Iterator[apsw.Connection]:
         """A write to the segment that is being made; Abandoned if it was removed meanwhile."""
         if self._stop():
             raise Abandoned
-        with self._database.writing(giving_way=giving_way) as connection:
+        with self._database.writing() as connection:
             if not is_segment(connection, number, ready=False):
                 raise Abandoned
             yield connection
