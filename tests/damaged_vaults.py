@@ -14,8 +14,8 @@ from suites.stores.samples import MODEL, NOON, memory
 
 from recollect.engine import Recollect
 from recollect.settings import Embedding, Rerank, Settings
+from recollect.store.rescue.pages import SIZE
 from recollect.store.sqlite.cipher import give_key
-from recollect.store.sqlite.pages import SIZE
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Memory
 

@@ -1,4 +1,4 @@
-"""Waiting while something is busy, for a limited time, and saying so."""
+"""Waiting while something is busy, for a limited time, and saying so; and not waiting."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 FIRST_PAUSE_S = 0.001
 LONGEST_PAUSE_S = 0.1
 SILENT_S = 1.0  # a longer wait without a word looks like a failure
+
+_waits = ContextVar("waits", default=True)
 
 
 @contextmanager
@@ -46,3 +49,18 @@ def patiently(
                 raise
             time.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_S)
+
+
+@contextmanager
+def without_waiting() -> Iterator[None]:
+    """Let writes in the block raise StoreError while another process writes."""
+    token = _waits.set(False)
+    try:
+        yield
+    finally:
+        _waits.reset(token)
+
+
+def waits() -> bool:
+    """Return whether a write that begins now waits for others."""
+    return _waits.get()

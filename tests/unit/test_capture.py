@@ -20,8 +20,8 @@ from recollect.interfaces.hooks.sessions import HookSession
 from recollect.interfaces.hooks.user_turns import capture_said
 from recollect.settings import CaptureSettings, Embedding, Rerank, Settings
 from recollect.settings_reading import load_settings
-from recollect.store.sqlite.mending import salvaging
-from recollect.store.sqlite.salvaged_vault import write_vault
+from recollect.store.rescue.new_vault import write_vault
+from recollect.store.rescue.repair import salvaging
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))

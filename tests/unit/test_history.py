@@ -17,6 +17,7 @@ from recollect.errors import Changed, Forbidden, NotFound, UserError
 from recollect.ingest.jsonl import raw_lines
 from recollect.present.history import compared, difference_text, history_json
 from recollect.settings import Embedding, HistorySettings, Rerank, Settings
+from recollect.store.rescue.repair import mend
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -310,6 +311,6 @@ def test_a_damaged_version_is_found_and_removed_by_a_repair(memory: Recollect) -
         connection.execute("UPDATE versions SET before = x'00112233' WHERE write = 2")
     found: list[Any] = [finding for finding in memory.store.examine() if finding.problem]
     assert [finding.check for finding in found] == ["history"]
-    memory.store.mend(NOON)
+    mend(memory.store, NOON)
     assert [finding for finding in memory.store.examine() if finding.problem] == []
     assert [version.number for version in memory.history("a")] == [3, 2]

@@ -15,8 +15,8 @@ from psycopg.conninfo import conninfo_to_dict
 
 from recollect.auth.access import AttemptCounts, LineLog, Statement, Value
 from recollect.errors import Interrupted, StoreError
+from recollect.retry import waits
 from recollect.settings import StoreSettings
-from recollect.store.waiting import waits
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.replica import AGAIN_S
 from recollect_postgres.transactions import READS, postgres_sql

@@ -11,10 +11,11 @@ from functools import partial
 from typing import Any, TypeVar
 
 import psycopg
+from recollect.store.waiting import waits
 
 from recollect.errors import Interrupted, StoreError
+from recollect.retry import waits
 from recollect.store.base import Stored
-from recollect.store.waiting import waits
 from recollect.types import Degraded
 from recollect_postgres.errors import (
     SEARCH_SECONDS,

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from recollect.errors import StoreError
+from recollect.retry import without_waiting
 from recollect.store.use_counts import SECONDS, StoredUsage, summed
-from recollect.store.waiting import without_waiting
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.memories import PostgresMemories
 from recollect_postgres.pool import Connection

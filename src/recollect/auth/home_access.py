@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from recollect.errors import StoreError, UserError
-from recollect.retry import patiently
-from recollect.store.waiting import waits
+from recollect.retry import patiently, waits
 
 try:
     import fcntl

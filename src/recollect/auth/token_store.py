@@ -15,7 +15,7 @@ from recollect.auth.access import Access, Value
 from recollect.auth.capabilities import CAPABILITIES
 from recollect.auth.tokens import Token, check_request, digest, new_secret, real_time, well_formed
 from recollect.errors import NotFound, StoreError
-from recollect.store.waiting import without_waiting
+from recollect.retry import without_waiting
 from recollect.times import from_micros, to_micros
 
 # When a token was used last is stored to the hour: a write with every request would cost too much.

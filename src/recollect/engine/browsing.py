@@ -163,10 +163,11 @@ def export_all(session: Session) -> Iterator[Stored | FeedbackEvent]:
 def export_salvaged(session: Session) -> tuple[Iterator[Stored | FeedbackEvent], list[str]]:
     """Everything that can be read of a damaged vault, as `export_all` gives it, and sentences about
     what cannot. A memory that is not what was saved counts as forgotten."""
-    from recollect.store.sqlite.salvaged_vault import report  # noqa: PLC0415  start-up time
+    from recollect.store.rescue.new_vault import report  # noqa: PLC0415  start-up time
+    from recollect.store.rescue.repair import salvaging  # noqa: PLC0415  as above
 
     store = session.in_file("Salvaging", "a backup brings back what cannot be read")
-    with store.salvaging() as salvage:
+    with salvaging(store.database, store.database.path) as salvage:
         return salvage.stored(session.clock()), salvage_notes(report(salvage))
 
 

@@ -20,8 +20,8 @@ from recollect.store.base import Coverage
 from recollect.store.vault import Finding
 
 if TYPE_CHECKING:
-    from recollect.store.sqlite.mending import Mended
-    from recollect.store.sqlite.salvaged_vault import SalvageReport
+    from recollect.store.rescue.new_vault import SalvageReport
+    from recollect.store.rescue.repair import Mended
 
 # The checks that find damage, and not only derived data that is out of date.
 DAMAGE = ("file", "memories")
@@ -95,10 +95,13 @@ def doctor(
         findings = [Finding("file", str(error))]
     wrong = [finding for finding in findings if finding.problem]
     if fix and wrong:
-        mended = session.in_file(
+        from recollect.store.rescue.repair import mend  # noqa: PLC0415  start-up time
+
+        store = session.in_file(
             "`doctor --fix`",
             "`recollect reindex` makes anew what is derived, and a backup brings back the rest",
-        ).mend(session.clock())
+        )
+        mended = mend(store, session.clock())
         session.wrote("mend")
         notes = [Finding("repair", None, note=each) for each in repair_notes(mended)]
         findings = [*session.store.examine(), *notes]

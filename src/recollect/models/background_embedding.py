@@ -13,8 +13,8 @@ from recollect.deadline import Deadline
 from recollect.errors import RecollectError
 from recollect.models.base import Embedder, Immediate
 from recollect.models.embedding_queue import Batches, TextsRefused
+from recollect.retry import without_waiting
 from recollect.store.base import VectorIndex
-from recollect.store.waiting import without_waiting
 from recollect.types import Memory
 
 # Characters of a save whose vectors come before all others: about a passage of the built-in model,

@@ -20,14 +20,14 @@ from words_in_vault import check_words, small_segments
 
 from examples import one_in
 from recollect import Recollect
+from recollect.retry import without_waiting
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.memories import unscrubbed
+from recollect.store.sqlite.scrubbing import scrub
 from recollect.store.sqlite.segments import merging
 from recollect.store.sqlite.segments.merging import Merger
 from recollect.store.sqlite.segments.packing import fields_of, prepared
 from recollect.store.sqlite.store import SqliteStore
-from recollect.store.sqlite.upkeep import scrub
-from recollect.store.waiting import without_waiting
 from recollect.types import Memory
 
 STRIDE = 17  # writes from one kill to the next

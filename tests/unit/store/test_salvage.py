@@ -27,10 +27,10 @@ from damaged_vaults import (
 from recollect.engine import Recollect
 from recollect.errors import Damaged, Locked, NotAVault, StoreError
 from recollect.store.base import FeedbackEvent, KeywordQuery, Stored
+from recollect.store.rescue.pages import SIZE, TABLE_LEAF, Pages
 from recollect.store.sqlite.checksums import FIELDS, differing
 from recollect.store.sqlite.cipher import Sealed, header_at
 from recollect.store.sqlite.damage import NOTE
-from recollect.store.sqlite.pages import SIZE, TABLE_LEAF, Pages
 from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter, Memory
@@ -396,12 +396,12 @@ def test_a_kill_during_the_repair_leaves_the_old_vault_or_the_new(
     def killed(*of: object, **more: object) -> None:
         raise KeyboardInterrupt
 
-    for name in ("mending.write_vault", "replacement.install"):
+    for name in ("rescue.repair.write_vault", "sqlite.replacement.install"):
         with monkeypatch.context() as patch, opened(vault, damaged=True) as engine:
-            patch.setattr(f"recollect.store.sqlite.{name}", killed)
+            patch.setattr(f"recollect.store.{name}", killed)
             with pytest.raises(KeyboardInterrupt):
                 engine.doctor(fix=True)
-        if name == "mending.write_vault":
+        if name == "rescue.repair.write_vault":
             assert vault.read_bytes() == before
     with opened(vault) as engine:
         assert [one for one in engine.doctor() if one.problem] == []

@@ -22,8 +22,9 @@ from suites.stores.samples import (
 
 from recollect.errors import Damaged
 from recollect.store.base import Coverage
+from recollect.store.rescue.checks import examine
+from recollect.store.rescue.repair import mend
 from recollect.store.sqlite.checksums import STEP
-from recollect.store.sqlite.examination import examine
 from recollect.store.sqlite.fts5_index import TABLES
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.subwords import MOST_WAITING
@@ -232,7 +233,7 @@ def test_a_tag_renamed_behind_the_stores_back_is_fixed(store: SqliteStore) -> No
     ]
     with pytest.raises(Damaged, match="doctor --fix"):
         store.rebuild()
-    assert store.mend(NOON).report.untagged == ["second", "third"]
+    assert mend(store, NOON).report.untagged == ["second", "third"]
     assert problems(store) == []
     assert [one.memory_id for one in store.topics.carrying(["quay"], 9, EVERYTHING)] == [
         "second",
@@ -274,7 +275,7 @@ def test_a_row_that_points_at_nothing_is_named_and_goes(store: SqliteStore) -> N
     connection.execute("PRAGMA foreign_keys = OFF")
     connection.execute("INSERT INTO cuts VALUES (77, 78, 1, '', 1, 2)")
     assert [one.check for one in problems(store)] == ["references"]
-    assert not store.mend(NOON).report.memories()
+    assert not mend(store, NOON).report.memories()
     assert problems(store) == []
     assert state(store) == before
 

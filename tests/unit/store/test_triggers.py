@@ -16,6 +16,7 @@ from suites.stores.helpers import forget, save
 from suites.stores.samples import NOON, full_memory, memory
 
 from recollect.store.base import COLUMNS
+from recollect.store.rescue.repair import mend
 from recollect.store.sqlite.fts5_index import TOKENIZERS
 from recollect.store.sqlite.store import SqliteStore
 
@@ -257,6 +258,6 @@ def test_parts_of_a_memory_that_plain_sql_changes_go(tmp_path: Path, what: str) 
     connection.execute(CHANGES[what])
     assert finds(connection, "filesync OR deepsea", "parts") == {"b"}
     connection.close()
-    store.mend(NOON)
+    mend(store, NOON)
     assert [finding for finding in store.examine() if finding.problem] == []
     store.close()

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from recollect.errors import StoreError
+from recollect.retry import without_waiting
 from recollect.store.sqlite.connection import Database, let_others_write
 from recollect.store.sqlite.vault_files import SET
-from recollect.store.waiting import without_waiting
 
 
 @pytest.fixture

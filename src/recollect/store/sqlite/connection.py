@@ -16,6 +16,7 @@ import apsw
 import msgspec
 
 from recollect.errors import Damaged, StoreError
+from recollect.retry import waits
 from recollect.store.sqlite import cipher
 from recollect.store.sqlite.cipher import KeySource, Sealed
 from recollect.store.sqlite.damage import note_damage, refuse_damaged, remove_note
@@ -33,7 +34,6 @@ from recollect.store.sqlite.vault_files import (
     mark_write,
     waiting,
 )
-from recollect.store.waiting import waits
 
 # How long a call waits for the others of its process before it opens a vault that was replaced.
 ALONE_SECONDS = 10.0

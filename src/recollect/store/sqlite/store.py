@@ -6,13 +6,13 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from datetime import datetime
 from functools import cached_property
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import Damaged, StoreError
+from recollect.retry import without_waiting
 from recollect.store.base import Writing
 from recollect.store.sqlite.cipher import KeySource
 from recollect.store.sqlite.connection import Database
@@ -25,7 +25,6 @@ from recollect.store.sqlite.topics import SqliteTopics
 from recollect.store.sqlite.usage import SqliteUsage
 from recollect.store.sqlite.vectors import SqliteVectors
 from recollect.store.sqlite.vocabulary import SqliteVocabulary
-from recollect.store.waiting import without_waiting
 from recollect.types import Degraded
 
 if TYPE_CHECKING:
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from recollect.store.reviews import Reviews
     from recollect.store.sqlite.folders import SqliteFolders
     from recollect.store.sqlite.history.reading import SqliteHistory
-    from recollect.store.sqlite.mending import Mended
-    from recollect.store.sqlite.salvage import Salvage
     from recollect.store.trash import Trash
     from recollect.store.vault import Finding
 
@@ -58,7 +55,7 @@ class SqliteStore:
         keys: KeySource | None = None,
         at_rest: bool = False,
     ) -> None:
-        self._use(Database(path, keys, self._forget, at_rest=at_rest), brief=brief)
+        self._use(Database(path, keys, self.forget, at_rest=at_rest), brief=brief)
         with suppress(StoreError):  # damaged
             if not (at_rest or self.database.frozen) and unscrubbed(self.database):
                 with without_waiting():
@@ -134,25 +131,9 @@ class SqliteStore:
     def rebuild(self) -> None:
         """Make everything that is derived from the memories again, except vectors. Damaged where a
         memory cannot be read or is not what was saved; then nothing is changed."""
-        self._mended(None)
+        from recollect.store.rescue.repair import mend  # noqa: PLC0415  start-up time
 
-    def mend(self, now: datetime) -> Mended:
-        """Repair the vault, whatever is wrong with it; returns what that cost. A memory that is not
-        what was saved counts as forgotten from now on."""
-        return self._mended(now)
-
-    def _mended(self, now: datetime | None) -> Mended:
-        from recollect.store.sqlite.mending import mend  # noqa: PLC0415  start-up time
-
-        mended = mend(self.database, self.topics.hashed, now)
-        self._forget()
-        return mended
-
-    def salvaging(self) -> AbstractContextManager[Salvage]:
-        """What can be read of the vault, in whatever state it is."""
-        from recollect.store.sqlite.mending import salvaging  # noqa: PLC0415  as above
-
-        return salvaging(self.database, self.database.path)
+        mend(self, None)
 
     def scrub(self) -> None:
         """Remove what is left of purged memories in the file, and warn of copies that may hold it.
@@ -165,7 +146,7 @@ class SqliteStore:
             log.warning(sentence, ", ".join(map(str, copies)))
 
     def _scrub(self) -> None:
-        from recollect.store.sqlite.upkeep import scrub  # noqa: PLC0415  start-up time
+        from recollect.store.sqlite.scrubbing import scrub  # noqa: PLC0415  start-up time
 
         try:
             scrub(self.database)
@@ -178,24 +159,13 @@ class SqliteStore:
 
     def examine(self, advance: Callable[[int], None] = lambda done: None) -> list[Finding]:
         """Check every memory and everything that is derived from them, on two cores."""
-        from concurrent.futures import Future, ThreadPoolExecutor  # noqa: PLC0415  start-up time
+        from recollect.store.rescue.checks import examine_store  # noqa: PLC0415  start-up time
 
-        from recollect.store.sqlite.examination import Part, examine  # noqa: PLC0415  as above
-
-        def run(part: Part) -> dict[str, Finding]:
-            with self.database.translated():
-                return part(self.database.connection())
-
-        def beside(part: Part) -> Future[dict[str, Finding]]:
-            return pool.submit(run, part)
-
-        with self.database.translated(), ThreadPoolExecutor(1) as pool:
-            connection = self.database.connection()
-            return examine(connection, self.topics.hashed, beside=beside, advance=advance)
+        return examine_store(self, advance)
 
     def glance(self) -> list[Finding]:
         """Check what can be checked at once, however large the vault is."""
-        from recollect.store.sqlite.examination import glance  # noqa: PLC0415  as above
+        from recollect.store.rescue.checks import glance  # noqa: PLC0415  as above
 
         with self.database.translated():
             return glance(self.database.connection(), self.topics.hashed)
@@ -227,10 +197,10 @@ class SqliteStore:
         memory of it. Return whether it did."""
         if not self.database.seal(idle_s):
             return False
-        self._forget()
+        self.forget()
         return True
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Drop what is in memory of the vault."""
         self.packed.forget()
         self.topics.forget()

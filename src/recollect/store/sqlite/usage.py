@@ -18,9 +18,9 @@ from struct import Struct, iter_unpack
 import apsw
 
 from recollect.errors import StoreError
+from recollect.retry import without_waiting
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.use_counts import SECONDS, StoredUsage, summed
-from recollect.store.waiting import without_waiting
 
 # The ends of the names of the spool, and of what was taken from it and is not yet in the vault.
 SPOOLS = ("-usage", "-usage-taken")

@@ -15,10 +15,10 @@ import apsw
 import numpy as np
 
 from recollect.errors import StoreError
+from recollect.retry import waits, without_waiting
 from recollect.store.sqlite import scan, vector_rows
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.scan import BLOCK, LEARNED_FROM, Codes
-from recollect.store.waiting import waits, without_waiting
 
 if TYPE_CHECKING:
     from recollect.store.sqlite.scan import Floats

@@ -8,23 +8,25 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.errors import Damaged, Locked, NotAVault, StoreError
 from recollect.files import remove_database
+from recollect.store.rescue.checks import examine
+from recollect.store.rescue.derived import TopicHash, rebuild, repair_history
+from recollect.store.rescue.new_vault import HISTORY, SalvageReport, report, write_vault
+from recollect.store.rescue.salvage import Salvage
 from recollect.store.sqlite.checksums import accept, differing
 from recollect.store.sqlite.cipher import WRONG_PASSPHRASE
 from recollect.store.sqlite.connection import Database
-from recollect.store.sqlite.examination import examine
-from recollect.store.sqlite.history.checks import repair
 from recollect.store.sqlite.integrity import file_problem, references_problem
 from recollect.store.sqlite.replacement import replace_vault
-from recollect.store.sqlite.salvage import Salvage
-from recollect.store.sqlite.salvaged_vault import HISTORY, SalvageReport, report, write_vault
 from recollect.store.sqlite.schema import VERSION
 from recollect.store.sqlite.snapshot import kept_aside
-from recollect.store.sqlite.upkeep import TopicHash, rebuild
 from recollect.times import EPOCH, to_micros
+
+if TYPE_CHECKING:
+    from recollect.store.sqlite.store import SqliteStore
 
 
 class Mended(NamedTuple):
@@ -35,10 +37,16 @@ class Mended(NamedTuple):
     kept: Path | None = None
 
 
-def mend(database: Database, hashed: TopicHash, now: datetime | None) -> Mended:
+def mend(store: SqliteStore, now: datetime | None) -> Mended:
     """Make everything anew that is derived, and check it; a memory that is not what was written is
     forgotten from `now` on. Where the file itself is damaged, make a new one. Without `now`,
     Damaged where this would cost anything that was saved."""
+    mended = _mended(store.database, store.topics.hashed, now)
+    store.forget()
+    return mended
+
+
+def _mended(database: Database, hashed: TopicHash, now: datetime | None) -> Mended:
     with suppress(Damaged, NotAVault, Locked):  # what looks like a wrong key may be damage
         mended = _in_place(database, hashed, now)
         with database.translated():
@@ -59,7 +67,7 @@ def _in_place(database: Database, hashed: TopicHash, now: datetime | None) -> Me
         costs = SalvageReport([], altered, untagged, [])
         _check_costs(database, costs, now)
         accept(connection, found, to_micros(now or EPOCH))
-        if repair(connection, [memory.key for memory in found if memory.what == "fields"]):
+        if repair_history(connection, [memory.key for memory in found if memory.what == "fields"]):
             costs.others.append(HISTORY)
         rebuild(connection, hashed)
     database.rewrite()

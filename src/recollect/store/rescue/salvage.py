@@ -18,8 +18,8 @@ import apsw
 
 from recollect.store.base import FeedbackEvent, Stored
 from recollect.store.memory_rows import BadRow, as_stored
+from recollect.store.rescue.pages import INDEX_LEAF, TABLE_LEAF, Pages, Record
 from recollect.store.sqlite.checksums import FIELDS, HALF, row_half, tags_half
-from recollect.store.sqlite.pages import INDEX_LEAF, TABLE_LEAF, Pages, Record
 from recollect.times import from_micros
 
 # The kinds of values in the rows of each table: (n)ull, (i)nteger, (t)ext, (b)lob. The key of a

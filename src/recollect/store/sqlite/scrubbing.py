@@ -1,10 +1,17 @@
-"""Taking the words of changed memories out of segments, so that nothing of a purge is left."""
+"""Removing what is left of purged memories in the file."""
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 
+from recollect.retry import waits
+from recollect.store.sqlite import vector_codes
 from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.errors import BUSY_SECONDS
+from recollect.store.sqlite.fts5_index import TABLES
+from recollect.store.sqlite.memories import UNSCRUBBED
 from recollect.store.sqlite.segments.checksums import rows_checksum
 from recollect.store.sqlite.segments.joining import (
     in_order,
@@ -21,6 +28,7 @@ from recollect.store.sqlite.segments.writer import (
     write_documents,
     write_rows,
 )
+from recollect.store.sqlite.vault_files import SET, log_copied
 
 # A segment that is not ready, or rows that belong to none: an interrupted import may leave both.
 REMOVABLE = """
@@ -29,7 +37,32 @@ REMOVABLE = """
 TOKEN = "SELECT token, large FROM postings WHERE segment = ? AND words = ? AND token = ?"
 
 
-def scrub_segments(database: Database) -> None:
+def scrub(database: Database) -> None:
+    """Remove what is left of purged memories: unused tags, words that the indexes only mark as
+    deleted, codes of vectors, and copies in the unused bytes of pages and in the log. Killed in
+    between, or kept from it by a reader, it is done again when the vault is next opened."""
+    mark = os.urandom(8).hex()
+    with database.writing() as connection:
+        connection.execute(SET, (UNSCRUBBED, mark))
+        connection.execute("DELETE FROM tags WHERE key NOT IN (SELECT tag FROM memory_tags)")
+        for table in TABLES.values():
+            connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+        words = connection.execute("SELECT 1 FROM postings LIMIT 1").get
+        codes = connection.execute("SELECT 1 FROM vector_codes LIMIT 1").get
+    if words:
+        _scrub_segments(database)
+    if codes:
+        vector_codes.scrub(database)
+    rewritten = database.rewrite()
+    with database.translated():
+        done = log_copied(database.connection(), BUSY_SECONDS if waits() else 0)
+    if rewritten and done:
+        with database.writing() as connection:
+            sql = "DELETE FROM meta WHERE key = ? AND value = ?"
+            connection.execute(sql, (UNSCRUBBED, mark))
+
+
+def _scrub_segments(database: Database) -> None:
     """Remove the words of dead documents. A segment that is being made is removed as a whole: it
     may hold such words, and whoever makes it begins again."""
     with database.writing() as connection:
@@ -40,10 +73,10 @@ def scrub_segments(database: Database) -> None:
         with database.reading():
             found = segments.each(index)
         for segment in found:
-            _scrub(database, segment)
+            _scrub_segment(database, segment)
 
 
-def _scrub(database: Database, segment: Segment) -> None:
+def _scrub_segment(database: Database, segment: Segment) -> None:
     if segment.live is None:
         return
     dead = ~segment.live & (segment.lengths > 0)

@@ -16,15 +16,14 @@ from recollect.errors import Damaged
 from recollect.files import new_beside
 from recollect.hashing import topic_hash
 from recollect.store.memory_rows import SAME_CONTENT, content_hash
+from recollect.store.rescue.checks import examine
+from recollect.store.rescue.derived import rebuild, repair_history
+from recollect.store.rescue.pages import Record
+from recollect.store.rescue.salvage import Salvage, SalvagedMemory
 from recollect.store.sqlite.checksums import FIELDS, checksum
 from recollect.store.sqlite.cipher import Sealed, give_key
-from recollect.store.sqlite.examination import examine
 from recollect.store.sqlite.feedback_rows import fill
-from recollect.store.sqlite.history.checks import repair
 from recollect.store.sqlite.migration import migrate
-from recollect.store.sqlite.pages import Record
-from recollect.store.sqlite.salvage import Salvage, SalvagedMemory
-from recollect.store.sqlite.upkeep import rebuild
 from recollect.times import to_micros
 
 TOPIC_KEY = "topic_key"
@@ -126,7 +125,7 @@ def write_vault(salvage: Salvage, file: Path, sealed: Sealed | None, now: dateti
                 _insert(made, table, salvage.rows(table))
             for sql in DANGLING:
                 made.execute(sql)
-            repair(made, [one.stored().key for one in salvage.memories if not one.whole])
+            repair_history(made, [one.stored().key for one in salvage.memories if not one.whole])
             made.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)
             rebuild(made, hashed)
         wrong = [finding for finding in examine(made, hashed) if finding.problem]

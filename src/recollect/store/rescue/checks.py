@@ -10,22 +10,36 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import cached_property, partial
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
-from numpy.typing import NDArray
 
 from recollect.errors import StoreError
-from recollect.store.base import COLUMNS, KeywordIndexName
-from recollect.store.sqlite import subwords
+from recollect.store.base import KeywordIndexName
+from recollect.store.rescue.derived import (
+    WAITING,
+    WRONG_VECTORS,
+    TopicHash,
+    damaged_tokens,
+    history_problem,
+)
+from recollect.store.rescue.index_checks import (
+    Keys,
+    contents,
+    in_segments,
+    keys_of,
+    live_keys,
+    made_anew,
+)
+from recollect.store.sqlite import subwords, vector_codes
 from recollect.store.sqlite.checksums import differing
 from recollect.store.sqlite.connection import as_json_list
-from recollect.store.sqlite.fts5_index import TABLES, TOKENIZERS
+from recollect.store.sqlite.fts5_index import TABLES
 from recollect.store.sqlite.integrity import (
     file_problem,
     integrity,
@@ -33,9 +47,11 @@ from recollect.store.sqlite.integrity import (
     references_problem,
 )
 from recollect.store.sqlite.segments import buffer
-from recollect.store.sqlite.upkeep import WAITING, WRONG_VECTORS, TopicHash, damaged_tokens
 from recollect.store.sqlite.vocabulary import sample_problem, vocabulary_problem
 from recollect.store.vault import Finding
+
+if TYPE_CHECKING:
+    from recollect.store.sqlite.store import SqliteStore
 
 SMALL_TABLES = ("meta", "corpus", "tags", "segments", "models", "codebooks", "folders")
 NEWEST = 1_000  # memories that a quick check compares with their checksums,
@@ -61,7 +77,6 @@ EITHER = ("stemmed index", "subwords index", "plain index", "details index")
 Check = Callable[[], str | None]
 Part = Callable[[apsw.Connection], "dict[str, Finding]"]
 Advance = Callable[[int], None]
-Keys = NDArray[np.int64]
 
 
 def examine(
@@ -88,6 +103,26 @@ def examine(
     here = (check for check in every if check not in EITHER and not (other and check in BESIDE))
     found = part(connection, here) | (other.result() if other else {})
     return [found[check] for check in every]
+
+
+def examine_store(store: SqliteStore, advance: Advance) -> list[Finding]:
+    """The finding of every check of a vault, on two cores."""
+    database = store.database
+
+    def run(part: Part) -> dict[str, Finding]:
+        with database.translated():
+            return part(database.connection())
+
+    def beside(part: Part) -> Future[dict[str, Finding]]:
+        return pool.submit(run, part)
+
+    with database.translated(), ThreadPoolExecutor(1) as pool:
+        return examine(
+            database.connection(),
+            store.topics.hashed,
+            beside=beside,
+            advance=advance,
+        )
 
 
 def _taken(left: deque[str]) -> Iterator[str]:
@@ -164,7 +199,7 @@ class QuickChecks:
     def _words(self, index: KeywordIndexName) -> str | None:
         """Whether as many memories are indexed as there are, and the words of some are right."""
         rows = self._connection.execute(f"SELECT count(*) FROM {TABLES[index]}_docsize").get
-        packed, problem = _in_segments(self._connection, index, None)
+        packed, problem = in_segments(self._connection, index, None)
         indexed, live = int(rows) + len(packed), self._connection.execute(
             "SELECT documents FROM corpus"
         ).get  # fmt: skip
@@ -196,9 +231,9 @@ class FullChecks(QuickChecks):
             "details index": lambda: self._words("details"),
             "memory count": self._count,
             "vocabulary": lambda: vocabulary_problem(connection, whole=not self._segments),
-            "history": self._history,
+            "history": lambda: history_problem(connection),
             "vectors": self._vectors,
-            "vector index": self._codes,
+            "vector index": lambda: vector_codes.problem(connection),
             "waiting vectors": self._waiting,
             "topic hashes": self._topics,
         }
@@ -215,7 +250,7 @@ class FullChecks(QuickChecks):
         """The keys of the live memories, ascending; read once, unless somebody writes."""
         moment = self._moment()
         if self._live_keys is None or self._live_keys[0] != moment:
-            self._live_keys = moment, _keys(self._connection.execute(f"SELECT key {LIVE}"))
+            self._live_keys = moment, keys_of(self._connection.execute(f"SELECT key {LIVE}"))
         return self._live_keys[1]
 
     def _words(self, index: KeywordIndexName) -> str | None:
@@ -226,10 +261,10 @@ class FullChecks(QuickChecks):
         connection.execute(f"SELECT 1 FROM {table} WHERE {table} MATCH '\"\"'").fetchall()
         if broken := integrity(connection, table):
             return "; ".join(broken)
-        buffered = _keys(connection.execute(f"SELECT id FROM {table}_docsize"))
-        with closing(_made_anew(index, connection, buffered.tolist())) as anew:
-            same = _contents(table, connection) == _contents(table, anew)
-        packed, problem = _in_segments(connection, index, self._advance)
+        buffered = keys_of(connection.execute(f"SELECT id FROM {table}_docsize"))
+        with closing(made_anew(index, connection, buffered.tolist())) as anew:
+            same = contents(table, connection) == contents(table, anew)
+        packed, problem = in_segments(connection, index, self._advance)
         expected, indexed = self._expected(index, packed), np.sort(np.append(buffered, packed))
         if np.array_equal(expected, indexed):
             return problem if same else "its words differ from those of the memories"
@@ -245,13 +280,13 @@ class FullChecks(QuickChecks):
         subwords is known of the sample alone."""
         connection = self._connection
         if index == "details":
-            return _keys(connection.execute(f"SELECT key {LIVE} AND {buffer.OF_WORDS[index]}"))
+            return keys_of(connection.execute(f"SELECT key {LIVE} AND {buffer.OF_WORDS[index]}"))
         live = self._live()
         if index != "subwords":
             return live
-        outside = live[~np.isin(live, _keys_in_segments(connection, "stemmed"))]
+        outside = live[~np.isin(live, live_keys(connection, "stemmed"))]
         rows = subwords.rows(connection, buffer.AMONG, as_json_list(outside.tolist()))
-        return live[np.isin(live, np.append(_keys(row[:1] for row in rows), packed))]
+        return live[np.isin(live, np.append(keys_of(row[:1] for row in rows), packed))]
 
     def _count(self) -> str | None:
         recorded = self._connection.execute("SELECT documents FROM corpus").get
@@ -264,16 +299,6 @@ class FullChecks(QuickChecks):
             return f"{wrong} vectors have the wrong size or belong to forgotten memories"
         damaged = len(damaged_tokens(self._connection))
         return f"the token vectors of {damaged} passages are damaged" if damaged else None
-
-    def _history(self) -> str | None:
-        from recollect.store.sqlite.history import checks  # noqa: PLC0415  start-up time
-
-        return checks.history_problem(self._connection)
-
-    def _codes(self) -> str | None:
-        from recollect.store.sqlite import vector_codes  # noqa: PLC0415  start-up time: numpy
-
-        return vector_codes.problem(self._connection)
 
     def _waiting(self) -> str | None:
         wrong = self._connection.execute(WRONGLY_WAITING).get
@@ -288,64 +313,3 @@ def _not_saved(
     wrong = [memory.id for memory in differing(connection, among, advance)]
     what = "1 memory is" if len(wrong) == 1 else f"{len(wrong)} memories are"
     return f"{what} not what was saved: {', '.join(wrong)}" if wrong else None
-
-
-def _in_segments(
-    connection: apsw.Connection, index: KeywordIndexName, advance: Advance | None
-) -> tuple[Keys, str | None]:
-    """The memories that segments speak for, and what is wrong with these segments. Without
-    `advance` only a sample is looked at."""
-    if buffer.is_alone(connection):
-        return np.empty(0, np.int64), None
-    from recollect.store.sqlite.segments.checks import (  # noqa: PLC0415  start-up time
-        segments_problem,
-    )
-
-    return _keys_in_segments(connection, index), segments_problem(connection, index, advance)
-
-
-def _keys_in_segments(connection: apsw.Connection, index: KeywordIndexName) -> Keys:
-    from recollect.store.sqlite.segments.checks import live_keys  # noqa: PLC0415  start-up time
-
-    return live_keys(connection, index)
-
-
-def _keys(rows: Iterable[Any]) -> Keys:
-    return np.fromiter(chain.from_iterable(rows), np.int64)
-
-
-def _made_anew(
-    index: str, connection: apsw.Connection, keys: Sequence[apsw.SQLiteValue]
-) -> apsw.Connection:
-    """An index in memory with the content that this one should have of these memories."""
-    anew = apsw.Connection(":memory:")
-    columns = ", ".join(COLUMNS[index])
-    options = f"content = '', tokenize = \"{TOKENIZERS[index]}\""
-    anew.execute(f"CREATE VIRTUAL TABLE {TABLES[index]} USING fts5 ({columns}, {options})")
-    places = ", ?" * len(COLUMNS[index])
-    among = as_json_list(keys)  # type: ignore[arg-type]
-    holds = f"{buffer.OF_WORDS.get(index)} AND {buffer.AMONG}"
-    with anew:
-        anew.executemany(
-            f"INSERT INTO {TABLES[index]} (rowid, {columns}) VALUES (?{places})",
-            connection.execute(f"SELECT key, {columns} FROM indexed WHERE {holds}", (among,))
-            if index in buffer.OF_WORDS
-            else subwords.rows(connection, buffer.AMONG, among),
-        )
-    return anew
-
-
-def _contents(table: str, connection: apsw.Connection) -> list[list[tuple[apsw.SQLiteValue, ...]]]:
-    """How often each word stands in each column and in how many rows, the length of each row, and
-    the totals from which BM25 takes its averages (empty or zeros when there is no row)."""
-    connection.execute(f"CREATE VIRTUAL TABLE temp.words USING fts5vocab (main, {table}, col)")
-    try:
-        return [
-            connection.execute("SELECT term, col, doc, cnt FROM temp.words").fetchall(),
-            connection.execute(f"SELECT id, sz FROM {table}_docsize ORDER BY id").fetchall(),
-            connection.execute(
-                f"SELECT rtrim(hex(block), '0') FROM {table}_data WHERE id = 1"
-            ).fetchall(),
-        ]
-    finally:
-        connection.execute("DROP TABLE temp.words")

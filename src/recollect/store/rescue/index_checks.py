@@ -1,16 +1,21 @@
-"""Checks of segments for the doctor."""
+"""The doctor's checks of keyword indexes: of the buffer and of segments."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
+from typing import Any
 
 import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.store.base import KeywordIndexName
+from recollect.store.base import COLUMNS, KeywordIndexName
+from recollect.store.sqlite import subwords
 from recollect.store.sqlite.connection import as_json_list
+from recollect.store.sqlite.fts5_index import TABLES, TOKENIZERS
+from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.checksums import rows_checksum
 from recollect.store.sqlite.segments.packing import pack
 from recollect.store.sqlite.segments.postings import read_places
@@ -32,6 +37,8 @@ ROW = f"""
 CHECKSUM = "SELECT checksum FROM segment_documents WHERE segment = ? AND words = ?"
 DIFFERENT = "its words differ from those of the memories"
 
+Keys = NDArray[np.int64]
+Advance = Callable[[int], None]
 # By the key of a memory: its words, with their columns and positions.
 Words = dict[int, set[tuple[str, int, int]]]
 
@@ -132,3 +139,54 @@ def _real(connection: apsw.Connection, index: KeywordIndexName, keys: Sequence[i
         every = np.ones(len(found.documents), np.bool_)
         _note(words, [token], mine, (np.zeros(len(every), np.int64), *found), every)
     return words
+
+
+def in_segments(
+    connection: apsw.Connection, index: KeywordIndexName, advance: Advance | None
+) -> tuple[Keys, str | None]:
+    """The memories that segments speak for, and what is wrong with these segments. Without
+    `advance` only a sample is looked at."""
+    if buffer.is_alone(connection):
+        return np.empty(0, np.int64), None
+    return live_keys(connection, index), segments_problem(connection, index, advance)
+
+
+def keys_of(rows: Iterable[Any]) -> Keys:
+    return np.fromiter(chain.from_iterable(rows), np.int64)
+
+
+def made_anew(
+    index: str, connection: apsw.Connection, keys: Sequence[apsw.SQLiteValue]
+) -> apsw.Connection:
+    """An index in memory with the content that this one should have of these memories."""
+    anew = apsw.Connection(":memory:")
+    columns = ", ".join(COLUMNS[index])
+    options = f"content = '', tokenize = \"{TOKENIZERS[index]}\""
+    anew.execute(f"CREATE VIRTUAL TABLE {TABLES[index]} USING fts5 ({columns}, {options})")
+    places = ", ?" * len(COLUMNS[index])
+    among = as_json_list(keys)  # type: ignore[arg-type]
+    holds = f"{buffer.OF_WORDS.get(index)} AND {buffer.AMONG}"
+    with anew:
+        anew.executemany(
+            f"INSERT INTO {TABLES[index]} (rowid, {columns}) VALUES (?{places})",
+            connection.execute(f"SELECT key, {columns} FROM indexed WHERE {holds}", (among,))
+            if index in buffer.OF_WORDS
+            else subwords.rows(connection, buffer.AMONG, among),
+        )
+    return anew
+
+
+def contents(table: str, connection: apsw.Connection) -> list[list[tuple[apsw.SQLiteValue, ...]]]:
+    """How often each word stands in each column and in how many rows, the length of each row, and
+    the totals from which BM25 takes its averages (empty or zeros when there is no row)."""
+    connection.execute(f"CREATE VIRTUAL TABLE temp.words USING fts5vocab (main, {table}, col)")
+    try:
+        return [
+            connection.execute("SELECT term, col, doc, cnt FROM temp.words").fetchall(),
+            connection.execute(f"SELECT id, sz FROM {table}_docsize ORDER BY id").fetchall(),
+            connection.execute(
+                f"SELECT rtrim(hex(block), '0') FROM {table}_data WHERE id = 1"
+            ).fetchall(),
+        ]
+    finally:
+        connection.execute("DROP TABLE temp.words")

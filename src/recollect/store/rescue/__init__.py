@@ -1,0 +1,1 @@
+"""Checks, salvage and repair of a vault file."""
