@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 import psycopg
-from recollect.store.waiting import waits
 
 from recollect.errors import Interrupted, StoreError
 from recollect.retry import waits

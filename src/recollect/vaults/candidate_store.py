@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from recollect.store.base import Coverage, KeywordIndexName, KeywordStatistics
+from recollect.store.file_rows import StoredFolders
 from recollect.store.folders import ChunkPlace
 from recollect.store.sqlite.connection import Database
-from recollect.store.sqlite.folders import SqliteFolders
 from recollect.store.sqlite.keyword import SqliteKeyword
 from recollect.store.sqlite.scratch import UNKEPT, ScratchStore
+from recollect.store.sqlite.store import FIRST_PARTS
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.store.sqlite.vectors import SqliteVectors
 from recollect.store.sqlite.vocabulary import SqliteVocabulary
@@ -82,9 +83,9 @@ class _Vectors(SqliteVectors):
         return Coverage(embedded, self._sent.documents)
 
 
-class _Folders(SqliteFolders):
+class _Folders(StoredFolders):
     def __init__(self, database: Database, places: Mapping[str, ChunkPlace]) -> None:
-        super().__init__(database)
+        super().__init__(database, FIRST_PARTS)
         self._places = places
 
     def places(

@@ -14,8 +14,7 @@ from recollect.store.differences import earlier
 from recollect.store.memory_rows import BadRow
 from recollect.store.sqlite import vector_codes, vocabulary
 from recollect.store.sqlite.connection import as_json_list
-from recollect.store.sqlite.history.compaction import LATEST, SIZE, Removable, remove
-from recollect.store.sqlite.history.recording import BYTES, GROW
+from recollect.store.sqlite.history import BYTES, GROW, LATEST, SIZE, Removable, remove
 from recollect.store.sqlite.memories import READ, from_row
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.writer import write_all

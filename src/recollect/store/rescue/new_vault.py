@@ -22,8 +22,7 @@ from recollect.store.rescue.pages import Record
 from recollect.store.rescue.salvage import Salvage, SalvagedMemory
 from recollect.store.sqlite.checksums import FIELDS, checksum
 from recollect.store.sqlite.cipher import Sealed, give_key
-from recollect.store.sqlite.feedback_rows import fill
-from recollect.store.sqlite.migration import migrate
+from recollect.store.sqlite.migration import fill_feedback, migrate
 from recollect.times import to_micros
 
 TOPIC_KEY = "topic_key"
@@ -120,7 +119,7 @@ def write_vault(salvage: Salvage, file: Path, sealed: Sealed | None, now: dateti
             hashed = partial(topic_hash, bytes.fromhex(str(key)))
             _insert_memories(made, salvage.memories, to_micros(now))
             _insert(made, "feedback", [(*row[:5], "") for row in salvage.rows("feedback")])
-            fill(made)
+            fill_feedback(made)
             for table in COPIED:
                 _insert(made, table, salvage.rows(table))
             for sql in DANGLING:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
@@ -18,6 +19,7 @@ REMEDY = (
     "`recollect doctor --fix` repairs it, `recollect restore --from FILE` puts a backup in its "
     "place, and `recollect export --salvage` writes what can be read"
 )
+NOTE = "-damaged"  # beside a vault that is known to be damaged, which is not written to
 
 
 @contextmanager
@@ -59,3 +61,24 @@ def _sentence(path: Path, error: apsw.Error) -> str:
 
 def _reason(error: Exception) -> str:
     return " ".join(str(error).split())[:200]  # SQLite may quote a statement of many lines
+
+
+def note_damage(real: str, sentence: str) -> None:
+    """Note for every process that the vault is damaged: what is written into it may be lost, and
+    may damage more. Where that is not permitted, each one finds out by itself."""
+    with suppress(OSError), os.fdopen(_created(real), "w", encoding="utf-8") as file:
+        file.write(f"{sentence}\n")
+
+
+def _created(real: str) -> int:
+    return os.open(real + NOTE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+
+
+def refuse_damaged(real: str) -> None:
+    """Damaged where the vault is known to be so."""
+    if os.access(real + NOTE, os.F_OK):
+        raise Damaged(f"The vault {real} is damaged, so nothing is written into it; {REMEDY}.")
+
+
+def remove_note(real: str) -> None:
+    Path(real + NOTE).unlink(missing_ok=True)

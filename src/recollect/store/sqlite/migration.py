@@ -8,7 +8,8 @@ from pathlib import Path
 
 import apsw
 
-from recollect.store.sqlite import checksums, feedback_rows, subwords
+from recollect.query.likeness import normalised
+from recollect.store.sqlite import checksums, subwords
 from recollect.store.sqlite.schema import APPLICATION_ID, VERSION, checked_version
 from recollect.store.sqlite.vault_files import VAULT_ID, mark_write
 
@@ -28,9 +29,18 @@ def _leave_segments(connection: apsw.Connection) -> None:
             connection.execute(f"DELETE FROM {table}")
 
 
+def fill_feedback(connection: apsw.Connection) -> None:
+    """Normalise the queries of feedback that was given before their words were kept."""
+    rows = connection.execute("SELECT key, query FROM feedback").fetchall()
+    connection.executemany(
+        "UPDATE feedback SET words = ? WHERE key = ?",
+        [(normalised(str(query)), key) for key, query in rows],
+    )
+
+
 # What SQL alone cannot migrate, by the version it belongs to.
 AFTERWARDS = {
-    5: (subwords.fill, feedback_rows.fill),
+    5: (subwords.fill, fill_feedback),
     7: (_leave_segments, _sum_vocabulary),
     8: (checksums.fill,),
 }

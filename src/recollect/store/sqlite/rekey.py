@@ -34,10 +34,9 @@ from recollect.store.sqlite.cipher import (
     pending,
     real_path,
 )
-from recollect.store.sqlite.damage import refuse_damaged, remove_note
-from recollect.store.sqlite.file_lock import IN_USE, exclusive
+from recollect.store.sqlite.errors import refuse_damaged, remove_note
 from recollect.store.sqlite.integrity import row_counts
-from recollect.store.sqlite.vault_files import alone, vault_id
+from recollect.store.sqlite.vault_files import IN_USE, alone, exclusive, vault_id
 
 PAGE = 4096
 NOTE = b"rekeyed copy of "

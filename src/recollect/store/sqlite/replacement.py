@@ -17,7 +17,6 @@ import apsw
 from recollect.errors import StoreError
 from recollect.files import new_beside, sync_folder
 from recollect.store.sqlite.cipher import COPY, NEXT, real_path
-from recollect.store.sqlite.file_lock import IN_USE, exclusive
 from recollect.store.sqlite.rekey import (
     ALONE_SECONDS,
     CHUNK,
@@ -28,6 +27,7 @@ from recollect.store.sqlite.rekey import (
 )
 from recollect.store.sqlite.snapshot import writing
 from recollect.store.sqlite.usage import SPOOLS
+from recollect.store.sqlite.vault_files import IN_USE, exclusive
 
 try:
     import fcntl

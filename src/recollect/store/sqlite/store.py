@@ -30,13 +30,22 @@ from recollect.types import Degraded
 if TYPE_CHECKING:
     from recollect.store.aging import Aging
     from recollect.store.candidates import CapturedRemarks
+    from recollect.store.file_rows import StoredFolders
     from recollect.store.history import Change
     from recollect.store.prepared import PreparedMemories
     from recollect.store.reviews import Reviews
-    from recollect.store.sqlite.folders import SqliteFolders
-    from recollect.store.sqlite.history.reading import SqliteHistory
+    from recollect.store.sqlite.history import SqliteHistory
     from recollect.store.trash import Trash
     from recollect.store.vault import Finding
+
+# The folders come first: their files are found by an index.
+FIRST_PARTS = """
+SELECT j.value, m.id FROM folders o CROSS JOIN json_each(?) j
+ CROSS JOIN files f ON f.folder = o.key AND f.path IN (
+     j.value, iif(instr(j.value, o.path || '/') = 1, substr(j.value, length(o.path) + 2), ''))
+  JOIN cuts c ON c.file = f.key
+  JOIN memories m ON m.key = c.memory AND m.forgotten_at IS NULL
+ WHERE f.gone_at IS NULL GROUP BY j.value HAVING c.number = min(c.number)"""
 
 log = logging.getLogger("recollect.store")
 
@@ -87,16 +96,14 @@ class SqliteStore:
         return write_many(self, change, prepared)
 
     @cached_property
-    def folders(self) -> SqliteFolders:
-        from recollect.store.sqlite.folders import SqliteFolders  # noqa: PLC0415  start-up time
+    def folders(self) -> StoredFolders:
+        from recollect.store.file_rows import StoredFolders  # noqa: PLC0415  start-up time
 
-        return SqliteFolders(self.database)
+        return StoredFolders(self.database, FIRST_PARTS)
 
     @cached_property
     def history(self) -> SqliteHistory:
-        from recollect.store.sqlite.history.reading import (  # noqa: PLC0415  start-up time
-            SqliteHistory,
-        )
+        from recollect.store.sqlite.history import SqliteHistory  # noqa: PLC0415  start-up time
 
         return SqliteHistory(self.database, self.memories)
 

@@ -20,7 +20,6 @@ import apsw
 
 from recollect.errors import StoreError
 from recollect.store.sqlite.errors import BUSY_SECONDS
-from recollect.store.sqlite.file_lock import IN_USE, exclusive
 
 try:
     import fcntl
@@ -39,6 +38,13 @@ LOCK_SECONDS = 1.0  # for a process to go that only looked at the vault
 LOOK_S = 0.005  # between two looks whether another process is done
 RESCUE_SECONDS = 5.0  # for readers of other processes to finish
 UNREADABLE = (apsw.NotADBError, apsw.CorruptError, apsw.IOError)
+IN_USE = (
+    "Another process is using the vault {path}; stop it (`recollect serve`, `recollect mcp`) and "
+    "try again."
+)
+# SQLite's own way to the disk, below the cipher.
+RAW_VFS = "win32" if os.name == "nt" else "unix"
+
 
 FileId = tuple[int, int]
 
@@ -262,3 +268,33 @@ def _locked(real: str, stack: ExitStack) -> apsw.VFSFile | None:
 def remove_log(real: str) -> None:
     for ending in (LOG, INDEX):
         Path(real + ending).unlink(missing_ok=True)
+
+
+@contextmanager
+def exclusive(real: str, seconds: float, refusal: str) -> Iterator[apsw.VFSFile]:
+    """The vault's raw bytes under SQLite's exclusive lock, even where they are half a copy. Whoever
+    has the vault open holds a lock that excludes it: StoreError after `seconds`."""
+    flags = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE
+    vault = apsw.VFSFile(RAW_VFS, real, [flags, 0])
+    try:
+        deadline = time.monotonic() + seconds
+        while not _take_exclusive_lock(vault):
+            if time.monotonic() > deadline:
+                raise StoreError(refusal.format(path=real))
+            time.sleep(0.02)
+        yield vault
+    finally:
+        with suppress(apsw.Error):
+            vault.xUnlock(apsw.SQLITE_LOCK_NONE)
+        vault.xClose()
+
+
+def _take_exclusive_lock(vault: apsw.VFSFile) -> bool:
+    steps = (apsw.SQLITE_LOCK_SHARED, apsw.SQLITE_LOCK_RESERVED, apsw.SQLITE_LOCK_EXCLUSIVE)
+    try:
+        for step in steps:
+            vault.xLock(step)
+    except apsw.BusyError:
+        vault.xUnlock(apsw.SQLITE_LOCK_NONE)
+        return False
+    return True

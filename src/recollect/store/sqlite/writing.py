@@ -33,7 +33,7 @@ from recollect.store.prepared import PreparedMemories
 from recollect.store.sqlite.checksums import checksum
 from recollect.store.sqlite.connection import as_json_list, let_others_write, sqlite_sql
 from recollect.store.sqlite.feedback import remove_feedback
-from recollect.store.sqlite.history.recording import NoVersions, VersionsChange
+from recollect.store.sqlite.history import NoVersions, VersionsChange
 from recollect.store.sqlite.memories import READ, UNSCRUBBED, find_stored, from_row
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.subwords import SubwordsChange

@@ -1,4 +1,4 @@
-"""What an expression finds in the segments of an index."""
+"""What an expression finds in the segments of an index, and where its phrases stand."""
 
 from __future__ import annotations
 
@@ -9,17 +9,192 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.deadline import NO_DEADLINE, Deadline
-from recollect.store.sqlite.packed.base import NO_HITS, Hits
-from recollect.store.sqlite.packed.occurrences import Occurring, mask
+from recollect.store.sqlite.packed.base import NO_HITS, Documents, Hits
 from recollect.store.sqlite.packed.phrases import (
     Branch,
     Leaf,
     Node,
     Phrase,
+    PhraseToken,
     is_miscounted,
     leaves,
 )
 from recollect.store.sqlite.packed.segmented import SegmentedSearch
+from recollect.store.sqlite.segments.postings import Postings
+
+# An occurrence as one number: the document, the column, and the position in it. Positions of one
+# column are next to each other, and no sum or difference of positions reaches another column.
+COLUMN, DOCUMENT = 32, 36
+Occurrences = NDArray[np.int64]
+Columns = frozenset[int] | None
+
+
+class Occurring:
+    """The phrases in the segments; what was read once is kept. Raises DeadlineOver at the
+    deadline, which is looked at before each word and each phrase."""
+
+    def __init__(
+        self,
+        segments: SegmentedSearch,
+        weights: Sequence[float],
+        deadline: Deadline = NO_DEADLINE,
+    ) -> None:
+        self._segments = segments
+        self._check = deadline.check
+        self._weights = np.array(weights, np.float64)
+        self._hits: dict[tuple[tuple[PhraseToken, ...], bool, Columns], Hits] = {}
+        self._read: dict[tuple[PhraseToken, Columns], Occurrences] = {}
+        self._standing: dict[str, Documents] = {}
+
+    def hits(self, phrase: Phrase, columns: Columns) -> Hits:
+        """The live documents that hold the phrase, and how often."""
+        asked = (phrase.tokens, phrase.first, columns)
+        if asked not in self._hits:
+            self._check()
+            if phrase.single:
+                found = self._counted(phrase.tokens[0], columns)
+            else:
+                found = self.counted(self.phrase(phrase, columns))
+            self._hits[asked] = found.among(self._segments.live)
+        return self._hits[asked]
+
+    def counted(self, places: Occurrences) -> Hits:
+        """How often each document has one of these occurrences."""
+        if not len(places):
+            return NO_HITS
+        documents = places >> DOCUMENT
+        starts = np.flatnonzero(np.diff(documents, prepend=-1))
+        weights = self._weights[(places >> COLUMN) & 15]
+        return Hits(documents[starts], (1.0, np.add.reduceat(weights, starts)))
+
+    def phrase(self, phrase: Phrase, columns: Columns) -> Occurrences:
+        """Where the phrase begins. Most words of a question stand nowhere in an index of parts, or
+        in no document together: then their places are not read."""
+        common = self._together(phrase.tokens)
+        if common is not None and not len(common):
+            return common
+        every = [self._places(token, columns, common) for token in phrase.tokens]
+        rarest = min(range(len(every)), key=lambda number: len(every[number]))
+        found = every[rarest] - rarest
+        for number in sorted(range(len(every)), key=lambda number: len(every[number])):
+            if number != rarest:
+                found = found[_held(every[number], found + number)]
+        return found[found & 0xFFFFFFFF == 0] if phrase.first else found
+
+    def near(self, leaf: Leaf) -> list[Occurrences]:
+        """Return those occurrences of each phrase that are part of a match of NEAR, as FTS5 keeps
+        them (`fts5ExprNearIsMatch`): a phrase begins at most its size and the distance before the
+        last one."""
+        found = [self.phrase(phrase, leaf.columns) for phrase in leaf.phrases]
+        reaches = [len(phrase.tokens) + leaf.distance for phrase in leaf.phrases]
+        lasts = np.sort(np.concatenate(found))  # of a match: where the last of its phrases begins
+        for every, reach in sorted(zip(found, reaches, strict=True), key=lambda pair: len(pair[0])):
+            self._check()
+            places = np.searchsorted(every, lasts, side="right")
+            before = np.append(every, np.iinfo(np.int64).min)[places - 1]
+            lasts = lasts[before >= lasts - reach]
+        ends = np.append(lasts, np.iinfo(np.int64).max)
+        return [
+            every[ends[np.searchsorted(lasts, every)] <= every + reach]
+            for every, reach in zip(found, reaches, strict=True)
+        ]
+
+    def _together(self, tokens: Sequence[PhraseToken]) -> Documents | None:
+        """The documents that hold all of these tokens but the prefixes; None where all are."""
+        common: Documents | None = None
+        for text in dict.fromkeys(token.text for token in tokens if not token.prefix):
+            documents = self._documents(text)
+            common = documents if common is None else common[_held(documents, common)]
+            if not len(common):
+                break
+        return common
+
+    def _documents(self, text: str) -> Documents:
+        if text not in self._standing:
+            found = self._segments.postings(text)
+            self._standing[text] = np.zeros(0, np.int64) if found is None else found.documents
+        return self._standing[text]
+
+    def _counted(self, token: PhraseToken, columns: Columns) -> Hits:
+        """The documents that hold a token, and how often."""
+        if token.prefix:
+            return self._beginning(token.text, columns)
+        postings = self._segments.postings(token.text)
+        return NO_HITS if postings is None else self._weighted(postings, columns)
+
+    def _beginning(self, start: str, columns: Columns) -> Hits:
+        """The documents that hold tokens that begin so, and how often all of them together."""
+        large, small = self._segments.cells(start)
+        size = len(self._segments.keys)
+        total, marked = np.zeros(size), np.zeros(size, bool)
+        for postings in large:
+            hits = self._weighted(postings, columns)
+            total[hits.documents] += hits.frequencies()
+            marked[hits.documents] = True
+        if small is not None:
+            documents, inside, times = small
+            if columns is not None:
+                kept = np.isin(inside, list(columns))
+                documents, inside, times = documents[kept], inside[kept], times[kept]
+            np.add.at(total, documents, times * self._weights[inside])
+            marked[documents] = True
+        matching = np.flatnonzero(marked)
+        return Hits(matching, (1.0, total[matching]))
+
+    def _weighted(self, postings: Postings, columns: Columns) -> Hits:
+        every = zip(postings.columns, postings.frequencies, strict=True)
+        counting = [pair for pair in every if columns is None or pair[0] in columns]
+        counts = ((self._weights[column], times) for column, times in counting)
+        hits = Hits(postings.documents, *counts)
+        if len(counting) == len(postings.columns):
+            return hits
+        matching = np.zeros(len(hits.documents), bool)
+        for _, times in counting:
+            matching |= times > 0
+        return hits.at(matching)
+
+    def _places(
+        self, token: PhraseToken, columns: Columns, common: Documents | None
+    ) -> Occurrences:
+        """Every occurrence of a token in these columns, in order; of a prefix only those in the
+        documents that hold the other words."""
+        self._check()
+        if token.prefix:
+            every = self._occurrences(self._segments.beginning(token.text), columns)
+            if common is not None:
+                every = every[mask(common, len(self._segments.keys))[every >> DOCUMENT]]
+            return np.sort(every)
+        if (token, columns) not in self._read:
+            self._read[token, columns] = self._occurrences([token.text], columns)
+        return self._read[token, columns]
+
+    def _occurrences(self, texts: Sequence[str], columns: Columns) -> Occurrences:
+        found = [_joined(*places) for places in self._segments.places(texts)]
+        every = np.concatenate(found) if found else np.zeros(0, np.int64)
+        if columns is not None:
+            every = every[np.isin((every >> COLUMN) & 15, list(columns))]
+        return every
+
+
+def mask(documents: NDArray[np.integer], size: int) -> NDArray[np.bool_]:
+    marked = np.zeros(size, bool)
+    marked[documents] = True
+    return marked
+
+
+def _held(every: Occurrences, wanted: Occurrences) -> NDArray[np.bool_]:
+    """Which of those wanted are there; both are in order."""
+    places = np.searchsorted(every, wanted)
+    return every.take(places, mode="clip") == wanted if len(every) else np.zeros(len(wanted), bool)
+
+
+def _joined(
+    documents: NDArray[np.integer], columns: NDArray[np.integer], positions: NDArray[np.integer]
+) -> Occurrences:
+    joined = documents.astype(np.int64) << DOCUMENT
+    joined |= columns.astype(np.int64) << COLUMN
+    return joined | positions
+
 
 Mask = NDArray[np.bool_]
 
