@@ -25,6 +25,7 @@ from data import data_argument, median, passages
 from embeddings import cache_argument, embedded, embedder
 from recollect import Recollect
 from recollect.ingest.draft import draft
+from recollect.lifetime import Lifetime
 from recollect.models.builtin import builtin
 from recollect.models.onnx import OnnxReranker, usable_threads
 from recollect.stages.rerank_deadline import RerankRun
@@ -94,7 +95,10 @@ def embedding_rate(args: argparse.Namespace) -> None:
     rows = passages(args.data, 900)
     spent = {"ours": 0.0, "bare": 0.0}
     # A brief process makes no vectors in the background, which would be beside the bare session.
-    with tempfile.TemporaryDirectory() as home, Recollect(home=home, brief=True) as memory:
+    with (
+        tempfile.TemporaryDirectory() as home,
+        Recollect(home=home, lifetime=Lifetime.ONCE) as memory,
+    ):
         model: Any = memory.models.embedder()
         texts = [f"{row['title']}\n{row['text']}" for row in rows]
         encodings = model._model.encoded([(text,) for text in texts])

@@ -17,6 +17,7 @@ from bench_blend import fill
 from data import data_argument, passages
 from embeddings import cache_argument
 from recollect import Recollect
+from recollect.lifetime import Lifetime
 from recollect.settings import Rerank, Settings
 
 Answer = TypeVar("Answer")
@@ -41,7 +42,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         fill(Path(home), args.data, args.cache, args.passages)
         settings = Settings(rerank=Rerank(provider="none"))
-        with Recollect(home=home, settings=settings, lasting=True) as memory:
+        with Recollect(home=home, settings=settings, lifetime=Lifetime.SERVER) as memory:
             memory.warm_up()
             for number, row in enumerate(texts):
                 saved, save_ms = timed(partial(memory.save, title=row["title"], text=row["text"]))

@@ -50,7 +50,7 @@ from pathlib import Path
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter
 path, model, query = sys.argv[1:]
-store = SqliteStore(Path(path), brief=True)
+store = SqliteStore(Path(path), lifetime=Lifetime.ONCE)
 query = np.array(query.split(","), np.float32)
 start = time.perf_counter(), time.process_time()
 store.vectors.nearest(model, query, 10, Filter())
@@ -61,7 +61,7 @@ import json, sys
 from pathlib import Path
 from recollect import Recollect
 home, brief, asked = json.loads(sys.argv[1])
-with Recollect(home=home, brief=brief, lasting=not brief) as memory:
+with Recollect(home=home, lifetime=Lifetime.ONCE if brief else Lifetime.SERVER) as memory:
     for text in asked:
         response = memory.search(text, limit=10)
         assert len(response) == 10, response

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from examples import ALL
+from recollect.lifetime import Lifetime
 
 FOLDER = "TESTS_POSTGRES"  # of the environment: where the server's files are
 # Durable is what survives a crash of the machine, which no test makes.
@@ -189,8 +190,8 @@ def each_store(request: pytest.FixtureRequest) -> Iterator[str]:
 
     url = request.getfixturevalue("postgres_url")
 
-    def opened(file: Path, *_: object, brief: bool, **others: object) -> PostgresStore:
-        return PostgresStore(url, f"{os.getpid()}{file}", brief=brief)
+    def opened(file: Path, *_: object, lifetime: Lifetime, **others: object) -> PostgresStore:
+        return PostgresStore(url, f"{os.getpid()}{file}", lifetime=lifetime)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opening, "opened_store", opened)

@@ -64,6 +64,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     (
         "errors",
         "id_paths",
+        "lifetime",
         "types",
         "deadline",
         "entry_points",

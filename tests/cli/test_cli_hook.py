@@ -20,6 +20,7 @@ from recollect import Recollect
 from recollect.interfaces.cli.command_socket import answering_commands
 from recollect.interfaces.cli.hook_process import watch
 from recollect.interfaces.hooks.protocols import PROTOCOLS
+from recollect.lifetime import Lifetime
 from recollect.present.views import CHARACTERS_PER_TOKEN
 
 QUESTION = "How do we refresh the access tokens of the mobile client?"
@@ -153,7 +154,7 @@ def test_a_running_server_answers_with_the_same_words(home: Home) -> None:
 def serving(home: Home) -> Iterator[None]:
     with (
         mock.patch.dict(os.environ, home.environment, clear=True),
-        Recollect(lasting=True) as memory,
+        Recollect(lifetime=Lifetime.SERVER) as memory,
         answering_commands(memory),
     ):
         yield

@@ -22,6 +22,7 @@ from recollect.interfaces.cli import running_server
 from recollect.interfaces.cli.command_socket import AskedCommand, Commands, answering_commands
 from recollect.interfaces.cli.commands import COMMANDS, READING
 from recollect.interfaces.cli.screen import Screen
+from recollect.lifetime import Lifetime
 from recollect.version import __version__
 
 COMMAND_LINES = [
@@ -59,7 +60,7 @@ def server(home: Home, **more: str) -> Iterator[Recollect]:
     """A server of that home, as `recollect serve` and `recollect mcp` have it."""
     with (
         mock.patch.dict(os.environ, home.environment | more, clear=True),
-        Recollect(lasting=True) as memory,
+        Recollect(lifetime=Lifetime.SERVER) as memory,
         answering_commands(memory),
     ):
         yield memory

@@ -19,6 +19,7 @@ from patience import until
 from recollect.auth.attempts import PER_ADDRESS
 from recollect.engine import Recollect
 from recollect.errors import Locked
+from recollect.lifetime import Lifetime
 from recollect.settings import Embedding, LockSettings, Rerank, Settings
 from recollect.store.sqlite.store import SqliteStore
 from recollect.vaults.encryption import lock_vault, rekey_vault
@@ -143,7 +144,9 @@ def test_an_idle_process_holds_nothing_of_the_vault(tmp_path: Path) -> None:
     )
     told = {"RECOLLECT_PASSPHRASE": PASSPHRASE}
     path = home / "vault.db"
-    with Recollect(path, home=home, settings=settings, environment=told, lasting=True) as memory:
+    with Recollect(
+        path, home=home, settings=settings, environment=told, lifetime=Lifetime.SERVER
+    ) as memory:
         deadline = time.monotonic() + 30
         while memory.store.database.locked and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -181,7 +184,9 @@ def test_a_locked_vault_is_unlocked_on_the_page(tmp_path: Path) -> None:
 
 def test_an_open_vault_is_not_watched(tmp_path: Path) -> None:
     SqliteStore(tmp_path / "vault.db").close()
-    with Recollect(tmp_path / "vault.db", home=tmp_path, settings=OFF, lasting=True) as memory:
+    with Recollect(
+        tmp_path / "vault.db", home=tmp_path, settings=OFF, lifetime=Lifetime.SERVER
+    ) as memory:
         assert not any(isinstance(part, IdleLock) for part in memory.session.closing)
 
 

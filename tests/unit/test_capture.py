@@ -18,6 +18,7 @@ from recollect.interfaces.cli.review import walk
 from recollect.interfaces.hooks.protocols import PROTOCOLS, AgentEvent, HookEvent
 from recollect.interfaces.hooks.sessions import HookSession
 from recollect.interfaces.hooks.user_turns import capture_said
+from recollect.lifetime import Lifetime
 from recollect.settings import CaptureSettings, Embedding, Rerank, Settings
 from recollect.settings_reading import load_settings
 from recollect.store.rescue.new_vault import write_vault
@@ -175,7 +176,7 @@ def test_a_server_captures_a_prompt_beside_its_answer(tmp_path: Path) -> None:
         "harbor-api",
         {"session_id": "s1", "prompt": RULE, "transcript_path": str(tmp_path / "none.jsonl")},
     )
-    with opened(tmp_path, lasting=True) as memory:
+    with opened(tmp_path, lifetime=Lifetime.SERVER) as memory:
         capture_said(memory, asked, HookSession())
     with opened(tmp_path) as memory:
         [item] = waiting(memory)

@@ -12,6 +12,7 @@ import pytest
 
 from recollect.engine import Recollect, comparison
 from recollect.engine.session import Session
+from recollect.lifetime import Lifetime
 from recollect.query import vector_pairs
 from recollect.query.sameness import same_facts
 from recollect.query.vector_pairs import near_pairs
@@ -165,7 +166,7 @@ def test_a_process_that_stays_compares_again_when_the_vault_has_changed(
     monkeypatch.setattr(comparison, "_compared", counted)
     monkeypatch.setattr(comparison, "RESTS", 0)
     with Recollect(
-        tmp_path / "vault.db", home=tmp_path, settings=OFF, environment={}, lasting=True
+        tmp_path / "vault.db", home=tmp_path, settings=OFF, environment={}, lifetime=Lifetime.SERVER
     ) as memory:
         save(memory, "a", LONG)
         assert memory.duplicates() == memory.duplicates() == []

@@ -13,6 +13,7 @@ import pytest
 from model_server import Fault, ModelServer
 from recollect.engine import Recollect
 from recollect.errors import Changed, NotFound, ProviderError, UserError
+from recollect.lifetime import Lifetime
 from recollect.memory_json import revision
 from recollect.recipes.learned import Learned
 from recollect.recipes.registry import BUILT_IN
@@ -27,14 +28,16 @@ DAY = timedelta(days=1)
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 
 
-def opened(folder: Path, settings: Settings = OFF, *, lasting: bool = False) -> Recollect:
+def opened(
+    folder: Path, settings: Settings = OFF, lifetime: Lifetime = Lifetime.LIBRARY
+) -> Recollect:
     return Recollect(
         folder / "vault.db",
         home=folder,
         settings=settings,
         environment={},
         clock=lambda: NOW,
-        lasting=lasting,
+        lifetime=lifetime,
     )
 
 
@@ -359,7 +362,10 @@ def test_warming_up_asks_a_model_of_this_process(
 
 
 def test_warming_up_does_not_wake_a_remote_model(tmp_path: Path) -> None:
-    with ModelServer() as server, opened(tmp_path, models(server), lasting=True) as memory:
+    with (
+        ModelServer() as server,
+        opened(tmp_path, models(server), lifetime=Lifetime.SERVER) as memory,
+    ):
         memory.warm_up()
         assert server.requests == []
 
@@ -382,7 +388,10 @@ def test_warming_up_never_raises(tmp_path: Path) -> None:
 
 
 def test_a_lasting_engine_asks_the_reranker_once(tmp_path: Path) -> None:
-    with ModelServer() as server, opened(tmp_path, models(server), lasting=True) as memory:
+    with (
+        ModelServer() as server,
+        opened(tmp_path, models(server), lifetime=Lifetime.SERVER) as memory,
+    ):
         memory.save(id="a", title="otter", text="The otter swims in the harbor")
         memory.save(id="b", title="beaver", text="The beaver swims in the river")
         memory.embed_now()

@@ -13,6 +13,7 @@ from patience import until
 from recollect import Recollect
 from recollect.engine import learning
 from recollect.engine.searching import in_vault
+from recollect.lifetime import Lifetime
 from recollect.recipes.learned import fitted
 from recollect.settings import Embedding, Rerank, Settings, UsageSettings
 
@@ -112,7 +113,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
 
 
 def test_a_server_answers_before_it_has_learned(memory: Recollect, gate: Gate) -> None:
-    with Recollect(home=memory.home, settings=OFF, lasting=True) as server:
+    with Recollect(home=memory.home, settings=OFF, lifetime=Lifetime.SERVER) as server:
         accept(server, "marked", NAMES[:20])
         assert gate.reached.wait(LONG_S)
         assert server.learned("blend").lesson is None
@@ -125,7 +126,7 @@ def test_a_server_answers_before_it_has_learned(memory: Recollect, gate: Gate) -
 def test_what_a_closing_server_leaves_is_learned_with_the_next_feedback(
     memory: Recollect, gate: Gate
 ) -> None:
-    server = Recollect(home=memory.home, settings=OFF, lasting=True)
+    server = Recollect(home=memory.home, settings=OFF, lifetime=Lifetime.SERVER)
     accept(server, "marked", NAMES[:20])
     assert gate.reached.wait(LONG_S)
     ending = threading.Thread(target=server.close)

@@ -12,6 +12,7 @@ from recollect import Recollect
 from recollect.auth.capabilities import SEARCH, WRITE, Caller
 from recollect.engine import similar
 from recollect.errors import StoreError
+from recollect.lifetime import Lifetime
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite.keyword import SqliteKeyword
 
@@ -51,7 +52,7 @@ def test_a_command_that_ends_soon_can_wait_for_the_vector(tmp_path: Path) -> Non
         memory.save(id="jenkins", title="Deploys run on Jenkins")
         memory.embed_now()
     with Recollect(
-        tmp_path / "vault.db", home=tmp_path, settings=MODEL, environment={}, brief=True
+        tmp_path / "vault.db", home=tmp_path, settings=MODEL, environment={}, lifetime=Lifetime.ONCE
     ) as memory:
         saved = memory.save(title="Deploys run on Buildkite")
         [found] = memory.similar(saved, wait=True)

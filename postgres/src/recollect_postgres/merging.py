@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import Interrupted, StoreError
+from recollect.lifetime import Lifetime
 from recollect.store.base import KeywordIndexName
 from recollect.store.prepared import Row
 from recollect.store.sqlite.segments.background import ENDING_S
@@ -74,11 +75,15 @@ class Merging:
     """Merges the segments of a vault beside everything else, or at the end of a `brief` process."""
 
     def __init__(
-        self, database: PostgresDatabase, words: WordSegments, *, brief: bool = False
+        self,
+        database: PostgresDatabase,
+        words: WordSegments,
+        *,
+        lifetime: Lifetime = Lifetime.LIBRARY,
     ) -> None:
         self._database = database
         self._words = words
-        self._brief = brief
+        self._once = lifetime is Lifetime.ONCE
         self._writes = 0
         self._closing = False
         self._guard = threading.Lock()
@@ -87,7 +92,7 @@ class Merging:
     def wrote(self) -> None:
         """Look, once in a while, whether there is something to do."""
         self._writes += 1
-        if self._writes % LOOK_AFTER == 0 and not self._brief:
+        if self._writes % LOOK_AFTER == 0 and not self._once:
             self.resume()
 
     def resume(self) -> None:
@@ -103,7 +108,7 @@ class Merging:
             self.run()
 
     def close(self) -> None:
-        if self._brief and self._writes:
+        if self._once and self._writes:
             self._merge()
         with self._guard:
             self._closing = True

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from recollect.lifetime import Lifetime
 from recollect.settings import StoreSettings
 from recollect_postgres.access import PostgresAccess
 from recollect_postgres.store import PostgresStore
 
 
-def open_store(place: StoreSettings, *, brief: bool) -> PostgresStore:
+def open_store(place: StoreSettings, *, lifetime: Lifetime) -> PostgresStore:
     """Open the vault named `place.vault`."""
     return PostgresStore(
         place.url,
         place.vault,
-        brief=brief,
+        lifetime=lifetime,
         retry_s=place.retry_s,
         read_url=place.read_url,
         max_staleness_s=place.max_staleness_s,

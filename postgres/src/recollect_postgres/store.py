@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 from recollect.errors import StoreError
+from recollect.lifetime import Lifetime
 from recollect.store.aging import Aging
 from recollect.store.base import Writing
 from recollect.store.candidates import CapturedRemarks
@@ -61,18 +62,19 @@ SELECT DISTINCT ON (j.path) j.path, m.id FROM unnest(%s::text[]) AS j (path)
 
 
 class PostgresStore:
-    """One vault of a database. `brief`: this process searches only once or twice, so what pays off
-    later is not made."""
+    """One vault of a database. A command makes nothing that pays off later."""
 
     keeps_history = True
 
-    def __init__(self, url: str, vault: str, *, brief: bool = False, **options: Any) -> None:
+    def __init__(
+        self, url: str, vault: str, *, lifetime: Lifetime = Lifetime.LIBRARY, **options: Any
+    ) -> None:
         self.database = PostgresDatabase(url, vault, **options)
         self.memories = PostgresMemories(self.database)
         self._words = WordSegments(self.database)
-        self.database.attach(self._words, Merging(self.database, self._words, brief=brief))
+        self.database.attach(self._words, Merging(self.database, self._words, lifetime=lifetime))
         self.keyword = PostgresKeyword(self.database, self._words)
-        self.vectors = PostgresVectors(self.database, brief=brief)
+        self.vectors = PostgresVectors(self.database, lifetime=lifetime)
         self.topics = PostgresTopics(self.database)
         self.vocabulary = PostgresVocabulary(self.database)
         self.feedback = PostgresFeedback(self.database)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recollect.errors import DimensionMismatch
+from recollect.lifetime import Lifetime
 from recollect.store.base import Coverage, NearPassage, StoredVector, VectorMatch
 from recollect.store.sqlite.vector_rows import best_cosines, between, nearest_rows
 from recollect.store.sqlite.vectors import by_memory
@@ -78,15 +79,17 @@ class IndexChange(NamedTuple):
 class PostgresVectors(WaitingMemories):
     """`brief`: this process searches only once or twice, so it has no vectors in memory."""
 
-    def __init__(self, database: PostgresDatabase, *, brief: bool = False) -> None:
+    def __init__(
+        self, database: PostgresDatabase, *, lifetime: Lifetime = Lifetime.LIBRARY
+    ) -> None:
         super().__init__(database)
-        self._brief = brief
+        self._once = lifetime is Lifetime.ONCE
         self._followed: dict[tuple[int, int], FollowedVectors] = {}
 
     def nearest(
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
     ) -> list[VectorMatch]:
-        followed = None if self._brief else self._following
+        followed = None if self._once else self._following
         return nearest.nearest(
             self._database, followed, identity, vector, limit, filter, dimensions
         )

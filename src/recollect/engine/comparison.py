@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 
 from recollect.engine.session import Session
 from recollect.ingest.saving import Sameness
+from recollect.lifetime import Lifetime
 from recollect.models.english import has_plain_letters
 from recollect.query.cosine_scale import SAME, scale_of
 from recollect.query.replacement import (
@@ -89,7 +90,7 @@ def compared(session: Session, progress: Callable[[int], None] = lambda done: No
     """What comparing all memories found; see the module for when that is done again."""
     with _guard:
         kept, state = _kept.get(session.store), session.store.changes()
-        if kept and session.lasting:
+        if kept and session.lifetime is Lifetime.SERVER:
             rested = time.monotonic() - kept.at > RESTS * kept.took
             if kept.state == state or not rested:
                 return kept.found

@@ -26,6 +26,7 @@ from recollect.engine.opening import open_session
 from recollect.engine.rooms import method, repeatable
 from recollect.engine.session import Command, Session
 from recollect.errors import RecollectError
+from recollect.lifetime import Lifetime
 from recollect.models.active import ActiveModels
 from recollect.settings import Settings
 from recollect.vaults.known import HOME
@@ -52,8 +53,7 @@ class Recollect:
         settings: Settings | None = None,
         environment: Mapping[str, str] = os.environ,
         clock: Callable[[], datetime] | None = None,
-        brief: bool = False,
-        lasting: bool = False,
+        lifetime: Lifetime = Lifetime.LIBRARY,
         passphrase: str | None = None,
         at_rest: bool = False,
         on_idle_lock: Callable[[], None] = lambda: None,
@@ -63,14 +63,12 @@ class Recollect:
     ) -> None:
         """Open the vault.
 
-        `brief`: this process asks once or twice, so nothing is prepared for later searches.
-        `lasting`: this process stays; it keeps what the reranker said, and closes a locked vault
-        that nobody uses for a while. `passphrase` opens a locked vault; without it the settings
-        say where to find one, or the terminal is asked. `on_idle_lock` is called when a lasting
-        process has closed a locked vault; `at_rest` starts in that state: the first call opens the
-        vault, and the terminal is not asked. `damaged`: open the vault whatever state it is in, to
-        repair or to salvage it. `interface` and `client`: through what and with which program
-        memories are changed; history tells.
+        `lifetime`: how long this process will use the vault. `passphrase` opens a locked vault;
+        without it the settings say where to find one, or the terminal is asked. `on_idle_lock` is
+        called when a server has closed a locked vault that nobody used for a while; `at_rest`
+        starts in that state: the first call opens the vault, and the terminal is not asked.
+        `damaged`: open the vault whatever state it is in, to repair or to salvage it. `interface`
+        and `client`: through what and with which program memories are changed; history tells.
         """
         self._enter(
             open_session(
@@ -79,8 +77,7 @@ class Recollect:
                 settings,
                 environment,
                 clock,
-                brief=brief,
-                lasting=lasting,
+                lifetime=lifetime,
                 passphrase=passphrase,
                 at_rest=at_rest,
                 on_idle_lock=on_idle_lock,

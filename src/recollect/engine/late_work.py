@@ -7,25 +7,25 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from recollect.errors import RecollectError
+from recollect.lifetime import Lifetime
 
 # Takes a function that says whether to stop: the vault is about to be closed.
 Work = Callable[[Callable[[], bool]], None]
 
 
 class LateWork:
-    """One piece of work at a time, in a thread of its own; without `aside` at once. What comes
+    """One piece of work at a time, in a thread of its own; in a library at once. What comes
     while another piece is under way is left out: the vault must tell later that it is to be done.
-    Closing stops what is under way, or with `finish` waits for it.
+    Closing stops what is under way; a command waits for it.
     """
 
-    def __init__(self, *, aside: bool, finish: bool = False) -> None:
-        self._aside = aside
-        self._finish = finish
+    def __init__(self, lifetime: Lifetime) -> None:
+        self._lifetime = lifetime
         self._free = threading.Lock()
         self.closing = False
 
     def do(self, work: Work) -> None:
-        if not self._aside:
+        if self._lifetime is Lifetime.LIBRARY:
             self._done(work)
         elif not self.closing and self._free.acquire(blocking=False):
             thread = threading.Thread(target=self._last, args=(work,), name="recollect-late")
@@ -40,7 +40,7 @@ class LateWork:
 
     def _done(self, work: Work) -> None:
         with suppress(RecollectError):  # it can be made up for
-            work(lambda: self.closing and not self._finish)
+            work(lambda: self.closing and self._lifetime is not Lifetime.ONCE)
 
     def close(self) -> None:
         """Wait until what is under way has ended, so that it finds the vault open."""

@@ -19,6 +19,7 @@ from recollect.engine.other_vaults import OtherVaults
 from recollect.engine.redaction import Redaction
 from recollect.engine.session import Closable, Session
 from recollect.errors import StoreError, UserError
+from recollect.lifetime import Lifetime
 from recollect.models.active import ActiveModels
 from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.recipes.registry import Recipes
@@ -45,8 +46,7 @@ def open_session(
     environment: Mapping[str, str],
     clock: Callable[[], datetime] | None,
     *,
-    brief: bool,
-    lasting: bool,
+    lifetime: Lifetime,
     passphrase: str | None,
     at_rest: bool,
     on_idle_lock: Callable[[], None],
@@ -58,7 +58,7 @@ def open_session(
     folder = Path(home) if home is not None else home_folder(environment)
     given_settings = settings is not None
     settings = settings or load_settings(folder, environment)
-    models = ActiveModels(settings, environment, remember=lasting)
+    models = ActiveModels(settings, environment, lifetime)
     file = sayable_path(Path(path) if path is not None else folder / "vault.db")
     if path is None:
         make_home(folder)
@@ -71,7 +71,7 @@ def open_session(
     store = opened_store(
         file,
         settings.store if path is None else replace(settings.store, url=""),
-        brief=brief,
+        lifetime=lifetime,
         keys=_keys(settings.vault, environment, passphrase, asked=at_rest),
         at_rest=at_rest or damaged,
     )
@@ -83,11 +83,9 @@ def open_session(
         models.newest_settings = partial(load_settings, folder, environment)
     # One file is meant, and no other, where a path is given.
     others = OtherVaults(settings, environment, folder, file, models, alone=path is not None)
-    idle = _idle_lock(store, settings.vault, on_idle_lock) if lasting else None
-    background = BackgroundEmbedding(
-        models.embedder, own_only=brief, changed=_news(store) if lasting else None
-    )
-    late = LateWork(aside=lasting or brief, finish=brief)
+    idle = _idle_lock(store, settings.vault, on_idle_lock) if lifetime is Lifetime.SERVER else None
+    background = BackgroundEmbedding(models.embedder, lifetime, changed=_news(store))
+    late = LateWork(lifetime)
     # A file of its own is not the home's vault, and what is done to it is not the home's news.
     audit = Audit(opened_access(folder, settings.store) if path is None else None)
     return Session(
@@ -105,7 +103,7 @@ def open_session(
         others=others,
         interface=interface,
         client=client,
-        lasting=lasting,
+        lifetime=lifetime,
         closing=(late, others, models, background, *([] if idle is None else [idle]), audit, store),
     )
 

@@ -18,6 +18,7 @@ from recollect.engine.late_work import LateWork
 from recollect.engine.other_vaults import OtherVaults
 from recollect.engine.redaction import Redaction
 from recollect.errors import Forbidden, Interrupted, ProviderError, RecollectError, UserError
+from recollect.lifetime import Lifetime
 from recollect.models.active import ActiveModels
 from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.models.embedding_queue import embed_queries, embed_waiting
@@ -80,7 +81,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
     interface: str = "library"
     client: str = ""
     command: Command | None = None
-    lasting: bool = False
+    lifetime: Lifetime = Lifetime.LIBRARY
     step: Callable[[str], None] = no_step
     as_of: datetime | None = None
     closing: tuple[Closable, ...] = ()
@@ -281,7 +282,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
             who = (self.interface, self.client, self.user)
             at, few = to_micros(self.clock()), tuple(keys[:MOST_KEYS])
             self.audit.read(Read(at, action, *who, len(ids), few))
-        if self.lasting and self.store.usage.due:
+        if self.lifetime is Lifetime.SERVER and self.store.usage.due:
             self.late.do(lambda stop: self.store.usage.fold())
 
     def mark(self, id: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import structs
 
 from recollect.errors import ProviderError
+from recollect.lifetime import Lifetime
 from recollect.models.registry import Absent, open_embedder, open_reranker
 from recollect.settings import Settings
 
@@ -20,11 +21,13 @@ class ActiveModels:
     """Both models; asking for one that is switched off raises ProviderError with the reason."""
 
     def __init__(
-        self, settings: Settings, environment: Mapping[str, str], *, remember: bool = False
+        self,
+        settings: Settings,
+        environment: Mapping[str, str],
+        lifetime: Lifetime = Lifetime.LIBRARY,
     ) -> None:
-        """`remember` keeps the last few thousand rerank scores, for a process that gets the same
-        query again."""
-        self._remember = remember
+        """A server keeps the last few thousand rerank scores: it gets the same query again."""
+        self._lifetime = lifetime
         self._settings = settings
         self._environment = environment
         self._others: dict[str, Embedder] | None = None
@@ -48,7 +51,7 @@ class ActiveModels:
             opened = open_reranker(self._settings.rerank, self._environment)
         except ProviderError as error:  # as above
             return Absent(str(error))
-        if isinstance(opened, Absent) or not self._remember:
+        if isinstance(opened, Absent) or self._lifetime is not Lifetime.SERVER:
             return opened
         from recollect.models.rerank_cache import RerankCache  # noqa: PLC0415  start-up time
 

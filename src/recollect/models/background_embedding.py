@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from recollect.deadline import Deadline
 from recollect.errors import RecollectError
+from recollect.lifetime import Lifetime
 from recollect.models.base import Embedder, Immediate
 from recollect.models.embedding_queue import Batches, TextsRefused
 from recollect.retry import without_waiting
@@ -91,17 +92,16 @@ class BackgroundEmbedding:
     def __init__(
         self,
         embedder: Callable[[], Embedder],
+        lifetime: Lifetime = Lifetime.LIBRARY,
         *,
-        own_only: bool = False,
-        changed: Callable[[], bool] | None = None,
+        changed: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`own_only`: only the short texts that are saved here, for a process that ends soon.
-        `changed`: whether somebody has written since it was last asked, for a process that stays:
-        it also takes what others leave waiting."""
+        """A command embeds only the short texts that it saves. A server also takes what others
+        leave waiting; `changed`: whether somebody has written since it was last asked."""
         self.embedder = embedder
         self.failure: str | None = None
-        self._own_only = own_only
-        self._changed = changed
+        self._lifetime = lifetime
+        self._changed = changed if lifetime is Lifetime.SERVER else None
         self._news = threading.Condition()
         self._refused: dict[VectorIndex, dict[int, str]] = {}  # for each vault that is followed
         self._own: list[OwnSave] = []
@@ -141,7 +141,7 @@ class BackgroundEmbedding:
 
     def wake(self, vectors: VectorIndex, own: Sequence[OwnSave] = ()) -> None:
         """Let the thread look for what waits in this vault, what is `own` first."""
-        if self._own_only and not own:
+        if self._lifetime is Lifetime.ONCE and not own:
             return
         with self._news:
             for save in own:
@@ -249,7 +249,7 @@ class BackgroundEmbedding:
         more = True
         while more and not self._closing:
             own_first()
-            if self._own_only:
+            if self._lifetime is Lifetime.ONCE:
                 return
             with vectors.lease() as free:
                 more = not free or turn()

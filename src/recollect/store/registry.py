@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from recollect.auth.home_access import HomeAccess
 from recollect.entry_points import entry_points_of
 from recollect.errors import UserError
+from recollect.lifetime import Lifetime
 from recollect.settings import StoreSettings
 from recollect.store.sqlite.store import SqliteStore
 
@@ -25,7 +26,7 @@ POSTGRES = ("postgres", "postgresql")
 class StoreType(Protocol):
     """What an entry point of the group is: a module, or an object, that opens vaults of a URL."""
 
-    def open_store(self, place: StoreSettings, *, brief: bool) -> VaultStore:
+    def open_store(self, place: StoreSettings, *, lifetime: Lifetime) -> VaultStore:
         """Open the vault named `place.vault`."""
 
     def open_access(self, place: StoreSettings) -> Access:
@@ -33,12 +34,12 @@ class StoreType(Protocol):
 
 
 def opened_store(
-    file: Path, place: StoreSettings, *, brief: bool, keys: KeySource, at_rest: bool
+    file: Path, place: StoreSettings, *, lifetime: Lifetime, keys: KeySource, at_rest: bool
 ) -> VaultStore:
     """Open the vault in this file, or with a URL the vault of that name there."""
     if place.url:
-        return store_type(place.url).open_store(place, brief=brief)
-    return SqliteStore(file, brief=brief, keys=keys, at_rest=at_rest)
+        return store_type(place.url).open_store(place, lifetime=lifetime)
+    return SqliteStore(file, lifetime=lifetime, keys=keys, at_rest=at_rest)
 
 
 def opened_access(home: Path, place: StoreSettings) -> Access:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from recollect.lifetime import Lifetime
 from recollect.store.base import Coverage, KeywordIndexName, KeywordStatistics
 from recollect.store.file_rows import StoredFolders
 from recollect.store.folders import ChunkPlace
@@ -74,7 +75,7 @@ class _Vectors(SqliteVectors):
     def __init__(
         self, database: Database, topics: SqliteTopics, sent: Candidates, model: str
     ) -> None:
-        super().__init__(database, topics, brief=True)
+        super().__init__(database, topics, lifetime=Lifetime.ONCE)
         self._sent = sent
         self._model = model
 

@@ -16,6 +16,7 @@ from patience import LONGEST_S, until
 from recollect.engine import Recollect
 from recollect.errors import ProviderError
 from recollect.ingest.draft import draft
+from recollect.lifetime import Lifetime
 from recollect.models.background_embedding import SHORT
 from recollect.models.embedding_queue import BATCH, BATCH_SIZE, embed_waiting
 from recollect.settings import Embedding, Rerank, Settings
@@ -220,7 +221,7 @@ def test_a_process_that_stays_tells_how_far_it_is_and_the_time_left(
     monkeypatch.setattr("recollect.models.background_embedding.TELL_S", 0.0)
     leave_waiting(open_with, {f"m{number}": f"note {number}" for number in range(8)})
     caplog.set_level("INFO", logger="recollect")
-    with open_with(toy, lasting=True) as memory:
+    with open_with(toy, lifetime=Lifetime.SERVER) as memory:
         memory.warm_up()
         until(lambda: memory.waiting() == 0)
         until(lambda: "8 of 8" in caplog.text)
@@ -258,11 +259,11 @@ def test_a_command_that_ends_embeds_its_own_short_text_and_nothing_else(
 ) -> None:
     leave_waiting(open_with, {"other": "left by others"})
     toy.loaded = False
-    with open_with(toy, brief=True) as memory:
+    with open_with(toy, lifetime=Lifetime.ONCE) as memory:
         memory.save(id="own", text="its own")
         memory.save(id="long", text=LONG)
     assert toy.read == ["its own"]
-    with open_with(toy, brief=True) as memory:
+    with open_with(toy, lifetime=Lifetime.ONCE) as memory:
         [found] = memory.search("by others", recipe="vault").degraded
         assert toy.read == ["its own"], "A search embeds nothing but its query."
         assert found.reason == (
@@ -277,7 +278,7 @@ def test_a_process_that_stays_takes_what_was_left_and_what_others_write_later(
 ) -> None:
     monkeypatch.setattr("recollect.models.background_embedding.LOOK_S", 0.01)
     leave_waiting(open_with, {"left": "left before"})
-    with open_with(toy, lasting=True) as memory:
+    with open_with(toy, lifetime=Lifetime.SERVER) as memory:
         memory.warm_up()
         until(lambda: memory.waiting() == 0)
         leave_waiting(open_with, {"later": LONG})
@@ -314,7 +315,7 @@ def test_closing_waits_for_no_backlog_and_the_next_start_goes_on(
         assert toy.entered.wait(LONGEST_S)
     assert len(toy.calls) == 2, "The line, and the batch that was given up."
     fresh = Toy()
-    with open_with(fresh, lasting=True) as memory:
+    with open_with(fresh, lifetime=Lifetime.SERVER) as memory:
         assert memory.waiting() == 300
         memory.warm_up()
         until(lambda: memory.waiting() == 0)
@@ -350,7 +351,7 @@ def test_one_process_at_a_time_embeds_what_waits(open_with: Opener, toy: Toy) ->
     leave_waiting(open_with, {f"n{number}": f"b{number:04}" * 40 for number in range(120)})
     toy.blocked = "b0"
     other = Toy()
-    with open_with(toy, lasting=True) as first, open_with(other) as second:
+    with open_with(toy, lifetime=Lifetime.SERVER) as first, open_with(other) as second:
         first.warm_up()
         assert toy.entered.wait(LONGEST_S)
         looks = iter(range(10**6))
@@ -398,7 +399,7 @@ def test_an_edit_and_a_restored_memory_get_their_vectors_in_the_same_way(
     open_with: Opener, toy: Toy
 ) -> None:
     # Brief: no thread finds what waits at the same moment, and reads it a second time.
-    with open_with(toy, brief=True) as memory:
+    with open_with(toy, lifetime=Lifetime.ONCE) as memory:
         memory.save(id="line", title="one line")
         memory.edit("line", title="other words")
         assert (toy.read, memory.waiting()) == (["one line", "other wo"], 0)

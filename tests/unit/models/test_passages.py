@@ -11,6 +11,7 @@ import pytest
 
 from recollect.context import SearchContext
 from recollect.engine import Recollect
+from recollect.lifetime import Lifetime
 from recollect.models.active import ActiveModels
 from recollect.models.base import Embedder, Windowed
 from recollect.recall.vector import Vector
@@ -44,7 +45,7 @@ def memory(
         settings=SETTINGS,
         environment={},
         clock=lambda: NOW,
-        brief=True,  # long texts are embedded when the test says so
+        lifetime=Lifetime.ONCE,  # long texts are embedded when the test says so
     ) as opened:
         yield opened
 

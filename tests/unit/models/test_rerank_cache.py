@@ -12,6 +12,7 @@ import pytest
 from model_server import ModelServer
 from recollect.errors import ProviderError
 from recollect.hashing import content_digest
+from recollect.lifetime import Lifetime
 from recollect.models.active import ActiveModels
 from recollect.models.rerank_cache import RerankCache
 from recollect.settings import Embedding, Rerank, Settings
@@ -160,7 +161,7 @@ def test_only_a_lasting_process_remembers(tmp_path: Path) -> None:
     with ModelServer() as server:
         told = Settings(Embedding("none"), Rerank("http", model="toy", base_url=server.url))
         for remember, requests in ((False, 2), (True, 1)):
-            models = ActiveModels(told, {}, remember=remember)
+            models = ActiveModels(told, {}, Lifetime.SERVER if remember else Lifetime.LIBRARY)
             server.requests.clear()
             first, second = (models.reranker().scores("q", ["a", "b"]) for _ in range(2))
             assert first == second
@@ -172,4 +173,4 @@ def test_only_a_lasting_process_remembers(tmp_path: Path) -> None:
 def test_a_switched_off_model_is_still_switched_off() -> None:
     off = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
     with pytest.raises(ProviderError, match="none"):
-        ActiveModels(off, {}, remember=True).reranker()
+        ActiveModels(off, {}, Lifetime.SERVER).reranker()

@@ -14,6 +14,7 @@ from suites.stores.samples import CHANGE, NOON, memory
 from words_in_vault import check_words, small_segments
 
 from patience import until
+from recollect.lifetime import Lifetime
 from recollect.store.prepared import Packed, PreparedMemories
 from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.segments import merging, packing, writer
@@ -34,7 +35,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteSto
     small_segments(monkeypatch)
     monkeypatch.setattr(writer, "AT_ONCE", 7)
     monkeypatch.setattr(BackgroundMerging, "wrote", lambda *_, **__: None)  # as it was written
-    store = SqliteStore(tmp_path / "vault.db", brief=True)
+    store = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
     store.vectors.begin("model", 2)
     yield store
     store.close()
@@ -209,7 +210,7 @@ def test_a_bulk_write_into_a_locked_vault_leaves_no_word_to_read(store: SqliteSt
     path = store.database.path
     store.close()
     change_key(path, None, OLD)
-    locked = SqliteStore(path, brief=True, keys=key_of)
+    locked = SqliteStore(path, lifetime=Lifetime.ONCE, keys=key_of)
     add(locked, some(9))
     check(locked, {one.id for one in some(9)})
     assert rows(locked, "segments") == 2
@@ -236,7 +237,7 @@ def counted_merging(
     small_segments(monkeypatch)
     runs: list[int] = []
     monkeypatch.setattr(merging.Merger, "run", lambda *_, **__: runs.append(1))
-    return BackgroundMerging(store.database, brief=False), runs
+    return BackgroundMerging(store.database, lifetime=Lifetime.LIBRARY), runs
 
 
 @pytest.mark.own_segments

@@ -20,6 +20,7 @@ from words_in_vault import check_words, small_segments
 
 from examples import one_in
 from recollect import Recollect
+from recollect.lifetime import Lifetime
 from recollect.retry import without_waiting
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.memories import unscrubbed
@@ -204,7 +205,7 @@ def purge(store: SqliteStore, id: str) -> None:
 
 def check_vault(path: Path, gone: Iterable[str]) -> None:
     """The index says what the memories say, and nothing of what is gone is on the disk."""
-    store = SqliteStore(path, brief=True)
+    store = SqliteStore(path, lifetime=Lifetime.ONCE)
     check_words(store)
     assert [one for one in store.examine() if one.problem] == []
     store.scrub()
@@ -219,7 +220,7 @@ def test_a_memory_that_is_imported_while_the_last_one_is_purged_is_found(
 ) -> None:
     """The key of the purged memory was given again, and the new segment did not speak for it."""
     path = tmp_path / "vault.db"
-    store, other = (SqliteStore(path, brief=True) for _ in range(2))
+    store, other = (SqliteStore(path, lifetime=Lifetime.ONCE) for _ in range(2))
     save(store, *(marked(f"a{number}x") for number in range(9)))
     left = iter(range(moment))
 
@@ -262,7 +263,7 @@ def test_a_purge_amid_an_import_leaves_no_row_of_the_segment_that_it_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "vault.db"
-    store, other = (SqliteStore(path, brief=True) for _ in range(2))
+    store, other = (SqliteStore(path, lifetime=Lifetime.ONCE) for _ in range(2))
     save(store, *(marked(f"a{number}x") for number in range(9)))
     left = iter(range(4))
 
@@ -307,12 +308,12 @@ def test_imports_beside_purges_killed_at_any_write_leave_a_vault_that_answers_ri
     path, log = tmp_path / "vault" / "vault.db", tmp_path / "purged"
     path.parent.mkdir()
     log.touch()
-    made = SqliteStore(path, brief=True)
+    made = SqliteStore(path, lifetime=Lifetime.ONCE)
     save(made, *(marked(f"a{number}x") for number in range(9)))
     made.close()
 
     def work(chance: random.Random, start: int) -> None:
-        store, other = (SqliteStore(path, brief=True) for _ in range(2))
+        store, other = (SqliteStore(path, lifetime=Lifetime.ONCE) for _ in range(2))
 
         def act() -> None:
             ids = sorted(other.memories.ids())

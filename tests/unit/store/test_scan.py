@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from suites.stores.samples import CHANGE
 
+from recollect.lifetime import Lifetime
 from recollect.store.base import VectorMatch
 from recollect.store.sqlite import vector_rows
 from recollect.store.sqlite.matrix import Matrix
@@ -220,7 +221,7 @@ def test_a_process_that_asks_once_makes_no_codes_that_the_vault_has_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vector_rows, "EXACT_ROWS", 100)
-    store = SqliteStore(tmp_path / "vault.db", brief=True)
+    store = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
     vectors = clustered(300, 64, seed=15)
     put(store, add(store, 0, 300), vectors)
     with store.database.writing() as connection:

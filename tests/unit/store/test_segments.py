@@ -16,6 +16,7 @@ from suites.stores.samples import CHANGE, memory
 from words_in_vault import check_words, small_segments
 
 from examples import one_in
+from recollect.lifetime import Lifetime
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery
 from recollect.store.sqlite import keyword
 from recollect.store.sqlite.bm25 import pooled_bm25
@@ -57,7 +58,7 @@ def some(id: str, chance: random.Random) -> Memory:
 
 def filled(path: Path, count: int) -> SqliteStore:
     """A vault whose memories are all in FTS5. It is brief: nothing is merged behind its back."""
-    store = SqliteStore(path, brief=True)
+    store = SqliteStore(path, lifetime=Lifetime.ONCE)
     chance = random.Random(7)
     save(store, *(some(f"m{number}", chance) for number in range(count)))
     return store
@@ -196,7 +197,7 @@ def test_what_is_changed_while_it_is_merged_stays_in_the_buffer(
 ) -> None:
     """Another process edits, forgets, adds and tags between what a merge reads and writes."""
     store = filled(tmp_path / "vault.db", 7)
-    other = SqliteStore(tmp_path / "vault.db", brief=True)
+    other = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
     pack_really = pack
 
     def slow(memories: list[list[str]]) -> object:
@@ -226,7 +227,7 @@ def test_what_is_changed_while_segments_are_joined_is_found_as_it_is_now(
 ) -> None:
     store = filled(tmp_path / "vault.db", 14)
     Merger(store.database).run()
-    other = SqliteStore(tmp_path / "vault.db", brief=True)
+    other = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
     joining = joined_documents
 
     def slow(sources: list[object]) -> object:
@@ -275,7 +276,7 @@ def test_a_large_buffer_beside_segments_is_left_to_fts5(
 @merges_itself
 def test_only_one_of_two_processes_merges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = filled(tmp_path / "vault.db", 7)
-    other = SqliteStore(tmp_path / "vault.db", brief=True)
+    other = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
     pack_really = pack
     inside: list[int] = []
 
@@ -296,7 +297,7 @@ def test_a_merge_that_reindex_overtakes_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = filled(tmp_path / "vault.db", 9)
-    other = SqliteStore(tmp_path / "vault.db", brief=True)
+    other = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
     pack_really = pack
 
     def slow(memories: list[list[str]]) -> object:
@@ -314,7 +315,7 @@ def test_a_merge_that_reindex_overtakes_is_given_up(
 
 def test_a_reader_sees_one_moment_while_others_merge(tmp_path: Path) -> None:
     store = filled(tmp_path / "vault.db", 20)
-    other = SqliteStore(tmp_path / "vault.db", brief=True)
+    other = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
     check_words(other)
     with other.database.reading() as connection:
         before = connection.execute("SELECT count(*) FROM segments").get
@@ -393,21 +394,21 @@ def test_a_merge_killed_at_any_point_leaves_a_vault_that_answers_right(
     store.close()
 
     def work() -> None:
-        store = SqliteStore(path, brief=True)
+        store = SqliteStore(path, lifetime=Lifetime.ONCE)
         Merger(store.database).run()
         join_all(store)
 
     # The larger steps, so that each kill is of another kind of write and the whole is short.
     step = 1
     while killed(work, Killing(step, committed=committed)):
-        store = SqliteStore(path, brief=True)
+        store = SqliteStore(path, lifetime=Lifetime.ONCE)
         check_words(store)
         change(store, "m1", text=f"after kill {step}")
         assert matches(store, "kill") == ["m1"]
         store.merging.close = lambda: None  # type: ignore[method-assign]
         store.close()
         step += 3
-    store = SqliteStore(path, brief=True)
+    store = SqliteStore(path, lifetime=Lifetime.ONCE)
     check_words(store)
     assert problems(store) == []
     assert store.database.rows("SELECT count(*) FROM segments WHERE NOT ready") == [(0,)]
@@ -439,7 +440,7 @@ def test_a_locked_vault_has_segments_too(tmp_path: Path) -> None:
     Merger(store.database).run()
     store.close()
     change_key(path, None, OLD)
-    store = SqliteStore(path, brief=True, keys=key_of)
+    store = SqliteStore(path, lifetime=Lifetime.ONCE, keys=key_of)
     assert numbers(store)
     change(store, "m2", text="worlds apart")
     save(store, *(memory(f"n{number}", text="newer") for number in range(4)))
@@ -511,7 +512,7 @@ ACTIONS = ("save", "edit", "tag", "forget", "back", "merge", "join")
 def test_any_history_says_what_a_new_index_says(seed: int, tmp_path: Path) -> None:
     """Two processes save, edit, tag, forget, restore, purge and merge, in any order."""
     chance = random.Random(seed)
-    stores = [SqliteStore(tmp_path / "vault.db", brief=True) for _ in range(2)]
+    stores = [SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE) for _ in range(2)]
     live: list[str] = []
     forgotten: list[str] = []
     for step in range(60):

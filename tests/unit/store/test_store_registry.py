@@ -8,6 +8,7 @@ import pytest
 
 from recollect.auth.home_access import HomeAccess
 from recollect.errors import UserError
+from recollect.lifetime import Lifetime
 from recollect.settings import StoreSettings
 from recollect.store import registry
 from recollect.store.registry import opened_access, opened_store, store_type
@@ -17,7 +18,11 @@ from recollect.store.sqlite.store import SqliteStore
 def test_without_a_url_the_vault_is_a_file(tmp_path: Path) -> None:
     place = StoreSettings()
     store = opened_store(
-        tmp_path / "vault.db", place, brief=False, keys=lambda path, header: b"", at_rest=False
+        tmp_path / "vault.db",
+        place,
+        lifetime=Lifetime.LIBRARY,
+        keys=lambda path, header: b"",
+        at_rest=False,
     )
     assert isinstance(store, SqliteStore)
     store.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from recollect.engine import Recollect
+from recollect.lifetime import Lifetime
 from recollect.settings import Embedding, Rerank, Settings, UsageSettings
 from recollect.signals.used import usefulness
 from recollect.store.sqlite import usage
@@ -19,7 +20,7 @@ OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="non
 
 
 def opened(
-    folder: Path, settings: Settings = OFF, *, brief: bool = False, lasting: bool = False
+    folder: Path, settings: Settings = OFF, *, lifetime: Lifetime = Lifetime.LIBRARY
 ) -> Recollect:
     return Recollect(
         folder / "vault.db",
@@ -27,8 +28,7 @@ def opened(
         settings=settings,
         environment={},
         clock=lambda: NOW,
-        brief=brief,
-        lasting=lasting,
+        lifetime=lifetime,
     )
 
 
@@ -46,7 +46,7 @@ def rows(memory: Recollect) -> list[tuple[object, ...]]:
 
 
 def test_a_search_counts_what_it_returned_and_writes_nothing(vault: Path) -> None:
-    with opened(vault, brief=True) as memory:
+    with opened(vault, lifetime=Lifetime.ONCE) as memory:
         file, version = vault / "vault.db", memory.store.database.rows("PRAGMA data_version")
         before = file.read_bytes()
         memory.search("anchor")
@@ -58,18 +58,18 @@ def test_a_search_counts_what_it_returned_and_writes_nothing(vault: Path) -> Non
 
 
 def test_the_file_beside_the_vault_holds_numbers_alone(vault: Path) -> None:
-    with opened(vault, brief=True) as memory:
+    with opened(vault, lifetime=Lifetime.ONCE) as memory:
         memory.search("anchor")
     spool = vault / f"vault.db{usage.SPOOLS[0]}"
     assert len(spool.read_bytes()) == usage.RECORD.size
     assert spool.stat().st_mode & 0o777 == 0o600
-    with opened(vault, brief=True) as memory:  # whoever comes next sees it
+    with opened(vault, lifetime=Lifetime.ONCE) as memory:  # whoever comes next sees it
         assert memory.usage(["anchor"]) == {"anchor": Use(1, 0, 0, NOW)}
 
 
 def test_the_next_write_takes_the_counts_into_the_vault(vault: Path) -> None:
     for _ in range(3):
-        with opened(vault, brief=True) as memory:
+        with opened(vault, lifetime=Lifetime.ONCE) as memory:
             memory.search("anchor")
     with opened(vault) as memory:
         memory.save(title="Something else entirely")
@@ -81,7 +81,7 @@ def test_the_next_write_takes_the_counts_into_the_vault(vault: Path) -> None:
 def test_a_process_that_stays_writes_at_most_once_a_minute(
     vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with opened(vault, lasting=True) as memory:
+    with opened(vault, lifetime=Lifetime.SERVER) as memory:
         writes: list[int] = []
         fold = memory.store.usage.fold
         done = threading.Event()

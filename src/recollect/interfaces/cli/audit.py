@@ -16,6 +16,7 @@ from recollect.errors import RecollectError, UserError
 from recollect.interfaces.cli.arguments import add_json, add_limit, limit_of
 from recollect.interfaces.cli.output import DIM, YELLOW, print_rows, styled
 from recollect.interfaces.requests import moment
+from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
 from recollect.settings_reading import has_vault, home_folder, load_settings
 from recollect.store.registry import opened_access
@@ -58,7 +59,7 @@ def _named(marks: set[str]) -> dict[str, str]:
     home = home_folder(os.environ)
     if not marks or not has_vault(home, load_settings(home)):
         return {}
-    with suppress(RecollectError), Recollect(brief=True, at_rest=True) as memory:
+    with suppress(RecollectError), Recollect(lifetime=Lifetime.ONCE, at_rest=True) as memory:
         return memory.marked(marks)
     return {}
 

@@ -23,6 +23,7 @@ from recollect.interfaces.cli.output import print_json, say
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
 from recollect.interfaces.cli.selection import add_selection, chosen, confirm
 from recollect.interfaces.cli.syncing import tell_later
+from recollect.lifetime import Lifetime
 from recollect.memory_json import memory_json, revision
 from recollect.present.words import counted
 from recollect.vaults.keys import on_terminal
@@ -76,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     if args.edit:
         raise WrongUsage("Use either --edit or options that change a field.")
     draft(changes, change=True)  # so that no field is taken for another argument of `edit`
-    with opened(brief=True) as memory:
+    with opened(lifetime=Lifetime.ONCE) as memory:
         ids = chosen(memory, args, "changed")
         if "text" in changes and not changes["text"] and on_terminal():
             confirm(args, f"The text of {counted(len(ids), 'memory')} will be emptied.")
@@ -92,12 +93,12 @@ def _in_editor(args: argparse.Namespace) -> int:
     """Let the person change the memory as a form."""
     from recollect.interfaces.cli.editor import changes_of, fill_in  # noqa: PLC0415  start-up time
 
-    with opened(brief=True) as memory:
+    with opened(lifetime=Lifetime.ONCE) as memory:
         args.ids = meant(memory, args.ids)
         [before] = memory.looked_up(args.ids)
 
     def use(fields: dict[str, object]) -> None:
-        with opened(brief=True) as memory:
+        with opened(lifetime=Lifetime.ONCE) as memory:
             done = memory.edit_all(
                 args.ids, redact=args.redact, if_revision=revision(before),
                 **changes_of(before, fields),

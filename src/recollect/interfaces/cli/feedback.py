@@ -8,6 +8,7 @@ from recollect.interfaces.cli.arguments import add_json, wrong_call
 from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
+from recollect.lifetime import Lifetime
 
 EXAMPLE = (
     '  recollect feedback "refresh tokens" auth-jwt-001 --accept\n'
@@ -31,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     if not (args.accept or args.dismiss or args.undo):
         raise wrong_call("feedback QUERY ID --accept|--dismiss|--undo")
     accept = args.accept if args.accept or args.dismiss else None
-    with opened(brief=True) as memory:
+    with opened(lifetime=Lifetime.ONCE) as memory:
         accepted, dismissed = memory.feedback(
             args.query, only(memory, args.id), accept=accept, undo=args.undo
         )

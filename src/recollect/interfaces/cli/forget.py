@@ -8,6 +8,7 @@ from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.cli.selection import add_selection, chosen
+from recollect.lifetime import Lifetime
 from recollect.present.words import counted
 
 EXAMPLE = (
@@ -27,7 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     done = "restored" if args.undo else "purged" if args.purge else "forgotten"
-    with opened(brief=True) as memory:
+    with opened(lifetime=Lifetime.ONCE) as memory:
         ids = chosen(memory, args, done, forgotten=args.undo)
         memory.forget(ids, undo=args.undo, purge=args.purge)
     if args.json:

@@ -28,6 +28,7 @@ from recollect.interfaces.hooks.protocols import (
     hook_output,
 )
 from recollect.interfaces.hooks.sessions import HookSession
+from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
 from recollect.projects import project_of
 from recollect.settings import Embedding, Rerank
@@ -69,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"{args.test} has no event {args.event!r}; it has: {', '.join(names)}.")
     if args.home:
         home_of(["--home", args.home])
-    with opened(brief=True) as memory:
+    with opened(lifetime=Lifetime.ONCE) as memory:
         events = [event for event in protocol.events if args.event in (None, event.name)]
         rows = [_replayed(memory, protocol, event, args.prompt) for event in events]
     if args.json:
@@ -156,7 +157,7 @@ def answer_here(argv: list[str]) -> str:
         settings = replace(
             settings, embedding=Embedding(provider="none"), rerank=Rerank(provider="none")
         )
-        with opened(settings=settings, brief=True) as memory:
+        with opened(settings=settings, lifetime=Lifetime.ONCE) as memory:
             return answer(memory, args)
     except RecollectError as error:
         note(argv, type(error).__name__)

@@ -190,8 +190,9 @@ def _run(name: str, argv: list[str]) -> int:
         code: int = command.run(parsed)
         return code
     from recollect.engine import Recollect  # noqa: PLC0415  start-up time
+    from recollect.lifetime import Lifetime  # noqa: PLC0415  start-up time
 
-    with Recollect(brief=True, interface="command line") as memory:
+    with Recollect(lifetime=Lifetime.ONCE, interface="command line") as memory:
         answer = command.answer(memory, parsed)
     print(answer, end="\n" if answer else "")  # as above
     return 0

@@ -15,6 +15,7 @@ from recollect.interfaces import fresh_process
 from recollect.interfaces.cli.arguments import here
 from recollect.interfaces.cli.command_socket import answering_commands
 from recollect.interfaces.cli.hook_process import PROJECT_FOLDER
+from recollect.lifetime import Lifetime
 from recollect.projects import project_of
 from recollect.settings_reading import home_folder
 
@@ -46,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
             if not home_folder(os.environ).is_absolute():
                 raise UserError(RELATIVE_HOME.format(home_folder(os.environ)))
             memory = Recollect(
-                lasting=True,
+                lifetime=Lifetime.SERVER,
                 at_rest=handshake is not None,
                 on_idle_lock=lambda: ended.put(None),
                 interface="mcp",

@@ -8,6 +8,7 @@ from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.ids import meant, only
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
+from recollect.lifetime import Lifetime
 from recollect.present.words import counted
 
 EXAMPLE = "  recollect merge deploy-001 deploy-002 --into deploy-002"
@@ -22,7 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    with opened(brief=True) as memory:
+    with opened(lifetime=Lifetime.ONCE) as memory:
         args.ids = meant(memory, args.ids)
         kept = memory.merge(args.ids, into=args.into and only(memory, args.into)).id
     gone = [id for id in dict.fromkeys(args.ids) if id != kept]

@@ -25,6 +25,7 @@ from recollect.interfaces.cli.output import (
     styled,
 )
 from recollect.interfaces.cli.tables import set_value
+from recollect.lifetime import Lifetime
 from recollect.models.active import ActiveModels
 from recollect.models.builtin import (
     MULTILINGUAL,
@@ -127,7 +128,7 @@ def _notes(home: Path) -> list[str]:
     where there is no vault, or one that is locked."""
     if not (home / "vault.db").exists():
         return []
-    with suppress(RecollectError), opened(at_rest=True, brief=True) as memory:
+    with suppress(RecollectError), opened(at_rest=True, lifetime=Lifetime.ONCE) as memory:
         return memory.model_notes()
     return []
 

@@ -9,6 +9,7 @@ from msgspec.structs import asdict
 from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, print_json, styled
+from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
 from recollect.settings import PolicySettings
 
@@ -24,7 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    with opened(brief=True) as memory:
+    with opened(lifetime=Lifetime.ONCE) as memory:
         declared = memory.settings.policies
     if args.json:
         print_json({name: asdict(policy) for name, policy in declared.items()})

@@ -26,6 +26,7 @@ from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
 from recollect.interfaces.cli.syncing import tell_later
+from recollect.lifetime import Lifetime
 from recollect.present import sentences
 from recollect.present.visible import visible
 from recollect.titles import cut_title
@@ -106,7 +107,7 @@ def thought(words: str, titled: bool) -> dict[str, Any]:
 
 
 def _save(args: argparse.Namespace, fields: dict[str, Any]) -> None:
-    with opened(brief=True) as memory:
+    with opened(lifetime=Lifetime.ONCE) as memory:
         old = meant(memory, args.supersedes)
         [saved] = memory.save_all([draft(fields, supersedes=old)], redact=args.redact)
         if args.json:

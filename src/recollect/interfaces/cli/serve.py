@@ -38,6 +38,7 @@ from recollect.interfaces.http.service import Service
 from recollect.interfaces.listening import announced, on_file, on_port, url_of
 from recollect.interfaces.server_processes import ServerProcesses, check_count
 from recollect.interfaces.serving import create_app
+from recollect.lifetime import Lifetime
 from recollect.settings import Settings
 from recollect.store.registry import opened_access
 
@@ -108,7 +109,7 @@ def _serve(args: argparse.Namespace) -> None:
     """Serve until a signal says stop; after the idle lock, go on in a fresh process."""
     handed_on, locked = fresh_process.resumed(), threading.Event()
     with Recollect(
-        lasting=True,
+        lifetime=Lifetime.SERVER,
         at_rest=handed_on is not None,
         on_idle_lock=locked.set if fresh_process.possible() else lambda: None,
         interface="server",
@@ -132,7 +133,7 @@ def _serve(args: argparse.Namespace) -> None:
 
 def _supervise(args: argparse.Namespace) -> None:
     """Let several processes serve at one address until a signal says stop."""
-    with Recollect(brief=True, interface="server") as memory:
+    with Recollect(lifetime=Lifetime.ONCE, interface="server") as memory:
         if memory.store.database.locked:
             raise UserError(
                 "A locked vault is served by one process, which has the key; leave --workers out."
@@ -149,7 +150,7 @@ def _supervise(args: argparse.Namespace) -> None:
             count_together(counts)
             with (
                 suppress(SignalReceived),
-                Recollect(lasting=True, interface="server") as memory,
+                Recollect(lifetime=Lifetime.SERVER, interface="server") as memory,
                 ExitStack() as beside,
             ):
                 service = Service(memory)

@@ -8,6 +8,7 @@ from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
+from recollect.lifetime import Lifetime
 
 EXAMPLE = "  recollect supersede deploy-jenkins-001 deploy-buildkite-002"
 
@@ -19,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    with opened(brief=True) as memory:
+    with opened(lifetime=Lifetime.ONCE) as memory:
         args.old, args.new = only(memory, args.old), only(memory, args.new)
         memory.supersede(args.old, args.new)
     sentence = f"{args.new} replaces {args.old}."

@@ -20,6 +20,7 @@ from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, DIM, print_rows, say, styled
 from recollect.interfaces.cli.results import about, room, when_of
 from recollect.interfaces.cli.selection import add_yes, confirm
+from recollect.lifetime import Lifetime
 from recollect.present.words import counted, title_of
 from recollect.store.trash import trashed_json
 
@@ -42,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    with opened(brief=True) as memory:
+    with opened(lifetime=Lifetime.ONCE) as memory:
         now, limit = memory.now(), limit_of(args, DEFAULT)
         filter = filter_of(args, now)
         if args.empty:

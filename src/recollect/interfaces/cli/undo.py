@@ -14,6 +14,7 @@ from recollect.interfaces.cli.lines import shortened, width
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 from recollect.interfaces.cli.selection import add_yes, confirm
+from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
 from recollect.present.words import counted, heading_line
 from recollect.times import minute
@@ -53,7 +54,7 @@ def take_back(
             print("\n".join(_lines(undone)), file=sys.stderr)
             confirm(args, f"This {verb}es the {_what(undone)}.")
 
-    with opened(brief=True) as memory:
+    with opened(lifetime=Lifetime.ONCE) as memory:
         done = act(memory, agree)
     back = f"To go back: recollect {other}"
     told = [f"{verb.capitalize()}ne: {_what(done)}.", *_lines(done), back]

@@ -14,6 +14,7 @@ from recollect.engine import Recollect
 from recollect.ingest.remarks import is_triggered
 from recollect.interfaces.hooks.protocols import AgentEvent
 from recollect.interfaces.hooks.sessions import HookSession
+from recollect.lifetime import Lifetime
 
 if TYPE_CHECKING:
     from recollect.engine.capture import AgentSession
@@ -42,7 +43,9 @@ def _can_wait(memory: Recollect, asked: AgentEvent) -> bool:
     """Whether the transcript is read when the turn has finished: where no server captures beside
     its answer, the user would wait for it now."""
     stops = any(event.moment == "stop" for event in asked.protocol.events)
-    return stops and bool(asked.text("transcript")) and not memory.session.lasting
+    return (
+        stops and bool(asked.text("transcript")) and memory.session.lifetime is not Lifetime.SERVER
+    )
 
 
 def _capture_prompt(memory: Recollect, asked: AgentEvent, place: str) -> None:

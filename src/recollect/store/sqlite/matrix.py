@@ -48,12 +48,12 @@ class Matrix:
     """The vectors of one model, and how far in the file they were read.
 
     With `dimensions`, each vector is cut to that many and normalised again (Matryoshka); the vault
-    has no codes of such vectors. `brief`: this process searches only once or twice, so no codes are
+    has no codes of such vectors. `once`: this process searches only once or twice, so no codes are
     made that the vault does not have.
     """
 
-    def __init__(self, identity: str, dimensions: int, *, brief: bool = False) -> None:
-        self._brief = brief
+    def __init__(self, identity: str, dimensions: int, *, once: bool = False) -> None:
+        self._once = once
         self._identity = identity
         self._dimensions = dimensions
         self._guard = threading.Lock()
@@ -137,7 +137,7 @@ class Matrix:
                 if ends:
                     self._read, self._removed = ends[-1][0], min(removed for _, removed in ends)
                 return stored
-        limit = -1 if self._brief else vector_rows.EXACT_ROWS + 1
+        limit = -1 if self._once else vector_rows.EXACT_ROWS + 1
         count = int(str(connection.execute(COUNT, (model.key, limit)).get))
         points = None
         if count == limit:
@@ -162,7 +162,7 @@ class Matrix:
                 vector_rows.shaped(read.astype(np.float32, copy=False), self._dimensions),
             )
             self._read = seqs[-1]
-        return stored if self._brief else vector_rows.coded(stored)
+        return stored if self._once else vector_rows.coded(stored)
 
     def _take_removed(self, connection: apsw.Connection, stored: VectorRows) -> int:
         """Mark the rows that were removed since the last time and return their number."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import apsw
 
+from recollect.lifetime import Lifetime
 from recollect.store.history import Author, Change
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.errors import as_store_errors
@@ -57,4 +58,4 @@ class ScratchStore(SqliteStore):
     keeps_history = False
 
     def __init__(self) -> None:
-        self._use(ScratchDatabase(), brief=True)
+        self._use(ScratchDatabase(), lifetime=Lifetime.ONCE)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import Damaged, StoreError
+from recollect.lifetime import Lifetime
 from recollect.retry import without_waiting
 from recollect.store.base import Writing
 from recollect.store.sqlite.cipher import KeySource
@@ -51,8 +52,8 @@ log = logging.getLogger("recollect.store")
 
 
 class SqliteStore:
-    """One vault file. `brief`: this process searches only once or twice, so what pays off later is
-    not made. `keys` returns the key of a locked vault. `at_rest`: as `seal` leaves it."""
+    """One vault file. A command makes nothing that pays off later. `keys` returns the key of a
+    locked vault. `at_rest`: as `seal` leaves it."""
 
     keeps_history = True
 
@@ -60,28 +61,28 @@ class SqliteStore:
         self,
         path: Path,
         *,
-        brief: bool = False,
+        lifetime: Lifetime = Lifetime.LIBRARY,
         keys: KeySource | None = None,
         at_rest: bool = False,
     ) -> None:
-        self._use(Database(path, keys, self.forget, at_rest=at_rest), brief=brief)
+        self._use(Database(path, keys, self.forget, at_rest=at_rest), lifetime=lifetime)
         with suppress(StoreError):  # damaged
             if not (at_rest or self.database.frozen) and unscrubbed(self.database):
                 with without_waiting():
                     self._scrub()
 
-    def _use(self, database: Database, *, brief: bool) -> None:
+    def _use(self, database: Database, *, lifetime: Lifetime) -> None:
         self.database = database
         self.packed = PackedIndexes(database)
         self.topics = SqliteTopics(database, self.packed)
         self.memories = SqliteMemories(database, self.topics)
         self.keyword = SqliteKeyword(database, self.topics, self.packed)
-        self.vectors = SqliteVectors(database, self.topics, brief=brief)
+        self.vectors = SqliteVectors(database, self.topics, lifetime=lifetime)
         self.vocabulary = SqliteVocabulary(database)
         self.feedback = SqliteFeedback(database)
         self.usage = SqliteUsage(database)
         self.kept = threading.local()  # what others have in memory of the vault, by thread
-        self.merging = BackgroundMerging(database, brief=brief)
+        self.merging = BackgroundMerging(database, lifetime=lifetime)
 
     def writing(self, change: Change) -> AbstractContextManager[Writing]:
         from recollect.store.sqlite.writing import write_memories  # noqa: PLC0415  start-up time

@@ -18,6 +18,7 @@ import msgspec
 
 from recollect.errors import DimensionMismatch
 from recollect.files import exclusive
+from recollect.lifetime import Lifetime
 from recollect.retry import without_waiting
 from recollect.store.base import Coverage, NearPassage, StoredVector, VectorMatch, Waiting
 from recollect.store.sqlite.browsing import BROWSE_TIER
@@ -73,16 +74,18 @@ LEASE = "-embedding.lock"
 
 
 class SqliteVectors:
-    """The vectors of a vault. `brief`: this process searches only once or twice."""
+    """The vectors of a vault."""
 
-    def __init__(self, database: Database, topics: SqliteTopics, *, brief: bool = False) -> None:
+    def __init__(
+        self, database: Database, topics: SqliteTopics, *, lifetime: Lifetime = Lifetime.LIBRARY
+    ) -> None:
         self._database = database
-        self._brief = brief
+        self._once = lifetime is Lifetime.ONCE
         self._topics = topics
         self._matrices: dict[tuple[str, int], Matrix] = {}
         self._filtered: dict[tuple[object, ...], PassingRows] = {}
         self._guard = threading.Lock()
-        self._caught_up = brief
+        self._caught_up = self._once
 
     def catch_up(self, identity: str | None = None) -> None:
         """Write codes into a vault from before there were any, before a search, which only reads:
@@ -291,7 +294,7 @@ class SqliteVectors:
         with self._guard:
             matrix = self._matrices.get((identity, dimensions))
             if matrix is None:
-                matrix = Matrix(identity, dimensions, brief=self._brief)
+                matrix = Matrix(identity, dimensions, once=self._once)
                 # What was kept of another model is of no use after a switch.
                 self._matrices = {k: m for k, m in self._matrices.items() if k[0] == identity}
                 self._matrices[identity, dimensions] = matrix
@@ -315,7 +318,7 @@ class SqliteVectors:
             found = matrix.passing(*self._narrowed(filter))
         if found is not None:
             found = asked_again(found)
-        if found is not None and not self._brief:
+        if found is not None and not self._once:
             with self._guard:
                 self._filtered[asked] = found
                 for oldest in list(self._filtered)[:-MOST_FILTERS]:

@@ -6,6 +6,7 @@ import threading
 from contextlib import suppress
 
 from recollect.errors import StoreError
+from recollect.lifetime import Lifetime
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.segments import buffer
 
@@ -13,12 +14,12 @@ ENDING_S = 2.0  # how long closing waits for the thread to notice; a merge may e
 
 
 class BackgroundMerging:
-    """Merges when the buffer is full. `brief`: this process ends soon, so it merges when it closes
-    the vault, and only a little. What fails is done by the next one."""
+    """Merges when the buffer is full. A command merges when it closes the vault, and only a little.
+    What fails is done by the next one."""
 
-    def __init__(self, database: Database, *, brief: bool) -> None:
+    def __init__(self, database: Database, *, lifetime: Lifetime) -> None:
         self._database = database
-        self._brief = brief
+        self._once = lifetime is Lifetime.ONCE
         self._due = False
         self._segments = False  # whether some were made that may be joined
         self._closing = False
@@ -32,7 +33,7 @@ class BackgroundMerging:
             full = buffer.is_full(self._database.connection())
         self._segments |= segments
         self._due = full or self._segments
-        if not segments and self._due and not self._brief:
+        if not segments and self._due and not self._once:
             self._start()
 
     def resume(self) -> None:
@@ -55,10 +56,10 @@ class BackgroundMerging:
         from recollect.store.sqlite.segments.merging import Merger  # noqa: PLC0415  start-up time
 
         with suppress(StoreError):
-            Merger(self._database, lambda: self._closing).run(briefly=self._brief)
+            Merger(self._database, lambda: self._closing).run(briefly=self._once)
 
     def close(self) -> None:
-        if self._brief and self._due:
+        if self._once and self._due:
             self._merge()
         with self._guard:
             self._closing = True
