@@ -172,7 +172,7 @@ def configuration(session: Session) -> Sequence[Finding]:
 
 def warm_up(session: Session) -> None:
     """Load the models and the vectors, so that the next search waits for neither. From then on a
-    lasting process makes the vectors that are missing, and merges what others left. What cannot be
+    server makes the vectors that are missing, and merges what others left. What cannot be
     loaded is reported by the first search that needs it. A remote model is not asked: each question
     may cost something."""
     with suppress(RecollectError):
