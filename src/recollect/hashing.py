@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import zlib
+
+CHECKSUM = 4  # bytes, behind what it is of
 
 
 def content_digest(text: str, size: int) -> bytes:
@@ -28,3 +31,14 @@ def keyed_digest(key: bytes, text: str) -> bytes:
 def topic_hash(key: bytes, word: str) -> bytes:
     """The keyed hash of a tag; case does not matter."""
     return keyed_digest(key, word.lower())
+
+
+def with_checksum(body: bytes) -> bytes:
+    """The bytes and their checksum behind them."""
+    return body + zlib.crc32(body).to_bytes(CHECKSUM, "big")
+
+
+def intact(blob: bytes) -> bool:
+    """Whether bytes are what `with_checksum` made."""
+    body, checksum = blob[:-CHECKSUM], blob[-CHECKSUM:]
+    return len(checksum) == CHECKSUM and zlib.crc32(body) == int.from_bytes(checksum, "big")

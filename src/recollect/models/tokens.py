@@ -7,12 +7,12 @@ Khattab and Zaharia 2020).
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from recollect.hashing import CHECKSUM, intact, with_checksum
 from recollect.types import Span
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 # The best four levels for numbers of deviation 1, and where they part (Lloyd 1982, Max 1960).
 LEVELS = np.array([-1.510, -0.4528, 0.4528, 1.510], np.float32)
 CUT = 0.9816
-CHECKSUM = 4  # bytes, behind the vectors
 # The four levels that a byte stands for.
 TABLE = LEVELS[np.stack([(np.arange(256) >> shift) & 3 for shift in (0, 2, 4, 6)], axis=1)]
 
@@ -45,13 +44,7 @@ def pack(vectors: Matrix, scales: Matrix) -> bytes:
     fours = codes.reshape(len(codes), -1, 4)
     packed: NDArray[np.uint8] = (fours << np.array([0, 2, 4, 6], np.uint8)).sum(2, np.uint8)
     body = packed.tobytes()
-    return body + zlib.crc32(body).to_bytes(CHECKSUM, "big")
-
-
-def intact(blob: bytes) -> bool:
-    """Whether packed vectors are as they were made."""
-    body, checksum = blob[:-CHECKSUM], blob[-CHECKSUM:]
-    return len(checksum) == CHECKSUM and zlib.crc32(body) == int.from_bytes(checksum, "big")
+    return with_checksum(body)
 
 
 def cosines(query: QueryTokens, packed: Sequence[bytes], scales: Matrix) -> list[Matrix]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from recollect.models.tokens import QueryTokens, cosines, intact, maxsim, pack
+from recollect.hashing import intact
+from recollect.models.tokens import QueryTokens, cosines, maxsim, pack
 from recollect.types import Span
 
 if TYPE_CHECKING:

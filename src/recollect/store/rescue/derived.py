@@ -9,6 +9,7 @@ from typing import Any
 
 import apsw
 
+from recollect.hashing import intact
 from recollect.store.base import Stored
 from recollect.store.differences import earlier
 from recollect.store.memory_rows import BadRow
@@ -60,8 +61,6 @@ def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
 
 def damaged_tokens(connection: apsw.Connection) -> list[int]:
     """The vectors whose tokens' vectors are not what was written."""
-    from recollect.models.tokens import intact  # noqa: PLC0415  start-up: numpy
-
     rows = connection.execute("SELECT vector, packed FROM token_vectors")
     return [vector for vector, packed in rows if not intact(packed)]
 
