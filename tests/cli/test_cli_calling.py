@@ -42,8 +42,8 @@ ROOMS = (
     "engine.browsing engine.context engine.feedback engine.importing engine.writing ingest.saving "
     "query.corrections query.expressions query.replacement query.time.grammar models.folder "
     "recipes.blend recipes.unions stages.evidence store.folders store.prepared "
-    "store.sqlite.facets store.sqlite.folders store.sqlite.migration store.sqlite.segments.bulk "
-    "store.sqlite.upkeep store.sqlite.writing"
+    "store.rescue store.sqlite.facets store.sqlite.migration store.sqlite.scrubbing "
+    "store.sqlite.writing"
 )
 
 
