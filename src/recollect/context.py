@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 # What only one channel of a recipe does, whatever the recipe calls it.
 ChannelRole = Literal["vector", "subwords", "details"]
-# How much the vault of a memory counts, 0…1, and what it is.
-Preference = Callable[[str], tuple[float, str]]
 
 
 class Models(Protocol):
@@ -60,11 +58,10 @@ class SearchContext:
     `roles` names the channels of the recipe that search by vectors, subwords and details, as far as
     there are any. `inlined`: how many results may carry their whole text. `before`: the query asked
     for what was before, in words that it has no longer. `languages`: times that the query names in
-    other languages than English count. `preference`: how much the vaults count,
-    where several are searched. `excluded`: what the query wants left out.
-    `asked`: the query with what it excludes. `likeness`: how feedback on other queries counts; None
-    where there is none, or the recipe takes none. `deadline`: what is late is left out; the
-    channel that runs stops at `channel_deadline`.
+    other languages than English count. `excluded`: what the query wants left out. `asked`: the
+    query with what it excludes. `likeness`: how feedback on other queries counts; None where there
+    is none, or the recipe takes none. `deadline`: what is late is left out; the channel that runs
+    stops at `channel_deadline`.
     """
 
     def __init__(
@@ -80,7 +77,6 @@ class SearchContext:
         inlined: int = 0,
         before: bool = False,
         languages: bool = False,
-        preference: Preference | None = None,
         excluded: tuple[Exclusion, ...] = (),
         asked: str = "",
         likeness: Likeness | None = None,
@@ -97,7 +93,6 @@ class SearchContext:
         )
         self.inlined = inlined
         self.passages: dict[str, Passage] = {}
-        self.preference = preference
         self.excluded = excluded
         self._asked_words = asked or search.query
         self._likeness = likeness

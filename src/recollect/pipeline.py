@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from recollect.checks import LARGEST_LIMIT, bounded
-from recollect.context import Models, Preference, SearchContext
+from recollect.context import Models, SearchContext
 from recollect.deadline import Deadline, DeadlineOver
 from recollect.errors import UserError
 from recollect.present import sentences
@@ -40,7 +40,6 @@ def run(
     store: Store,
     models: Models,
     vault: str = "agent",
-    preference: Preference | None = None,
     deadline: Deadline | None = None,
     step: Callable[[str], None] = lambda what: None,
 ) -> Response:
@@ -55,7 +54,6 @@ def run(
         search,
         store=store,
         models=models,
-        preference=preference,
         likeness=likeness,
         deadline=deadline,
     )
@@ -116,7 +114,6 @@ def recalled(
     *,
     store: Store,
     models: Models,
-    preference: Preference | None = None,
     likeness: Likeness | None = None,
     deadline: Deadline | None = None,
 ) -> SearchContext:
@@ -145,7 +142,6 @@ def recalled(
         inlined=declared.limits.inlined,
         before=before,
         languages=declared.languages,
-        preference=preference,
         excluded=excluded,
         asked=query,
         likeness=likeness,

@@ -87,8 +87,8 @@ def test_a_vault_is_added_listed_searched_and_removed(home: Home, other: Home) -
     }
     for one in found:
         assert recomputed(one["explain"]) == pytest.approx(one["score"])
-        preferred = "vault_preference" in part_names(one["explain"])
-        assert preferred == (one["vault"] == "platform")
+        weighed = "priority" in part_names(one["explain"])
+        assert weighed == (one["vault"] == "platform")
     printed = home.call("search", "harbor token").out
     assert "theirs · fact · just now · vault platform" in printed
     assert "vault agent" not in printed

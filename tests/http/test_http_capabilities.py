@@ -54,7 +54,6 @@ BODIES: dict[str, Any] = {
     f"POST {API}/bulk/forget": {"query": WORD, "dry_run": True},
     f"POST {API}/review/{{id:path}}": {"decision": "keep"},
     f"POST {API}/search": {"query": WORD},
-    f"POST {API}/candidates": {"query": WORD},
     f"POST {API}/feedback": {"query": WORD, "id": "kept", "accepted": True},
     f"POST {API}/recipes": {"name": "mine", "extends": "blend", "replace": True},
     f"PATCH {API}/recipes/{{name}}": {"name": "other"},

@@ -189,7 +189,6 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", f"{API}/review/kept-1"): {"decision": "keep"},
     ("PATCH", f"{API}/memories/kept-1"): {"text": "More"},
     ("POST", f"{API}/search"): {"query": "kept"},
-    ("POST", f"{API}/candidates"): {"query": "kept"},
     ("POST", f"{API}/feedback"): {"query": "kept", "id": "kept-1", "accepted": True},
     ("POST", f"{API}/recipes"): {"name": "mine", "extends": "blend"},
     ("PATCH", f"{API}/recipes/mine"): {"name": "other"},

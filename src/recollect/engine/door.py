@@ -194,7 +194,6 @@ class Recollect:
 
     search = repeatable(searching.search, SEARCH, anywhere=True)
     deferral = repeatable(searching.deferral, SEARCH, anywhere=True)
-    candidates = repeatable(searching.candidates, SEARCH)
     run_recipe = repeatable(searching.run_recipe, SEARCH)
     context = repeatable(rooms.context.context, SEARCH)
     related = repeatable(searching.related, SEARCH)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -25,12 +25,6 @@ from recollect.store.base import Store
 from recollect.types import Chain, Filter, Memory, Response, Search
 from recollect.vaults.known import HOME, FoundMemory
 
-if TYPE_CHECKING:
-    from recollect.vaults.candidates import Candidates
-    from recollect.vaults.pool import VaultPool
-
-# Makes one store of the home's own and others.
-Pooling = Callable[[Store], "VaultPool"]
 EVERYTHING = Filter()
 FORMER_MODEL = "The former embedding model serves until `recollect reindex` has made new vectors."
 RELATED_READS = 1000  # characters: what a memory is about stands at its beginning
@@ -71,20 +65,6 @@ def run_recipe(
     return in_vault(session, recipe, asked)
 
 
-def candidates(session: Session, search: Search, *, model: str = "") -> Candidates:
-    """What this vault has for a search over several vaults that somebody else makes: memories, what
-    its indexes count, and vectors where `model`, which is theirs, is used here, too."""
-    from recollect.vaults.candidates import gathered  # noqa: PLC0415  start-up time
-
-    session, asked = asked_then(session, search)
-    recipe, deadline = _recipe(session, asked), Deadline(asked.deadline_ms)
-    session.background.settle(deadline)
-
-    held = session.held(deadline)
-    own = session.fanned(held) or held
-    return gathered(recipe, asked, model, store=own, models=session.models, deadline=deadline)
-
-
 def asked_then(session: Session, search: Search | str, /, **fields: Any) -> tuple[Session, Search]:
     """The search as `completed` makes it, and the session at the moment that it asks for."""
     asked = checked_search(search, **fields)
@@ -120,8 +100,6 @@ def federated(session: Session, recipe: Recipe, search: Search) -> Response:
         session = replace(session, as_of=None)
     if names == [HOME]:
         found = in_vault(session, recipe, search)
-    elif recipe.vaults == "pool":
-        found = in_vault(session, recipe, search, partial(federation.pool, recipe, search, chosen))
     else:
         own = partial(in_vault, session, recipe, search)
         found = federation.search(recipe, search, chosen, own)
@@ -139,46 +117,29 @@ def _noting_untrusted(session: Session, found: Response) -> Response:
     return replace(found, notes=(*found.notes, note))
 
 
-def in_vault(
-    session: Session, recipe: Recipe, search: Search, pool: Pooling | None = None
-) -> Response:
-    """The search in this vault and the collections behind it, and with `pool` in other vaults."""
+def in_vault(session: Session, recipe: Recipe, search: Search) -> Response:
+    """The search in this vault and the collections behind it."""
     deadline = Deadline(search.deadline_ms)
     session.background.settle(deadline)
     with session.store.searching() as degraded:
         found = session.steadily(
-            lambda: _searched(session, recipe, search, session.held(deadline), pool, deadline)
+            lambda: _searched(session, recipe, search, session.held(deadline), deadline)
         )
     return replace(found, degraded=(*found.degraded, *degraded)) if degraded else found
 
 
 def _searched(
-    session: Session,
-    recipe: Recipe,
-    search: Search,
-    store: Store,
-    pool: Pooling | None,
-    deadline: Deadline,
+    session: Session, recipe: Recipe, search: Search, store: Store, deadline: Deadline
 ) -> Response:
     fanned = session.fanned(store)
-    own = fanned or store
-    if pool is None:
-        found = run(
-            recipe, search, store=own, models=session.models, deadline=deadline, step=session.step
-        )
-    else:
-        vaults = pool(own)
-        found = vaults.labelled(
-            run(
-                recipe,
-                search,
-                store=vaults,
-                models=session.models,
-                preference=vaults.preference,
-                deadline=deadline,
-                step=session.step,
-            )
-        )
+    found = run(
+        recipe,
+        search,
+        store=fanned or store,
+        models=session.models,
+        deadline=deadline,
+        step=session.step,
+    )
     if session.models.serves_former:
         found = replace(found, notes=(*found.notes, FORMER_MODEL))
     return found if fanned is None else fanned.labelled(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
 import msgspec
 from msgspec import Struct
@@ -48,11 +48,7 @@ class FeedbackRule(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Recall through channels, fuse, then stage by stage to the answer.
-
-    `vaults`: how several are searched. `pool`: as one, which counts what all hold. `each`: one by
-    one; a score is then multiplied by the priority of its vault.
-    """
+    """Recall through channels, fuse, then stage by stage to the answer."""
 
     name: str
     about: str
@@ -64,7 +60,6 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limits: Limits = Limits()
     feedback: FeedbackRule | None = None
     deep: Recipe | None = None
-    vaults: Literal["pool", "each"] = "pool"
 
     @property
     def fingerprint(self) -> str:

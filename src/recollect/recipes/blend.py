@@ -29,7 +29,6 @@ from recollect.stages.rerank_interpolation import RerankInterpolation
 from recollect.stages.signal_sums import Bonus
 from recollect.stages.supersede import Supersede
 from recollect.stages.validity import Validity
-from recollect.stages.vault_preference import VaultPreference
 from recollect.stages.verdict import ConfidenceVerdict
 
 DEPTH = Depth(per_result=3, at_least=100)

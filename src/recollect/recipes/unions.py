@@ -29,7 +29,6 @@ from recollect.stages.rerank_interpolation import RerankInterpolation
 from recollect.stages.signal_sums import Bonus, WeightedSum
 from recollect.stages.supersede import Supersede
 from recollect.stages.validity import Validity
-from recollect.stages.vault_preference import VaultPreference
 from recollect.stages.verdict import ConfidenceVerdict
 
 # Tagged unions for msgspec: what a recipe may be made of.
@@ -46,7 +45,6 @@ AnyStage = Union[  # noqa: UP007
     Supersede,
     NearDuplicates,
     ExactFloor,
-    VaultPreference,
     Validity,
     Dismissed,
     KeywordFloor,

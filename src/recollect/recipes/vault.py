@@ -61,5 +61,4 @@ VAULT = Recipe(
         Cut(guard_channel="keyword", guard_below=50, guard_share=0.5),
     ),
     limits=Limits(default=10),
-    vaults="each",
 )

@@ -1,16 +1,24 @@
-"""Answers of several vaults as one. Source: the `vault` recipe, "Federation"."""
+"""Answers of several vaults as one, each ranked in its own vault.
+
+Scores that are log odds are merged by confidence × priority, all others by score × priority. Source
+of the latter: the `vault` recipe, "Federation".
+"""
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
 
+from recollect.maths import logistic, logit
 from recollect.pipeline import topics
+from recollect.recipes.base import Recipe
+from recollect.signals.base import added
 from recollect.types import (
     Degraded,
     Evidence,
@@ -23,6 +31,8 @@ from recollect.types import (
 )
 from recollect.vaults.known import KnownVault
 
+# Confidence × priority is at least this, so that it has log odds.
+LEAST = 1e-9
 CERTAINTY: tuple[Evidence | None, ...] = ("strong", "weak", "none", None)
 
 
@@ -33,9 +43,10 @@ class VaultAnswer(NamedTuple):
     response: Response
 
 
-def merged(answers: Sequence[VaultAnswer], limit: int, away: Sequence[Degraded]) -> Response:
-    """One response, ranked by score × priority; of one id the version of the vault of highest
-    priority.
+def merged(
+    recipe: Recipe, answers: Sequence[VaultAnswer], limit: int, away: Sequence[Degraded]
+) -> Response:
+    """One response; of one id the version of the vault of highest priority.
 
     `answers` are in order of priority, the home's own first among equals. `away` are the vaults
     that could not take part.
@@ -44,6 +55,8 @@ def merged(answers: Sequence[VaultAnswer], limit: int, away: Sequence[Degraded])
     seen: set[str] = set()
     lists: list[list[Result]] = []
     repeated = 0
+    highest = max(1.0, *(answer.vault.priority for answer in answers))
+    listing = all(_is_list(recipe, answer.response) for answer in answers if answer.response)
     for vault, response in answers:
         results = []
         for result in response:
@@ -51,11 +64,14 @@ def merged(answers: Sequence[VaultAnswer], limit: int, away: Sequence[Degraded])
                 repeated += 1
             else:
                 seen.add(result.id)
-                results.append(_weighed(result, vault, response.recipe))
+                results.append(msgspec.structs.replace(result, vault=vault.name))
+        if not listing and "log_odds" in recipe.fuse.gives:
+            results = [_with_odds(result, vault, highest) for result in results]
+        elif not listing:
+            results = [_multiplied(result, vault, response.recipe) for result in results]
         # Equal scores of one vault stay as it ordered them.
         lists.append(sorted(results, key=lambda result: -result.score))
-    ranking = heapq.merge(*lists, key=lambda result: order(result.score, result.id))
-    kept = tuple(islice(ranking, limit))
+    kept = tuple(islice(_by_time(lists) if listing else _by_score(lists), limit))
     cut = len(seen) - len(kept)
     sure = min(answers, key=lambda answer: CERTAINTY.index(answer.response.evidence)).response
     return msgspec.structs.replace(
@@ -74,11 +90,51 @@ def merged(answers: Sequence[VaultAnswer], limit: int, away: Sequence[Degraded])
     )
 
 
-def _weighed(result: Result, vault: KnownVault, recipe: str) -> Result:
+def _multiplied(result: Result, vault: KnownVault, recipe: str) -> Result:
+    """Return the result with score × priority."""
     inner: Term = msgspec.structs.replace(result.explain, name=vault.name)
     priority = leaf("priority", vault.priority, f"vault {vault.name}, tier {vault.tier}")
-    why = combine(recipe, "product", (priority, inner))
-    return msgspec.structs.replace(result, score=why.value, explain=why, vault=vault.name)
+    return _explained(result, combine(recipe, "product", (priority, inner)))
+
+
+def _with_odds(result: Result, vault: KnownVault, highest: float) -> Result:
+    """Return the result with the log odds of confidence × priority. `highest`: the priority that
+    counts 1, so that no confidence is above 1."""
+    share = vault.priority / highest
+    if share == 1:
+        return result
+    confidence = logistic(result.score)
+    lost = min(0.0, logit(max(confidence * share, LEAST)) - result.score)
+    formula = f"confidence {confidence:.2f} × priority {share:.3g}"
+    priority = Term("priority", lost, formula, how=f"vault {vault.name}, tier {vault.tier}")
+    return _explained(result, added(result.explain, priority))
+
+
+def _is_list(recipe: Recipe, response: Response) -> bool:
+    """Whether the response answers a query that lists, and is in the order of time."""
+    names = {channel.name for channel in recipe.recall if channel.lists}
+    return any(part.name in names for part in response.results[0].explain.leaves())
+
+
+def _by_score(lists: Sequence[list[Result]]) -> Iterable[Result]:
+    return heapq.merge(*lists, key=lambda result: order(result.score, result.id))
+
+
+def _by_time(lists: Sequence[list[Result]]) -> Iterable[Result]:
+    """One list, newest or oldest first as each of these is; the score is `1/place`, as in each."""
+
+    def made(result: Result) -> datetime:
+        return result.memory.created_at
+
+    oldest = any(made(results[0]) < made(results[-1]) for results in lists if results)
+    for place, result in enumerate(heapq.merge(*lists, key=made, reverse=not oldest), start=1):
+        lost, how = 1 / place - result.score, f"place {place} over all vaults"
+        later = Term("vaults", lost, f"1/{place} − 1/{round(1 / result.score)}", how=how)
+        yield _explained(result, added(result.explain, later)) if lost else result
+
+
+def _explained(result: Result, why: Term) -> Result:
+    return msgspec.structs.replace(result, score=why.value, explain=why)
 
 
 def _counts(

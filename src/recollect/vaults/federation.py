@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from datetime import datetime
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,15 +20,12 @@ from recollect.pipeline import run
 from recollect.recipes.base import Recipe
 from recollect.settings import Settings
 from recollect.store.base import Store
-from recollect.store.sqlite.scratch import ScratchStore
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Degraded, Memory, Response, Search
 from recollect.vaults.answers import VaultAnswer, merged
-from recollect.vaults.candidates import used_model
 from recollect.vaults.keys import other_keys
 from recollect.vaults.known import HOME, FoundMemory, KnownVault, known_vaults
 from recollect.vaults.past_store import past_store
-from recollect.vaults.pool import VaultPool, awaited, no_answer
 from recollect.vaults.remote import RemoteVault
 from recollect.vaults.threads import VaultThreads
 
@@ -74,35 +71,6 @@ class Federation:
                 raise NotFound(f"There is no vault {name!r}; there are: {there}.")
         return [vault for vault in seen if not names or vault.name in names]
 
-    def pool(
-        self, recipe: Recipe, search: Search, vaults: Sequence[KnownVault], own: Store
-    ) -> VaultPool:
-        """These vaults as one store; `own` is the home's own, with its collections."""
-        stores: dict[str, Callable[[], Store]] = {}
-        parts: dict[str, str] = {}
-        for vault in vaults:
-            if vault.name == HOME:
-                stores[HOME] = partial(_same, own)
-            elif vault.url:  # asked once, when first needed
-                stores[vault.name] = cache(partial(self._candidates, vault, recipe, search, parts))
-            else:
-                stores[vault.name] = partial(self._store, vault, search.as_of)
-        first = own if HOME in stores else ScratchStore()
-        pool = VaultPool(vaults, stores, first, self._ask, self._longest_s(search))
-        pool.parts = parts
-        # Before the search begins: what is worked out once for a search is worked out under a lock
-        # of the process, where nobody may wait for another vault.
-        pool.ask(lambda member: member.store)
-        return pool
-
-    def _candidates(
-        self, vault: KnownVault, recipe: Recipe, search: Search, parts: dict[str, str]
-    ) -> Store:
-        """What another server has for the search; `parts` is told what it could not do."""
-        found = self._remote(vault).candidates(recipe, search, used_model(self._models))
-        parts |= {f"{vault.name}/{part.channel}": part.reason for part in found.degraded}
-        return found
-
     def search(
         self,
         recipe: Recipe,
@@ -110,8 +78,8 @@ class Federation:
         vaults: Sequence[KnownVault],
         own: Callable[[], Response],
     ) -> Response:
-        """Each vault by itself, then score × priority. `own` searches the home's own vault, in this
-        thread, while the others are asked. Source: the `vault` recipe, "Federation"."""
+        """Each vault by itself, then one list. `own` searches the home's own vault, in this thread,
+        while the others are asked."""
         start, longest_s = time.perf_counter(), self._longest_s(search)
         others = {
             vault.name: self._ask(vault, partial(self._answer, vault, recipe, search))
@@ -124,16 +92,17 @@ class Federation:
             if vault.name == HOME:
                 continue
             try:
-                answer = self._awaited(others[vault.name], start, longest_s)
+                answer = _awaited(others[vault.name], start, longest_s)
                 answers.append(VaultAnswer(vault, answer))
             except UserError:  # the question itself is wrong, whichever vault says so first
                 raise
             except RecollectError as error:
                 away.append(Degraded(vault.name, str(error)))
         if not answers:
-            raise no_answer({part.channel: part.reason for part in away})
+            raise _no_answer({part.channel: part.reason for part in away})
         answers.sort(key=lambda answer: vaults.index(answer.vault))
-        found = merged(answers, _limit(recipe, search, answers), away)
+        declared = recipe.deep if search.deep and recipe.deep else recipe
+        found = merged(declared, answers, _limit(declared, search, answers), away)
         spent = round((time.perf_counter() - start) * 1000, 3)
         return msgspec.structs.replace(found, timings_ms=found.timings_ms | {"total": spent})
 
@@ -143,10 +112,6 @@ class Federation:
                 self._threads[vault.name] = VaultThreads(f"recollect-vault-{vault.name}", THREADS)
             threads = self._threads[vault.name]
         return threads.ask(partial(_guarded, vault, question))
-
-    def _awaited(self, future: Future[Answer], start: float, longest_s: float) -> Answer:
-        """The answer, or StoreError `longest_s` seconds after `start`."""
-        return awaited(future, longest_s - (time.perf_counter() - start))
 
     def _longest_s(self, search: Search) -> float:
         """How long other vaults may take."""
@@ -171,7 +136,7 @@ class Federation:
         ]
         for vault, future in asked:
             with suppress(RecollectError):  # a vault that is away has nothing to show
-                if (found := self._awaited(future, start, self._deadline_s)) is not None:
+                if (found := _awaited(future, start, self._deadline_s)) is not None:
                     return FoundMemory(vault.name, found)
         return None
 
@@ -239,13 +204,25 @@ def _guarded(vault: KnownVault, question: Callable[[], Answer]) -> Answer:
         ) from error
 
 
-def _same(store: Store) -> Store:
-    return store
-
-
 def _limit(recipe: Recipe, search: Search, answers: Sequence[VaultAnswer]) -> int:
     """As many as one vault alone would return; a recipe may return more than it was asked for."""
-    limits = (recipe.deep if search.deep and recipe.deep else recipe).limits
-    wanted = search.limit or limits.default
-    most = limits.most or wanted
+    wanted = search.limit or recipe.limits.default
+    most = recipe.limits.most or wanted
     return max(min(wanted, most), *(len(answer.response) for answer in answers))
+
+
+def _awaited(future: Future[Answer], start: float, longest_s: float) -> Answer:
+    """Return the answer; raise StoreError `longest_s` seconds after `start`. A question that its
+    thread has not begun by then is dropped."""
+    try:
+        return future.result(max(0.0, longest_s - (time.perf_counter() - start)))
+    except (TimeoutError, CancelledError) as error:
+        future.cancel()
+        raise StoreError(
+            "It did not answer in time; search.vault_deadline_ms sets the time, and deadline_ms."
+        ) from error
+
+
+def _no_answer(away: Mapping[str, str]) -> StoreError:
+    why = "; ".join(f"{name}: {reason}" for name, reason in away.items())
+    return StoreError(f"No vault could answer: {why}")

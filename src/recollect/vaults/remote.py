@@ -22,10 +22,8 @@ from recollect.id_paths import id_path
 from recollect.models.remote import Blamed, Key, Remote
 from recollect.present.schema import FileLines, MemoryDate
 from recollect.present.views import VIEWS, FullView
-from recollect.query.expressions import NotFts5
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import BUILT_IN
-from recollect.store.sqlite.fts5_index import phrases_of
 from recollect.times import in_utc, iso, validity
 from recollect.types import (
     TIMES,
@@ -43,8 +41,6 @@ from recollect.types import (
     View,
     recompute,
 )
-from recollect.vaults.candidate_store import CandidateStore
-from recollect.vaults.candidates import Candidates
 from recollect.vaults.known import KnownVault
 
 # Floating-point sums may differ in the last place from one machine to another.
@@ -55,12 +51,7 @@ LARGEST_SCORE = 1e9
 DEEPEST = 24
 # What the API gives at most.
 MOST_RESULTS = 1000
-# Four channels of the largest limit.
-MOST_CANDIDATES = 4 * MOST_RESULTS
-# Far above what a vault holds; sums of a few stay whole numbers.
-LARGEST_COUNT = 10**12
-UNIT = 1e-3  # what a vector's length may differ from 1 by rounding
-OLDER = "it may run an older Recollect, which cannot be searched together with other vaults"
+OLDER = "it may run an older Recollect"
 # A sentence about what went wrong there; longer ones are cut.
 LONGEST_NOTE = 300
 MOST_NOTES = 20
@@ -130,7 +121,10 @@ class RemoteVault:
         start = time.perf_counter()
         view = search.view or recipe.view
         body = self._body(recipe, msgspec.structs.replace(search, view=view))
-        found = self._answered("search", body, _RemoteAnswer)
+        answer = self._remote.post_once(
+            "/api/v1/search", body, dict[str, Any], timeout_s=self._timeout_s
+        )
+        found = self._converted(answer, _RemoteAnswer)
         if found.view != view or len(found.results) > MOST_RESULTS:
             raise self._wrong("answered with something else than was asked for")
         spent = round((time.perf_counter() - start) * 1000, 3)
@@ -154,25 +148,6 @@ class RemoteVault:
             evidence=found.evidence,
             confidence=found.confidence,
         )
-
-    def candidates(self, recipe: Recipe, search: Search, model: str) -> CandidateStore:
-        """What the vault has for the search, as a store; with vectors where that server uses the
-        same model."""
-        body = self._body(recipe, search) | {"model": model}
-        sent = self._answered("candidates", body, Candidates)
-        memories = [self._timed(memory) for memory in sent.memories]
-        if len(memories) > MOST_CANDIDATES or not _believable(sent):
-            raise self._wrong("answered with numbers that cannot be")
-        return CandidateStore(
-            msgspec.structs.replace(sent, memories=memories, degraded=_degraded(sent.degraded)),
-            model,
-        )
-
-    def _answered(self, route: str, body: dict[str, Any], kind: type[Shape]) -> Shape:
-        answer = self._remote.post_once(
-            f"/api/v1/{route}", body, dict[str, Any], timeout_s=self._timeout_s
-        )
-        return self._converted(answer, kind)
 
     def _converted(self, answer: dict[str, Any], kind: type[Shape]) -> Shape:
         """What msgspec says of a wrong shape quotes it, so it is not passed on."""
@@ -274,39 +249,6 @@ class RemoteVault:
 
     def _wrong(self, what: str) -> ProviderError:
         return ProviderError(f"The vault {self._known.name} {what}.", transient=False)
-
-
-def _believable(sent: Candidates) -> bool:
-    """Whether the numbers can be those of a vault: each memory once, every phrase counted, vectors
-    of one width and of length 1, of memories that were sent."""
-    ids = {memory.id for memory in sent.memories}
-    counts = [sent.documents, sent.embedded, *sent.frequencies.values()]
-    for statistics in sent.statistics:
-        try:
-            asked = phrases_of(statistics.index, statistics.expression)
-        except (KeyError, NotFts5):
-            return False
-        if len(statistics.counts.holding) != len(asked):
-            return False
-        counts += (statistics.counts.rows, statistics.counts.tokens, *statistics.counts.holding)
-    return (
-        len(ids) == len(sent.memories)
-        and all(0 <= count <= LARGEST_COUNT for count in counts)
-        and {id for id, _, _ in sent.vectors} <= ids
-        and _unit([row for _, _, row in sent.vectors])
-    )
-
-
-def _unit(rows: list[bytes]) -> bool:
-    """Whether these are vectors of one width and of length 1."""
-    if not rows:
-        return True
-    if len({len(row) for row in rows}) > 1 or not rows[0] or len(rows[0]) % 4:
-        return False
-    import numpy as np  # noqa: PLC0415  only with vectors
-
-    lengths = np.linalg.norm(np.frombuffer(b"".join(rows), "<f4").reshape(len(rows), -1), axis=1)
-    return bool((abs(lengths - 1) < UNIT).all())
 
 
 def _follows(term: Term, score: float) -> bool:

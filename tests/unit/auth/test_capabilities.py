@@ -43,7 +43,7 @@ from recollect.ingest.jsonl import read_lines
 from recollect.recipes.registry import BUILT_IN
 from recollect.store.folders import Folder
 from recollect.times import EPOCH, parse_expiry
-from recollect.types import Filter, Memory, Search
+from recollect.types import Filter, Memory
 
 SOURCE = Path(inspect.getfile(Recollect)).parents[1]
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -98,7 +98,6 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "judgements": lambda memory: memory.judgements(),
     "judged": lambda memory: memory.judged("tides", ["kept"]),
     "search": lambda memory: memory.search("tide tables"),
-    "candidates": lambda memory: memory.candidates(Search(query="tide tables")),
     "run_recipe": lambda memory: memory.run_recipe(BUILT_IN["blend"], "tide tables"),
     "recipe": lambda memory: memory.recipe(),
     "deferral": lambda memory: memory.deferral("tide tables"),

@@ -32,7 +32,6 @@ def test_it_hangs_together() -> None:
     stages = [
         "bonus",
         "rerank",
-        "vault_preference",
         "supersede",
         "near_duplicates",
         "exact_floor",

@@ -36,6 +36,7 @@ from recollect import Recollect
 from recollect.errors import RecollectError, StoreError
 from recollect.store.sqlite.schema import VERSION
 from recollect.types import Response
+from recollect.vaults import federation
 from recollect.vaults.federation import Federation
 from recollect.vaults.known import KnownVault
 from recollect.vaults.remote import DEEPEST
@@ -158,18 +159,18 @@ def test_a_vault_that_comes_back_is_used_again(tmp_path: Path) -> None:
 def until_free_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The deadline begins when the vault `free` has answered, however slow the machine is."""
     asked: dict[str, Future[Any]] = {}
-    ask, awaited = Federation._ask, Federation._awaited
+    ask, awaited = Federation._ask, federation._awaited
 
     def noted(self: Federation, vault: KnownVault, question: Callable[[], Any]) -> Future[Any]:
         asked[vault.name] = ask(self, vault, question)
         return asked[vault.name]
 
-    def later(self: Federation, future: Future[Any], start: float, longest_s: float) -> Any:
+    def later(future: Future[Any], start: float, longest_s: float) -> Any:
         asked["free"].exception(LONGEST_S)
-        return awaited(self, future, time.perf_counter(), longest_s)
+        return awaited(future, time.perf_counter(), longest_s)
 
     monkeypatch.setattr(Federation, "_ask", noted)
-    monkeypatch.setattr(Federation, "_awaited", later)
+    monkeypatch.setattr(federation, "_awaited", later)
 
 
 @pytest.mark.usefixtures("until_free_answers")

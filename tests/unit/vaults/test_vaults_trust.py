@@ -83,11 +83,12 @@ def test_a_trusted_vault_is_searched_anywhere_in_its_project_with_its_priority(
     for where in (project, project / "src" / "deep"):
         response = searched(home_folder, where)
         assert found(response) == [("mine", "agent"), ("theirs", "project")]
-        [preference] = [
-            part for part in response.results[1].explain.leaves() if part.name == "vault_preference"
+        [priority] = [
+            part for part in response.results[1].explain.leaves() if part.name == "priority"
         ]
-        assert preference.value == pytest.approx(-0.5 * (1 - 0.8))
-        assert preference.formula == "vault project, tier project, priority 0.8"
+        assert priority.value < 0
+        assert priority.formula.endswith(" × priority 0.8")
+        assert priority.how == "vault project, tier project"
         assert notes(response) == []
     assert found(searched(home_folder, project.parent)) == [("mine", "agent")]
 

@@ -14,14 +14,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import msgspec
-from msgspec.structs import replace
-
 from recollect import Recollect, Response
 from recollect.ingest.draft import draft
 from recollect.present.response import as_json
 from recollect.settings import Embedding, Rerank, SearchSettings, Settings, VaultSettings
-from recollect.types import Result, Search, recompute
+from recollect.types import Result, recompute
 
 Fields = Mapping[str, Any]
 
@@ -170,11 +167,6 @@ def send(handler: BaseHTTPRequestHandler, status: int, content: bytes, **headers
 
 def answered(memory: Recollect, body: Any) -> Any:
     """What an honest server answers to that request."""
-    if "model" in body:
-        search = Search(query=body["query"], recipe=body["recipe"], limit=body.get("limit"))
-        search = replace(search, changes=body["set"], literal=body["literal"])
-        sent = memory.candidates(search, model=body["model"])
-        return msgspec.json.decode(msgspec.json.encode(sent))
     response = memory.search(
         body["query"],
         recipe=body["recipe"],

@@ -9,14 +9,13 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 from starlette.datastructures import QueryParams
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.requests import Milliseconds, Query, as_of, filter_of, search_of
 from recollect.types import ANY_OF, WITHOUT, Filter, Response, Sort, View
-from recollect.vaults.candidates import Candidates
 
 MOST_RESULTS = 1000
 MOST_NAMES = 100
@@ -98,16 +97,6 @@ class SearchParameters(PastFilterParameters, frozen=True, kw_only=True, forbid_u
         """What the engine answers."""
         search = search_of(asdict(self), engine.now())
         return engine.search(search, changes=self.set, mark=mark)
-
-
-class CandidateParameters(SearchParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A search over several vaults that another server makes."""
-
-    model: Text = ""
-
-    def gathered(self, engine: Recollect) -> Candidates:
-        search = search_of(asdict(self), engine.now())
-        return engine.candidates(replace(search, changes=self.set), model=self.model)
 
 
 # How a field of several values, or one with a shorter name, is called in a query string.

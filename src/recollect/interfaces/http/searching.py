@@ -7,13 +7,12 @@ from starlette.responses import Response
 from recollect.auth.capabilities import SEARCH, WRITE
 from recollect.interfaces.http import schemas
 from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
-from recollect.interfaces.http.parameters import CandidateParameters, SearchParameters
+from recollect.interfaces.http.parameters import SearchParameters
 from recollect.interfaces.lanes import SEARCHES, WRITES
 from recollect.present.agent_context import context_json
 from recollect.present.response import as_json
 from recollect.present.schema import ContextJson, ResponseJson
 from recollect.recipes.show import weights_json
-from recollect.vaults.candidates import Candidates
 
 
 async def search(call: Call) -> Response:
@@ -21,12 +20,6 @@ async def search(call: Call) -> Response:
     response = await call.service.ask(asked.answered, call.engine)
     call.metrics.search(response)
     return json_response(as_json(response, asked.explain, whole=asked.whole))
-
-
-async def candidates(call: Call) -> Response:
-    asked: CandidateParameters = call.body
-    found = await call.service.ask(asked.gathered, call.engine)
-    return json_response(found)
 
 
 async def context(call: Call) -> Response:
@@ -83,15 +76,6 @@ OPERATIONS = (
     Operation(
         "GET", f"{PREFIX}/search", search, "Search, with the query in the address", FOUND,
         parameters=SearchParameters, problems=(404,), anywhere=True, lane=SEARCHES,
-    ),
-    Operation(
-        "POST", f"{PREFIX}/candidates", candidates, "What a search over several vaults needs",
-        {200: ReplySpec("Memories, and what the indexes count.", Candidates)},
-        body=CandidateParameters, example={"query": "how do we refresh tokens", "federate": False},
-        problems=(404,), lane=SEARCHES,
-        details="Another Recollect that knows this server as a vault asks for this, and ranks what "
-        "it gets together with its own memories. It takes what a search takes; `model` is the "
-        "asking side's embedding model: vectors are sent if it is the one that is used here.",
     ),
     Operation(
         "GET", f"{PREFIX}/context", context, "What an agent should know when it starts",

@@ -1,9 +1,10 @@
-"""Several vaults, one ranking: common statistics, priorities as a bounded preference."""
+"""Several vaults, one list: each answers by itself, merged by confidence × priority."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -28,6 +29,7 @@ from vault_homes import (
 
 from recollect import Recollect, Response
 from recollect.ingest.draft import draft
+from recollect.maths import logistic
 from recollect.present.response import as_json
 from recollect.settings import Embedding, Rerank, SearchSettings, Settings, VaultSettings
 from recollect.store.sqlite.opening import Opener
@@ -77,50 +79,39 @@ def test_the_one_hit_of_the_team_stands_above_unrelated_memories_of_ones_own(
     assert found(response)[0] == ("port", "team")
     assert found(asked)[0] == ("pager", "team")
     assert is_explained(response)
-    left_out = {part.channel: part.reason for part in response.degraded}
-    if model == "none":
-        assert "no vector of the model" in left_out["team/vector"]
-        [pager] = [one for one in asked if one.id == "pager"]
-        assert "no vector here" in str(pager.explain)
-    else:
-        assert left_out == {}
+    left_out = {part.channel for part in response.degraded}
+    assert left_out == ({"team/vector"} if model == "none" else set())
 
 
-def test_priorities_decide_between_equals_and_take_at_most_half_a_point(tmp_path: Path) -> None:
-    """The same words: one's own is first. One word more of the query: the team's is, whatever its
-    priority."""
-    same = [{"id": "b-team", "title": "Harbor crane", "text": "It lifts forty tons."}]
-    better = [{"id": "b-team", "title": "Harbor crane license", "text": "It lifts forty tons."}]
-    own = [{"id": "c-own", "title": "Harbor crane", "text": "Ask Ada for the key."}]
-    for name, held in (("same", same), ("better", better)):
-        vault_file(tmp_path / f"{name}.db", held)
-    for name, first in (("same", "c-own"), ("better", "b-team")):
-        for priority in (0.6, 0.0):
-            other = team(name, tmp_path / f"{name}.db", priority)
-            with home(tmp_path / f"{name}-{priority}", own, other) as memory:
-                response = memory.search("harbor crane license")
-            assert response.results[0].id == first
-            [theirs] = [one for one in response if one.vault == name]
-            [preference] = [
-                part for part in theirs.explain.leaves() if part.name == "vault_preference"
-            ]
-            assert preference.value == pytest.approx(-0.5 * (1 - priority))
-            assert is_explained(response)
-
-
-def test_of_one_id_the_vault_of_highest_priority_has_the_version_that_counts(
-    tmp_path: Path,
+@pytest.mark.parametrize("priority", [0.6, 0.0, 2.0])
+def test_a_score_is_the_log_odds_of_confidence_times_priority(
+    tmp_path: Path, priority: float
 ) -> None:
-    """Even where only the other version holds the words: it was replaced by one's own."""
-    vault_file(tmp_path / "team.db", [{"id": "shared", "title": "Harbor token", "kind": "bug"}])
-    own = [{"id": "shared", "title": "Quay ticket"}, {"id": "own", "title": "Harbor"}]
-    with home(tmp_path / "home", own, team("team", tmp_path / "team.db")) as memory:
-        response = memory.search("harbor token", facets=True)
-        only = memory.search("harbor token", vaults=["team"])
-    assert found(response) == [("own", "agent")]
-    assert response.facets["kind"] == {"fact": 1}
-    assert response.counts["dropped"] == {"repeated": 1}
-    assert found(only) == [("shared", "team")]
+    """The priority that is above 1 counts 1, and the others as shares of it; one of 0 leaves a
+    score that is finite, and its vault's order as it is."""
+    theirs = [
+        {"id": "a-team", "title": "Harbor crane", "text": "It lifts forty tons."},
+        {"id": "b-team", "title": "Harbor", "text": "The crane is at the quay, and it is blue."},
+    ]
+    own = [{"id": "c-own", "title": "Harbor crane", "text": "Ask Ada for the key."}]
+    path = vault_file(tmp_path / "team.db", theirs)
+    with home(tmp_path / "home", own, team("team", path, priority)) as memory:
+        own_alone = memory.search("harbor crane", federate=False)
+        both = memory.search("harbor crane")
+    with home(tmp_path / "theirs", theirs) as memory:
+        theirs_alone = memory.search("harbor crane")
+    assert is_explained(both)
+    highest = max(1.0, priority)
+    for alone, weight in ((own_alone, 1.0), (theirs_alone, priority)):
+        for bare in alone:
+            [weighed] = [one for one in both if one.id == bare.id]
+            share = max(1e-9, logistic(bare.score) * weight / highest)
+            assert weighed.score == pytest.approx(math.log(share / (1 - share)), abs=1e-9)
+            [*lost] = [one for one in weighed.explain.leaves() if one.name == "priority"]
+            assert len(lost) == (weight != highest)
+    assert [one.id for one in both if one.vault == "team"] == [one.id for one in theirs_alone]
+    assert both.results[0].vault == ("team" if priority == 2.0 else "agent")
+    assert both.evidence == own_alone.evidence
 
 
 def test_what_is_read_in_a_query_holds_for_every_vault(tmp_path: Path) -> None:
@@ -139,6 +130,8 @@ def test_what_is_read_in_a_query_holds_for_every_vault(tmp_path: Path) -> None:
         without = memory.search("slow -redis")
         old = memory.search("crash", since=NOW - timedelta(days=30))
     assert found(listed) == [("a", "agent"), ("b", "team"), ("c", "agent")]
+    assert [one.score for one in listed] == [1, 1 / 2, pytest.approx(1 / 3)]
+    assert is_explained(listed)
     assert listed.understood
     assert found(without) == [("b", "team")]
     assert without.understood
@@ -188,15 +181,11 @@ def test_one_search_opens_each_vault_once(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @contextmanager
-def server(
-    memory: Recollect, spoil: Callable[[Any], object] = lambda it: None
-) -> Iterator[Stranger]:
-    """A server that has this vault, and changes what it sends."""
+def server(memory: Recollect) -> Iterator[Stranger]:
+    """A server that has this vault."""
 
     def reply(handler: Any, body: Any) -> None:
-        sent = answered(memory, body)
-        spoil(sent)
-        send(handler, 200, json.dumps(sent).encode())
+        send(handler, 200, json.dumps(answered(memory, body)).encode())
 
     with Stranger(reply) as stranger:
         yield stranger
@@ -228,9 +217,8 @@ def test_a_vault_behind_a_server_is_ranked_as_the_same_file_would_be(
     assert found(remote[0])[0] == ("port", "far")
 
 
-@pytest.mark.parametrize("how", ["pool", "each"])
 def test_what_replaces_what_is_told_of_a_vault_behind_a_server_as_of_a_file(
-    tmp_path: Path, how: str
+    tmp_path: Path,
 ) -> None:
     statements: list[Fields] = [
         {
@@ -243,12 +231,12 @@ def test_what_replaces_what_is_told_of_a_vault_behind_a_server_as_of_a_file(
     with opened(tmp_path / "team", statements) as library:
         file = VaultSettings(name="far", tier="dynamic", path=str(tmp_path / "team" / "vault.db"))
         with opened(tmp_path / "near", OWN, file) as memory:
-            here = memory.search("which editor", changes={"vaults": how})
+            here = memory.search("which editor")
         with (
             server(library) as stranger,
             opened(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
         ):
-            there = memory.search("which editor", changes={"vaults": how})
+            there = memory.search("which editor")
     for response in (here, there):
         told = {result["id"]: result for result in as_json(response)["results"]}
         assert told["new"]["seems_to_replace"] == [
@@ -260,19 +248,6 @@ def test_what_replaces_what_is_told_of_a_vault_behind_a_server_as_of_a_file(
         }
 
 
-def test_a_server_of_another_model_sends_no_vectors_and_that_is_said(tmp_path: Path) -> None:
-    with (
-        opened(tmp_path / "team", TEAM, model="none") as library,
-        server(library) as stranger,
-        opened(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
-    ):
-        response = memory.search("9443")
-        sent = answered(library, stranger.asked[0])
-    assert sent["vectors"] == []
-    assert found(response)[0] == ("port", "far")
-    assert "far/vector" in {part.channel for part in response.degraded}
-
-
 def test_an_older_server_is_left_out_with_a_sentence(tmp_path: Path) -> None:
     with (
         Stranger(lambda handler, body: send(handler, 404, b"{}")) as stranger,
@@ -281,65 +256,3 @@ def test_an_older_server_is_left_out_with_a_sentence(tmp_path: Path) -> None:
         response = memory.search("bike")
     assert found(response) == [("bike", "agent")]
     assert "older Recollect" in away(response)["far"]
-
-
-SPOILT: dict[str, Callable[[Any], object]] = {
-    "a count below zero": lambda it: it.update(documents=-1),
-    "a count beyond all bounds": lambda it: it["frequencies"].update(harbor=10**15),
-    "a phrase that is not counted": lambda it: it["statistics"][0]["counts"][2].clear(),
-    "a memory twice": lambda it: it["memories"].append(it["memories"][0]),
-    "too many memories": lambda it: it.update(memories=it["memories"] * 5000),
-    "a vector of no memory": lambda it: it["vectors"][0].__setitem__(0, "vermilion"),
-    "a vector that is too long": lambda it: it["vectors"][0].__setitem__(2, "AACAPwAAgD8="),
-    "a vector that is cut": lambda it: it["vectors"][0].__setitem__(2, "AAA="),
-    "a vector that is none": lambda it: it["vectors"][0].__setitem__(2, "vermilion"),
-    "a memory without times": lambda it: it["memories"][0].pop("updated_at"),
-    "a tier that is none": lambda it: it["memories"][0].update(tier="vermilion"),
-    "half a character": lambda it: it["memories"][0].update(text="\ud800 vermilion"),
-    "no statistics": lambda it: it.pop("statistics"),
-}
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recollect]:
-    with opened(tmp_path_factory.mktemp("library"), TEAM) as memory:
-        yield memory
-
-
-@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
-def test_what_a_server_sends_is_refused_as_a_whole_where_it_cannot_be(
-    tmp_path: Path, library: Recollect, spoil: Callable[[Any], object]
-) -> None:
-    with (
-        server(library, spoil) as stranger,
-        opened(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
-    ):
-        response = memory.search("which port has the gateway")
-    assert {vault for _, vault in found(response)} == {"agent"}
-    reason = {part.channel: part.reason for part in response.degraded}["far"]
-    assert reason.startswith("The vault far")
-    assert "vermilion" not in reason
-
-
-def test_the_words_of_a_server_are_one_line_each(tmp_path: Path, library: Recollect) -> None:
-    def spoil(it: Any) -> None:
-        it["degraded"] = [{"channel": "vector\x1b[2J", "reason": "slow\r\ntoday"}]
-
-    with (
-        server(library, spoil) as stranger,
-        home(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
-    ):
-        response = memory.search("gateway port")
-    assert ("far/vector [2J", "slow today") in {
-        (part.channel, part.reason) for part in response.degraded
-    }
-
-
-def test_candidates_are_what_the_caller_may_read_and_no_more(library: Recollect) -> None:
-    """Memories that match, numbers, and words of the query: nothing of any other memory."""
-    body = {"query": "9443", "recipe": "router", "set": {}, "literal": False, "model": ""}
-    sent = answered(library, body)
-    assert [one["id"] for one in sent["memories"]] == ["port"]
-    rest = json.dumps({name: value for name, value in sent.items() if name != "memories"})
-    assert "pager" not in rest
-    assert sent["documents"] == len(TEAM)
