@@ -1,4 +1,4 @@
-"""As of any moment of a random history a vault holds and answers what it held and answered then."""
+"""As of any moment of a random history a vault holds and finds what it held then."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ from recollect.recipes.registry import BUILT_IN
 
 @pytest.mark.usefixtures("each_store")
 @pytest.mark.parametrize("seed", range(examples(24)))
-def test_as_of_each_moment_a_vault_answers_as_it_did(tmp_path: Path, seed: int) -> None:
+def test_as_of_each_moment_a_vault_holds_and_finds_what_it_held(tmp_path: Path, seed: int) -> None:
     assert try_history(seed, tmp_path, 6, OwnWriter) == 6 * len(BUILT_IN)

@@ -130,20 +130,6 @@ def test_what_was_purged_is_not_there_in_any_past(memory: Recollect, clock: Cloc
     assert ids(memory.list(as_of=then)) == ["key"]
 
 
-def test_feedback_and_lessons_of_later_do_not_count(memory: Recollect, clock: Clock) -> None:
-    for id in ("code", "key"):
-        memory.save(id=id, title=f"Door {id}")
-    memory.feedback("door", "key", accept=True)
-    between = clock.later()
-    memory.feedback("door", "code", accept=True)
-    memory.feedback("door", "key", accept=False)
-    clock.later()
-    memory.store.feedback.learn(f'{{"at": "{clock.now.isoformat()}", "weights": "unreadable"}}')
-    assert ids(memory.search("door", as_of=between))[0] == "key"
-    memory.store.feedback.unlearn()
-    assert ids(memory.search("door"))[0] == "code"
-
-
 class CountingEmbedder:
     """Hashed bags of words, and which texts were embedded."""
 
@@ -192,17 +178,6 @@ def test_only_wordings_that_have_changed_are_embedded_and_only_once(
     for _ in range(2):
         assert not memory.search("harbor", as_of=then).degraded
     assert sorted(model.embedded) == ["Harbor 0", "Harbor 1", "Harbor 2"]
-
-
-def test_a_vault_that_was_small_then_is_read_whole(memory: Recollect, clock: Clock) -> None:
-    memory.save(id="old", title="Harbor")
-    then = clock.later()
-    for number in range(5):
-        memory.save(id=f"m{number}", title=f"Harbor {number}")
-    assert ids(memory.search("harbor", as_of=then)) == ["old"]
-    [[past]] = [store.values() for store in [memory.store.kept.past]]
-    assert past.whole
-    assert past.then.vocabulary.documents() == 1
 
 
 def test_other_vaults_and_collections_answer_as_of_then(tmp_path: Path, clock: Clock) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -265,19 +265,3 @@ def test_of_two_merged_memories_what_was_said_last_counts_and_is_taken_back_as_o
     wordy.feedback(QUESTION, "rotate", undo=True)
     assert wordy.judged(QUESTION, ["rotate", "sign", "garage"]) == {}
     assert wordy.opinions() == (0, 0)
-
-
-def test_as_of_a_moment_what_was_said_holds_for_what_was_merged_by_then(tmp_path: Path) -> None:
-    clock = iter(NOW + timedelta(minutes=minute) for minute in range(1000))
-    with Recollect(home=tmp_path, settings=WORDS, clock=lambda: next(clock)) as memory:
-        for id, text in NOTES.items():
-            memory.save(id=id, text=text)
-        memory.feedback(QUESTION, "garage", accept=True)
-        apart = memory.now()
-        memory.merge(["sign", "garage"])
-        merged = memory.now()
-        memory.merge(["app", "sign"])
-        for then, right in ((apart, "garage"), (merged, "sign"), (None, "app")):
-            found = memory.search(QUESTION, as_of=then)
-            told = [one.id for one in found if "you accepted this" in str(one.explain)]
-            assert told == [right]

@@ -17,14 +17,11 @@ if TYPE_CHECKING:
 TAGGED = (
     "EXISTS (SELECT 1 FROM topics t WHERE t.vault = vault() AND t.memory = m.key AND t.topic = %s)"
 )
-# That the memory with this key has not changed since a write.
+# That a memory has not changed since a write.
 UNCHANGED = (
     "NOT EXISTS (SELECT 1 FROM versions v "
-    "WHERE v.vault = vault() AND v.memory = {key} AND v.write > %s)"
+    "WHERE v.vault = vault() AND v.memory = m.key AND v.write > %s)"
 )
-
-# The keys of those that have.
-CHANGED = "SELECT DISTINCT memory FROM versions WHERE vault = vault() AND write > %s"
 ANYWHERE: tuple[KeywordIndexName, ...] = ("stemmed", "details")  # together they hold every field
 
 
@@ -60,5 +57,5 @@ def where(filter: Filter, database: PostgresDatabase, *, forgotten: bool = False
     if filter.among is not None:
         made.add("m.id = ANY(%s)", [*filter.among])
     if filter.unchanged_since is not None:
-        made.add(UNCHANGED.format(key="m.key"), filter.unchanged_since)
+        made.add(UNCHANGED, filter.unchanged_since)
     return SqlCondition(" AND ".join(made.parts), made.values)

@@ -37,8 +37,7 @@ class PostgresKeyword:
         if not query.expression or query.limit < 1:
             return KeywordMatches([])
         with self._database.reading() as connection:
-            since = query.filter.unchanged_since
-            found = self._words.search(connection, query.index, query.expression, since)
+            found = self._words.search(connection, query.index, query.expression)
             if isinstance(found, int):
                 return KeywordMatches([])
             filter = settled(query.filter, self._database, connection)
@@ -46,11 +45,9 @@ class PostgresKeyword:
             matches, _ = found.best(query, PassingMemories(connection, condition))
         return KeywordMatches(matches)
 
-    def statistics(
-        self, index: KeywordIndexName, expression: str, unchanged_since: int | None = None
-    ) -> KeywordStatistics:
+    def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
         with self._database.reading() as connection:
-            found = self._words.search(connection, index, expression, unchanged_since)
+            found = self._words.search(connection, index, expression)
             if isinstance(found, int):
                 return KeywordStatistics(0, 0, (0,) * found)
             return found.statistics()
@@ -61,11 +58,9 @@ class PostgresKeyword:
     def tokens(self, text: str) -> list[str]:
         return TOKENIZING.stemmed(text)
 
-    def terms(
-        self, index: KeywordIndexName, start: str, unchanged_since: int | None = None
-    ) -> list[str]:
+    def terms(self, index: KeywordIndexName, start: str) -> list[str]:
         with self._database.reading() as connection:
-            found = self._words.segments(connection, index, unchanged_since)
+            found = self._words.segments(connection, index)
             return [] if found is None else found.beginning(start)
 
     def snippets(

@@ -34,7 +34,6 @@ from recollect.store.sqlite.segments.reader import (
     Documents,
     SegmentCache,
     SegmentedIndex,
-    without,
 )
 from recollect_postgres.filters import CHANGED
 
@@ -158,37 +157,26 @@ class WordSegments:
         self._held = numbers, small
         return small
 
-    def segments(
-        self, connection: Connection, index: KeywordIndexName, unchanged_since: int | None = None
-    ) -> SegmentedSearch | None:
-        """A search in an index; with the number of a write, without the memories that have changed
-        since."""
+    def segments(self, connection: Connection, index: KeywordIndexName) -> SegmentedSearch | None:
+        """A search in an index."""
         current = self._current(connection, index)
         if current is None:
             return None
         found, small = current
-        rows = FetchedRows(connection, found, small)
-        if unchanged_since is not None:
-            changed = connection.execute(CHANGED, (unchanged_since,)).fetchall()
-            found = without(found, np.array([key for (key,) in changed], np.int64))
-        return SegmentedSearch(rows, found)
+        return SegmentedSearch(FetchedRows(connection, found, small), found)
 
     def search(
-        self,
-        connection: Connection,
-        index: KeywordIndexName,
-        expression: str,
-        unchanged_since: int | None = None,
+        self, connection: Connection, index: KeywordIndexName, expression: str
     ) -> PackedSearch | int:
         """A search for an expression; where there is no memory, the number of its phrases."""
         node = understood(TOKENIZING.connection, index, expression)
         phrases = sum(len(leaf.phrases) for leaf in leaves(node))
-        found = self.segments(connection, index, unchanged_since)
+        found = self.segments(connection, index)
         if found is None:
             return phrases
         found.prefetch(node)
         nothing = KeywordStatistics(0, 0, (0,) * phrases)
-        return PackedSearch(found, nothing, nothing, index, node)
+        return PackedSearch(found, nothing, index, node)
 
     def holding(self, indexes: Sequence[KeywordIndexName], words: Sequence[str]) -> list[int]:
         """The keys of the memories of which one of these indexes holds all the words."""

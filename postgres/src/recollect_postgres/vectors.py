@@ -183,18 +183,12 @@ class PostgresVectors(WaitingMemories):
             connection.execute(ARRIVED, (model, keys))
         self._database.merging.wrote()
 
-    def coverage(self, identity: str, unchanged_since: int | None = None) -> Coverage:
-        unchanged, changed, since = "", "0", list[int]()
-        if unchanged_since is not None:
-            unchanged = f" AND {UNCHANGED.format(key='w.memory')}"
-            changed = f"""(SELECT count(*) FROM memories m WHERE m.vault = vault()
-                AND m.forgotten_at IS NULL AND m.key IN ({CHANGED}))"""
-            since = [unchanged_since]
-        sql = f"""SELECT a.documents - {changed}, o.key, (SELECT count(*) FROM waiting w
-                   WHERE w.vault = vault() AND w.model = o.key{unchanged})
+    def coverage(self, identity: str) -> Coverage:
+        sql = """SELECT a.documents, o.key, (SELECT count(*) FROM waiting w
+                   WHERE w.vault = vault() AND w.model = o.key)
               FROM vaults a LEFT JOIN models o ON o.vault = vault() AND o.identity = %s
              WHERE a.key = vault()"""
-        [(memories, model, waiting)] = self._database.rows(sql, *since, *since, identity)
+        [(memories, model, waiting)] = self._database.rows(sql, identity)
         return Coverage(0 if model is None else memories - waiting, memories)
 
     def model(self) -> str | None:

@@ -47,12 +47,10 @@ def browse(
         [memory] = looked_up(session, [after])
         after = place_of(memory)
 
-    def page() -> list[Memory]:
+    with session.store.moment():
         memories = session.held().memories
         listed = memories.newest if newest else memories.browse
         return listed(own_spelling(session, filter), bounded(limit), after)
-
-    return session.steadily(page)
 
 
 def facets(

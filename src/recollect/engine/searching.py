@@ -122,9 +122,7 @@ def in_vault(session: Session, recipe: Recipe, search: Search) -> Response:
     deadline = Deadline(search.deadline_ms)
     session.background.settle(deadline)
     with session.store.searching() as degraded:
-        found = session.steadily(
-            lambda: _searched(session, recipe, search, session.held(deadline), deadline)
-        )
+        found = _searched(session, recipe, search, session.held(deadline), deadline)
     return replace(found, degraded=(*found.degraded, *degraded)) if degraded else found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from recollect.vaults.fanned_store import FannedStore
 
 NOT_IN_FILE = "{what} is for a vault in a file; with PostgreSQL, {who}."
-READ_AGAIN = 3  # times; who writes that often is not waited for
-Found = TypeVar("Found")
 
 
 def no_step(what: str) -> None:
@@ -168,15 +166,6 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         from recollect.vaults.past_store import past_store  # noqa: PLC0415  start-up time
 
         return past_store(self.store, self.as_of, self.models, deadline)
-
-    def steadily(self, read: Callable[[], Found]) -> Found:
-        """What `read` returns. To read the past takes several looks into the vault: where somebody
-        wrote between them, it is read again."""
-        for _ in range(READ_AGAIN if self.as_of is not None else 0):
-            before, found = self.store.changes(), read()
-            if self.store.changes() == before:
-                return found
-        return read()
 
     def fanned(self, store: Store) -> FannedStore | None:
         """The store with the collections that the caller belongs to behind it; None without any."""

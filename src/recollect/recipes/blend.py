@@ -88,7 +88,6 @@ BLEND = Recipe(
             ),
         ),
         RerankInterpolation(weight=0.18, bound=8.0, floor=-5.0, top=12, characters=450),
-        VaultPreference(most=0.25),
         Supersede(within=3.5),
         NearDuplicates(alike=0.9),
         ExactFloor(share=0.1),

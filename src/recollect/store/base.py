@@ -227,11 +227,8 @@ class KeywordIndex(Protocol):
     def match(self, query: KeywordQuery) -> KeywordMatches:
         """The best matches among live memories, best first, ties by id."""
 
-    def statistics(
-        self, index: KeywordIndexName, expression: str, unchanged_since: int | None = None
-    ) -> KeywordStatistics:
-        """What BM25 counts in this index for the expression; with the number of a write, in the
-        memories that have not changed since."""
+    def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
+        """What BM25 counts in this index for the expression."""
 
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> dict[str, int]:
         """How many rows of the index hold each of these words."""
@@ -239,11 +236,8 @@ class KeywordIndex(Protocol):
     def tokens(self, text: str) -> list[str]:
         """The text's tokens in order, as the stemmed index stores them."""
 
-    def terms(
-        self, index: KeywordIndexName, start: str, unchanged_since: int | None = None
-    ) -> list[str]:
-        """The tokens of an index that begin so, as it stores them, by alphabet; with the number of
-        a write, of the memories that have not changed since."""
+    def terms(self, index: KeywordIndexName, start: str) -> list[str]:
+        """The tokens of an index that begin so, as it stores them, by alphabet."""
 
     def snippets(
         self, index: KeywordIndexName, expression: str, memories: Sequence[Memory]
@@ -313,9 +307,8 @@ class VectorIndex(Protocol):
         same meanwhile. A file has it for one process at a time, and one thread of it. It ends with
         the block, or with the process."""
 
-    def coverage(self, identity: str, unchanged_since: int | None = None) -> Coverage:
-        """How many live memories have a vector of this model; with the number of a write, of those
-        that have not changed since."""
+    def coverage(self, identity: str) -> Coverage:
+        """How many live memories have a vector of this model."""
 
     def model(self) -> str | None:
         """The identity of the vault's model, whose vectors serve searches; None before the first

@@ -32,7 +32,6 @@ SELECT EXISTS (SELECT 1 FROM feedback WHERE {vault}),
 NEWEST = "SELECT coalesce(max(key), 0) FROM feedback WHERE {vault}"
 QUERY_VECTORS = """
 SELECT words, vector FROM feedback_vectors WHERE {vault} AND model = ? ORDER BY key DESC"""
-EVERY_VECTOR = "SELECT model, words, vector FROM feedback_vectors WHERE {vault} ORDER BY key"
 MARKS = """
 SELECT (SELECT max(key) FROM feedback WHERE {vault}),
        (SELECT count(*) FROM feedback WHERE {vault}),
@@ -158,10 +157,6 @@ class StoredFeedback:
     def _marks(self) -> tuple[object, ...]:
         """Another value whenever feedback or its vectors have changed."""
         return self._rows(MARKS)[0]
-
-    def query_vectors(self) -> Sequence[tuple[str, str, bytes]]:
-        """The model, the words and the vector of each query that has one, oldest first."""
-        return self._rows(EVERY_VECTOR)
 
     @abstractmethod
     def unembedded(self, identity: str, limit: int) -> dict[str, str]:

@@ -34,7 +34,6 @@ UPDATE files SET {", ".join(f"{column} = ?" for column in FILE_COLUMNS)}
 PLACES = f"""
 SELECT c.file, {CHUNK} FROM memories m JOIN {{chunks}} c ON {{c.vault}} AND c.memory = m.key
  WHERE {{m.vault}} AND m.id {{among}}"""
-UNREAD = " AND (SELECT read_at FROM files f WHERE {f.vault} AND f.key = c.file) <= ?"
 OF_FILE = f"""
 SELECT {CHUNK} FROM {{chunks}} c JOIN memories m ON {{m.vault}} AND m.key = c.memory
  WHERE {{c.vault}} AND c.file = ?"""
@@ -85,13 +84,8 @@ class StoredFolders:
         files = map(_file, self._database.rows(self._sql(FILE), folder.key))
         return {file.path: file for file in files}
 
-    def places(
-        self, ids: Sequence[str], *, unread_since: datetime | None = None
-    ) -> dict[str, ChunkPlace]:
-        sql, values = PLACES, [self._database.listed(ids)]
-        if unread_since is not None:
-            sql, values = PLACES + UNREAD, [*values, to_micros(unread_since) * 1000]
-        rows = self._database.rows(self._sql(sql), *values)
+    def places(self, ids: Sequence[str]) -> dict[str, ChunkPlace]:
+        rows = self._database.rows(self._sql(PLACES), self._database.listed(ids))
         places = (ChunkPlace(file, FileChunk(*rest)) for file, *rest in rows)
         return {place.chunk.memory_id: place for place in places}
 

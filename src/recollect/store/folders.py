@@ -80,11 +80,8 @@ class Folders(Protocol):
     def files(self, folder: Folder) -> dict[str, StoredFile]:
         """The folder's files by path, including those that are gone."""
 
-    def places(
-        self, ids: Sequence[str], *, unread_since: datetime | None = None
-    ) -> dict[str, ChunkPlace]:
-        """The chunk of each of these memories that is part of a file, or of a file that was not
-        read again since a moment."""
+    def places(self, ids: Sequence[str]) -> dict[str, ChunkPlace]:
+        """The chunk of each of these memories that is part of a file."""
 
     def around(self, file: int, number: int, reach: int) -> list[FileChunk]:
         """The live chunks of a file up to `reach` before and after the one of that number."""

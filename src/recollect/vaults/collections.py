@@ -64,7 +64,7 @@ class Collections:
             except RecollectError as error:
                 # By its name, as for other vaults.
                 away[name] = str(error).replace(str(self._paths[name]), name)
-        made = FannedStore(opened, personal, copies=True)
+        made = FannedStore(opened, personal)
         made.away |= away
         return made
 

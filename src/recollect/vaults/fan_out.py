@@ -4,15 +4,14 @@ Shared collections stand behind one's own vault: they hold copies. Source: the `
 "Fan-out": fetch up to twice as many where there are collections, drop repeats by content hash (the
 personal copy stays), cut back. A memory of a collection is known as `collection:id`.
 
-Other vaults stand beside it: they hold what it does not, so what they count is added up. Of the
-same id in several vaults the first one's version counts. Both happen where candidates are recalled,
-so every recipe has it, and what follows sees one store.
+A vault of the past is two stores: what has not changed since, and the rest as it was. Both happen
+where candidates are recalled, so every recipe has it, and what follows sees one store. The most
+that any of the stores counts is what all count together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from functools import partial
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -69,40 +68,28 @@ class Member(NamedTuple):
 class FanOut:
     """Several stores, in order. One that cannot be read takes no part from then on; `away` says
     which, and why, and `parts` what a store could not do. What one's own cannot answer is an error.
-    `repeated`: what was left out, since an earlier store has that id.
-
-    `copies`: what the others hold may be copies of what one's own has, so that the most that any of
-    them counts is what all count together. `first` answers what is not asked of all.
+    `first` answers what is not asked of all.
     """
 
-    def __init__(self, members: Sequence[Member], first: Store, *, copies: bool) -> None:
+    def __init__(self, members: Sequence[Member], first: Store) -> None:
         self.members = tuple(members)
         self.first = first
-        self.copies = copies
         self.away: dict[str, str] = {}
         self.parts: dict[str, str] = {}
-        self.repeated: set[tuple[str, str]] = set()
 
     def ask(self, question: Callable[[Member], Answer]) -> list[tuple[Member, Answer]]:
         """What each store answers; one that cannot is left out and noted."""
-        pending = [
-            (member, self.begun(member, question))
-            for member in self.members
-            if member.name not in self.away
-        ]
         answers = []
-        for member, answer in pending:
+        for member in self.members:
+            if member.name in self.away:
+                continue
             try:
-                answers.append((member, answer()))
+                answers.append((member, question(member)))
             except RecollectError as error:
                 if member.name == HOME:
                     raise
                 self.away[member.name] = str(error)
         return answers
-
-    def begun(self, member: Member, question: Callable[[Member], Answer]) -> Callable[[], Answer]:
-        """Begin to ask a store, where that is done meanwhile; returns what gives the answer."""
-        return partial(question, member)
 
     def owned(self, answers: Sequence[tuple[Member, Mapping[str, Answer]]]) -> dict[str, Answer]:
         """What is known of each memory, by the first store that knows it."""
@@ -114,11 +101,7 @@ class FanOut:
 
     def depth(self, limit: int) -> int:
         """How many each store is asked for, so that `limit` are left."""
-        return OVER_FETCH * limit if self.copies else limit
-
-    def together(self, counts: Iterable[int]) -> int:
-        """What several stores count together."""
-        return max(counts, default=0) if self.copies else sum(counts)
+        return OVER_FETCH * limit if any(member.mark for member in self.members) else limit
 
     def merged(
         self,
@@ -149,9 +132,7 @@ class FanOut:
                 if id not in stamps:
                     continue
                 owner, stamp = stamps[id]
-                if owner is not member:
-                    self.repeated.add((member.name, id))
-                elif not (self.copies and member.mark and stamp.content_hash in seen):
+                if owner is member and not (member.mark and stamp.content_hash in seen):
                     seen.add(stamp.content_hash)
                     yield member, item, stamp.updated_at
 

@@ -23,7 +23,6 @@ from recollect.store.base import (
 )
 from recollect.types import Filter
 from recollect.vaults.fan_out import Answer, FanOut, Member
-from recollect.vaults.known import HOME
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
@@ -42,7 +41,7 @@ class FannedPart:
 
 
 class FannedKeyword(FannedPart):
-    """Ranks by what all indexes count together, as one index would that holds everything.
+    """Ranks by what the indexes count together, so that scores of different stores compare.
     `counted` is what was counted so far, by index and expression."""
 
     part = "keyword"
@@ -63,31 +62,22 @@ class FannedKeyword(FannedPart):
         note = next((matched.note for _, matched in found if matched.note), None)
         return KeywordMatches(self._fan_out.merged(lists, query.limit), note)
 
-    def statistics(
-        self, index: KeywordIndexName, expression: str, unchanged_since: int | None = None
-    ) -> KeywordStatistics:
+    def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
         if (index, expression) not in self.counted:
-            together = self._fan_out.together
-            found = self._fan_out.ask(
-                lambda one: one.store.keyword.statistics(index, expression, one.unchanged_since)
-            )
+            found = self._fan_out.ask(lambda one: one.store.keyword.statistics(index, expression))
             every = [counted for _, counted in found]
             self.counted[index, expression] = KeywordStatistics(
-                together(counted.rows for counted in every),
-                together(counted.tokens for counted in every),
-                tuple(map(together, zip_longest(*(one.holding for one in every), fillvalue=0))),
+                max(counted.rows for counted in every),
+                max(counted.tokens for counted in every),
+                tuple(map(max, zip_longest(*(one.holding for one in every), fillvalue=0))),
             )
         return self.counted[index, expression]
 
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> dict[str, int]:
         return each_counted(words, lambda asked: self.statistics(index, asked).holding)
 
-    def terms(
-        self, index: KeywordIndexName, start: str, unchanged_since: int | None = None
-    ) -> list[str]:
-        found = self._fan_out.ask(
-            lambda one: one.store.keyword.terms(index, start, one.unchanged_since)
-        )
+    def terms(self, index: KeywordIndexName, start: str) -> list[str]:
+        found = self._fan_out.ask(lambda one: one.store.keyword.terms(index, start))
         return sorted(set(chain.from_iterable(terms for _, terms in found)))
 
 
@@ -155,18 +145,8 @@ class FannedVectors(FannedPart):
         )
 
     def coverage(self, identity: str) -> Coverage:
-        """What collections have counts with one's own; of another vault `parts` says it."""
         found = self._fan_out.ask(lambda one: one.store.vectors.coverage(identity))
-        if self._fan_out.copies:
-            return Coverage(*map(sum, zip(*(one for _, one in found), strict=True)))
-        for member, (embedded, memories) in found:
-            if member.name != HOME and embedded < memories:
-                self._fan_out.parts[f"{member.name}/vector"] = (
-                    f"{memories - embedded} of its {memories} memories have no vector of the model "
-                    "that is used here; they are found by words alone"
-                )
-        own = (coverage for member, coverage in found if member.name == HOME)
-        return next(own, Coverage(0, 0))
+        return Coverage(*map(sum, zip(*(one for _, one in found), strict=True)))
 
 
 class FannedTopics(FannedPart):
@@ -185,7 +165,7 @@ class FannedVocabulary(FannedPart):
 
     def documents(self) -> int:
         found = self._fan_out.ask(lambda one: one.store.vocabulary.documents())
-        return self._fan_out.together(documents for _, documents in found)
+        return max(documents for _, documents in found)
 
     def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
         words = list(tokens)
@@ -197,6 +177,6 @@ class FannedVocabulary(FannedPart):
     def _together(self, count: Callable[[Member], dict[str, int]]) -> dict[str, int]:
         found = [counts for _, counts in self._fan_out.ask(count)]
         return {
-            word: self._fan_out.together(counts.get(word, 0) for counts in found)
+            word: max(counts.get(word, 0) for counts in found)
             for word in dict.fromkeys(chain(*found))
         }

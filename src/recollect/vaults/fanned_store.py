@@ -12,8 +12,6 @@ import msgspec
 
 from recollect.store.base import (
     Facets,
-    FeedbackLog,
-    FeedbackState,
     KeywordIndex,
     Memories,
     MemoryStamp,
@@ -21,11 +19,9 @@ from recollect.store.base import (
     TopicIndex,
     UsedColumn,
     VectorIndex,
-    Verdict,
     Vocabulary,
     Writing,
 )
-from recollect.store.folders import ChunkPlace, Folders
 from recollect.store.history import Change, History
 from recollect.types import Degraded, Filter, Memory, Place, Response
 from recollect.vaults.fan_out import FanOut, Member
@@ -38,7 +34,6 @@ from recollect.vaults.fanned_indexes import (
 )
 
 if TYPE_CHECKING:
-    from recollect.store.base import Vector
     from recollect.store.prepared import PreparedMemories
 
 TIERS = ("core", "capture", "file")
@@ -50,30 +45,29 @@ ORDERS: dict[str, Callable[[Memory], tuple[object, ...]]] = {
     "made": lambda one: (-one.created_at.timestamp(), one.id),
     "oldest": lambda one: (one.created_at.timestamp(), one.id),
 }
-FILES = 1 << 40  # more files than any vault has: those of different vaults have different keys
 
 
 class FannedStore(FanOut):
     """Satisfies `Store`; what is written is written to the first one."""
 
-    def __init__(self, members: Sequence[Member], first: Store, *, copies: bool) -> None:
-        super().__init__(members, first, copies=copies)
+    def __init__(self, members: Sequence[Member], first: Store) -> None:
+        super().__init__(members, first)
         self.owners: dict[str, Member] = {}
         self.memories = cast(Memories, FannedMemories(self))
         self.keyword = cast(KeywordIndex, FannedKeyword(self))
         self.vectors = cast(VectorIndex, FannedVectors(self))
         self.topics = cast(TopicIndex, FannedTopics(self))
         self.vocabulary = cast(Vocabulary, FannedVocabulary(self))
-        self.feedback = cast(FeedbackLog, FannedFeedback(self))
-        self.folders = cast(Folders, FannedFolders(self))
+        self.feedback = first.feedback
+        self.folders = first.folders
         self.usage = first.usage
 
     def labelled(self, found: Response) -> Response:
-        """The response, with the vault or collection that each result is from, and what could not
-        take part."""
+        """The response, with the collection that each result is from, and what could not take
+        part."""
         results = tuple(
             msgspec.structs.replace(result, vault=self.owners[result.id].name)
-            if result.id in self.owners and (self.owners[result.id].mark or not self.copies)
+            if result.id in self.owners and self.owners[result.id].mark
             else result
             for result in found
         )
@@ -184,44 +178,6 @@ class FannedMemories(FannedPart):
         if among is not None:
             among = tuple(id for id in among if self._owners.get(id, member) is member)
         return member.narrowed(msgspec.structs.replace(filter, among=among))
-
-
-class FannedFeedback(FannedPart):
-    """What was said of a memory wherever it was said."""
-
-    part = "feedback"
-
-    def state(self) -> FeedbackState:
-        """What was learned is one's own."""
-        own = self._fan_out.first.feedback.state()
-        every = self._fan_out.ask(lambda one: not one.mark and one.store.feedback.state().given)
-        return own._replace(given=any(exists for _, exists in every))
-
-    def near(
-        self, identity: str | None, vector: Vector | None, least: float
-    ) -> dict[str, float | None]:
-        every = self._fan_out.ask(
-            lambda one: {} if one.mark else one.store.feedback.near(identity, vector, least)
-        )
-        return {words: cosine for _, near in every for words, cosine in near.items()}
-
-    def on(self, words: Sequence[str]) -> list[Verdict]:
-        every = self._fan_out.ask(lambda one: [] if one.mark else one.store.feedback.on(words))
-        return [verdict for _, verdicts in every for verdict in verdicts]
-
-
-class FannedFolders(FannedPart):
-    part = "folders"
-
-    def places(self, ids: Sequence[str]) -> dict[str, ChunkPlace]:
-        found: dict[str, ChunkPlace] = {}
-        every = self._fan_out.ask(lambda one: one.store.folders.places(one.inward(ids)))
-        for number, (member, places) in enumerate(every):
-            for id, (file, chunk) in places.items():
-                shown = member.outward(id)
-                place = ChunkPlace(file + number * FILES, chunk._replace(memory_id=shown))
-                found.setdefault(shown, place)
-        return found
 
 
 def _summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:

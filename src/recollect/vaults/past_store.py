@@ -1,37 +1,36 @@
 """A vault as it was at an earlier moment, as a store: what has not changed since is asked in the
-vault itself, what has in a vault in memory, and both count together."""
+vault itself, what has in a vault in memory, as it was. Words, vectors and feedback count as today.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
-
-from msgspec.structs import replace
 
 from recollect.context import Models
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.errors import ProviderError, UserError
 from recollect.models.embedding_queue import Batches
+from recollect.parts import parts
 from recollect.store.base import (
     Coverage,
     Memories,
     NearPassage,
+    Stored,
     StoredVector,
-    UsedColumn,
     VectorIndex,
     VectorMatch,
-    Vocabulary,
 )
 from recollect.store.folders import ChunkPlace, Folders
-from recollect.store.sqlite.past import PastVault
+from recollect.store.sqlite.scratch import UNKEPT, ScratchStore
 from recollect.store.vault import VaultStore
 from recollect.times import iso
 from recollect.types import Filter, Memory
 from recollect.vaults.fan_out import Member
-from recollect.vaults.fanned_indexes import FannedVectors, FannedVocabulary
-from recollect.vaults.fanned_store import ORDERS, FannedFolders, FannedMemories, FannedStore
+from recollect.vaults.fanned_indexes import FannedPart, FannedVectors
+from recollect.vaults.fanned_store import ORDERS, FannedMemories, FannedStore
 from recollect.vaults.known import HOME
 
 if TYPE_CHECKING:
@@ -39,8 +38,73 @@ if TYPE_CHECKING:
 
 # Old wordings that one search embeds: some seconds with the built-in model.
 MOST_EMBEDDED = 200
+# Memories that are indexed together: too few to make a segment.
+AT_ONCE = 4_000
 # Moments of which a thread keeps what it has read.
 MOST_MOMENTS = 2
+
+
+class PastVault:
+    """A vault as it was `at` a moment. `then` holds what has changed since as it was; `changed` are
+    the ids of what has changed since the write `last`. Only one thread uses it."""
+
+    def __init__(self, vault: VaultStore, at: datetime) -> None:
+        self.vault = vault
+        self.at = at
+        self.then = ScratchStore()
+        self.last = 0
+        self.changed: frozenset[str] = frozenset()
+        self._held: dict[str, Stored] = {}
+        self._state: object = None
+
+    def follow(self) -> None:
+        """Read what has changed since the last time."""
+        with self.vault.moment() as state:
+            if state == self._state:
+                return
+            self.last = self.vault.history.last_write(self.at)
+            self.changed = self.vault.history.changed_ids(self.last)
+            past = self.vault.history.changed_since(self.at).values()
+            self._hold({one.memory.id: one.memory for one in past if one and not one.forgotten})
+            self._state = state
+
+    def _hold(self, wanted: Mapping[str, Memory]) -> None:
+        """Hold these and no others. What a memory was then never changes, but it can be purged."""
+        known = {id: stored.memory for id, stored in self._held.items()}
+        with self.then.writing_many(UNKEPT) as write:
+            for id in [id for id, memory in known.items() if wanted.get(id) != memory]:
+                write.purge(self._held.pop(id))
+            new = [memory for id, memory in wanted.items() if id not in self._held]
+            for part in parts(new, AT_ONCE):
+                self._held |= {memory.id: write.add(memory) for memory in part}
+                write.index_added()
+
+    def take_vectors(self, identity: str) -> None:
+        """Give `then` the vectors of the memories whose wording is the same now."""
+        waiting = {stored.memory.id: stored for stored in self._without_vector(identity)}
+        now = self.vault.memories.get([*waiting])
+        same = [id for id, one in now.items() if _wording(one) == _wording(waiting[id].memory)]
+        found = self.vault.vectors.stored(identity, same)
+        rows: list[tuple[int, StoredVector]] = [
+            (waiting[id].key, one) for id, vectors in found.items() for one in vectors
+        ]
+        if rows:
+            self.then.vectors.put(
+                identity,
+                len(rows[0][1].vector),
+                [(key, one.vector) for key, one in rows],
+                spans=[one.span for _, one in rows],
+                tokens=[one.tokens for _, one in rows],
+            )
+
+    def _without_vector(self, identity: str) -> Iterator[Stored]:
+        known = self.then.vectors.stored(identity, [*self._held])
+        return (stored for id, stored in self._held.items() if id not in known)
+
+
+def _wording(memory: Memory) -> tuple[str, str, str]:
+    """What a memory's vector is made of."""
+    return memory.title, memory.text, memory.context
 
 
 def past_store(
@@ -71,16 +135,11 @@ class PastStore(FannedStore):
 
     def __init__(self, past: PastVault, models: Models | None, deadline: Deadline) -> None:
         vault, then = past.vault, past.then
-        members = [Member(HOME, lambda: then)]
-        if not past.whole:
-            unchanged = Member(HOME, lambda: vault, "", past.last, past.changed)
-            members.insert(0, unchanged)
-        super().__init__(members, vault, copies=False)
+        unchanged = Member(HOME, lambda: vault, "", past.last, past.changed)
+        super().__init__([unchanged, Member(HOME, lambda: then)], vault)
         self.memories = cast(Memories, PastMemories(self))
         self.vectors = cast(VectorIndex, PastVectors(self, past, models, deadline))
-        self.vocabulary = cast(Vocabulary, PastVocabulary(self, past))
         self.folders = cast(Folders, PastFolders(self, past))
-        self.feedback = then.feedback
 
 
 class PastMemories(FannedMemories):
@@ -89,29 +148,6 @@ class PastMemories(FannedMemories):
         every = self._fan_out.ask(lambda one: one.store.memories.replaced(ids))
         found = [each for one, some in every for each in some if each.id not in one.changed]
         return sorted(found, key=ORDERS["newest"])
-
-    def values(self, column: UsedColumn) -> list[str]:
-        every = super().values(column)
-        return [one for one in every if self.browse(replace(Filter(), **{column: one}), 1)]
-
-    def projects(self, names: Sequence[str]) -> list[str]:
-        return [name for name in super().projects(names) if self.browse(Filter(project=name), 1)]
-
-
-class PastVocabulary(FannedVocabulary):
-    """What the vault counts, less what has changed since, and with what that was."""
-
-    def __init__(self, store: PastStore, past: PastVault) -> None:
-        super().__init__(store)
-        self._past = past
-
-    def documents(self) -> int:
-        return super().documents() - self._past.changed_live
-
-    def _together(self, count: Callable[[Member], dict[str, int]]) -> dict[str, int]:
-        less: Mapping[str, int] = {} if self._past.whole else self._past.vocabulary
-        counts = super()._together(count)
-        return {word: left for word, n in counts.items() if (left := n - less.get(word, 0)) > 0}
 
 
 class PastVectors(FannedVectors):
@@ -149,11 +185,11 @@ class PastVectors(FannedVectors):
         return super().stored(identity, ids)
 
     def coverage(self, identity: str) -> Coverage:
+        """What the vault has today, less the old wordings that have no vector yet."""
         self._embed(identity)
-        every = self._fan_out.ask(
-            lambda one: one.store.vectors.coverage(identity, one.unchanged_since)
-        )
-        return Coverage(*map(sum, zip(*(one for _, one in every), strict=True)))
+        embedded, memories = self._past.vault.vectors.coverage(identity)
+        then = self._past.then.vectors.coverage(identity)
+        return Coverage(max(0, embedded - then.memories + then.embedded), memories)
 
     def _embed(self, identity: str) -> None:
         """Give the memories that have changed the vectors of their wordings then."""
@@ -172,12 +208,15 @@ class PastVectors(FannedVectors):
         return self._deadline.over
 
 
-class PastFolders(FannedFolders):
-    """Where chunks stand in their files, as far as these were not read again since."""
+class PastFolders(FannedPart):
+    """Where chunks that have not changed since stand in their files today."""
+
+    part = "folders"
 
     def __init__(self, store: PastStore, past: PastVault) -> None:
         super().__init__(store)
         self._past = past
 
     def places(self, ids: Sequence[str]) -> dict[str, ChunkPlace]:
-        return self._past.vault.folders.places(ids, unread_since=self._past.at)
+        same = [id for id in ids if id not in self._past.changed]
+        return self._past.vault.folders.places(same)

@@ -1,5 +1,5 @@
-"""BM25 by the statistics of several vaults: what FTS5's own `bm25()` would say if one index held
-them all.
+"""BM25 by the statistics of several indexes: what FTS5's own `bm25()` would say if one held them
+all.
 
 `bm25()` counts in its own index alone. It chooses the rows that may be among the best, and only
 those are scored anew, since that is done in Python.
@@ -17,7 +17,6 @@ import msgspec
 from recollect.deadline import Deadline, DeadlineOver
 from recollect.store.base import COLUMNS, KeywordQuery, KeywordStatistics
 from recollect.store.sqlite.fts5_index import TOKENIZERS
-from recollect.store.sqlite.schema import CHANGED, UNCHANGED
 
 FUNCTION = "pooled_bm25"
 K1, B = 1.2, 0.75  # FTS5's own
@@ -28,32 +27,14 @@ LEAST_IDF = 1e-6  # what FTS5 gives to a word that most rows have
 Scoring = tuple[list[float], list[float], float]
 
 
-def counted(
-    connection: apsw.Connection,
-    table: str,
-    phrases: Sequence[str],
-    unchanged_since: int | None = None,
-) -> KeywordStatistics:
-    """What this index counts at one moment; each phrase is an expression of its own. With the
-    number of a write, phrases are counted in what has not changed since; rows and tokens are of
-    all, `changed` says how many less they are."""
-    unchanged, since = "", list[int]()
-    if unchanged_since is not None:
-        unchanged = f" AND {UNCHANGED.format(key=f'{table}.rowid')}"
-        since = [unchanged_since]
-    holding = f", (SELECT count(*) FROM {table} WHERE {table} MATCH ?{unchanged})" * len(phrases)
+def counted(connection: apsw.Connection, table: str, phrases: Sequence[str]) -> KeywordStatistics:
+    """What this index counts at one moment; each phrase is an expression of its own."""
+    holding = f", (SELECT count(*) FROM {table} WHERE {table} MATCH ?)" * len(phrases)
     [(block, *numbers)] = connection.execute(
         f"SELECT (SELECT block FROM {table}_data WHERE id = 1){holding}",
-        [value for phrase in phrases for value in (phrase, *since)],
+        phrases,
     ).fetchall()
     return KeywordStatistics(*_totals(block), tuple(numbers))  # type: ignore[arg-type]
-
-
-def changed(connection: apsw.Connection, table: str, since: int) -> tuple[int, int]:
-    """The rows and the tokens of this index that are of memories changed since that write."""
-    sql = f"SELECT sz FROM {table}_docsize WHERE id IN ({CHANGED})"
-    sizes = [sum(_integers(size)) for (size,) in connection.execute(sql, (since,))]
-    return len(sizes), sum(sizes)
 
 
 def _totals(block: apsw.SQLiteValue) -> tuple[int, int]:

@@ -12,9 +12,10 @@ from recollect.store.base import KeywordIndexName
 from recollect.store.memory_rows import Conditions
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.fts5_index import TABLES
-from recollect.store.sqlite.schema import UNCHANGED
 from recollect.types import Filter
 
+# That a memory has not changed since a write.
+UNCHANGED = "NOT EXISTS (SELECT 1 FROM versions v WHERE v.memory = m.key AND v.write > ?)"
 INDEXED = ("space", "project", "kind")  # each leads an index in browsing order
 TAGGED = (
     "EXISTS (SELECT 1 FROM memory_tags mt JOIN tags t ON t.key = mt.tag "
@@ -68,7 +69,7 @@ def where(
     if filter.among is not None:
         made.add("m.id IN (SELECT value FROM json_each(?))", as_json_list(filter.among))
     if filter.unchanged_since is not None:
-        made.add(UNCHANGED.format(key="m.key"), filter.unchanged_since)
+        made.add(UNCHANGED, filter.unchanged_since)
     return Condition(" AND ".join(made.parts), made.values)
 
 

@@ -11,7 +11,6 @@ from recollect.query.terms import quoted
 from recollect.store.base import COLUMNS
 from recollect.store.sqlite import subwords
 from recollect.store.sqlite.connection import LAST
-from recollect.store.sqlite.schema import UNCHANGED
 
 if TYPE_CHECKING:
     from recollect.store.sqlite.packed.phrases import Leaf, Node, Phrase
@@ -68,11 +67,6 @@ def phrases(index: str, node: Node) -> list[str]:
     return [_alone(index, leaf, phrase) for leaf in leaves(node) for phrase in leaf.phrases]
 
 
-def phrases_of(index: str, expression: str) -> list[str]:
-    """The phrases of a match expression, where no vault is at hand: tokens depend on none."""
-    return phrases(index, understood(apsw.Connection(":memory:"), index, expression))
-
-
 def _alone(index: str, leaf: Leaf, phrase: Phrase) -> str:
     if leaf.columns is None:
         return phrase.written
@@ -82,19 +76,10 @@ def _alone(index: str, leaf: Leaf, phrase: Phrase) -> str:
     return f"{{{' '.join(names)}}} : {phrase.written}"
 
 
-def terms(
-    connection: apsw.Connection, table: str, start: str, unchanged_since: int | None = None
-) -> list[str]:
-    """The tokens of an FTS5 table that begin so, by alphabet; with the number of a write, those of
-    memories that have not changed since."""
-    kind, term, unchanged, since = "row", "term", "", list[int]()
-    if unchanged_since is not None:  # only the list of all occurrences says in which memories
-        kind, term, unchanged = "instance", "DISTINCT term", f"AND {UNCHANGED.format(key='doc')}"
-        since = [unchanged_since]
-    name = f"{table}_{kind}"
+def terms(connection: apsw.Connection, table: str, start: str) -> list[str]:
+    """The tokens of an FTS5 table that begin so, by alphabet."""
+    name = f"{table}_row"
     if not connection.table_exists("temp", name):
-        connection.execute(
-            f"CREATE VIRTUAL TABLE temp.{name} USING fts5vocab (main, {table}, {kind})"
-        )
-    sql = f"SELECT {term} FROM temp.{name} WHERE term >= ? AND term < ? {unchanged} ORDER BY term"
-    return [str(term) for (term,) in connection.execute(sql, (start, start + LAST, *since))]
+        connection.execute(f"CREATE VIRTUAL TABLE temp.{name} USING fts5vocab (main, {table}, row)")
+    sql = f"SELECT term FROM temp.{name} WHERE term >= ? AND term < ? ORDER BY term"
+    return [str(term) for (term,) in connection.execute(sql, (start, start + LAST))]

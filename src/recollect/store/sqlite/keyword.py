@@ -35,7 +35,6 @@ from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.fts5_index import TABLES
 from recollect.store.sqlite.packed.indexes import PackedIndexes
-from recollect.store.sqlite.schema import UNCHANGED
 from recollect.store.sqlite.snippets import snippets
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.types import AnyOf, Filter, Memory, any_of, best_first
@@ -64,8 +63,7 @@ class SqliteKeyword:
         if not query.expression or query.limit < 1 or self._nothing_is(filter.kind):
             return KeywordMatches([])
         with self._database.reading() as connection, stopped_at(connection, query.deadline):
-            since = filter.unchanged_since
-            packed = self._packed.search(query.index, query.expression, since)
+            packed = self._packed.search(query.index, query.expression)
             if packed is not None:
                 condition = where(filter, self._topics) if filter.narrows() else None
                 found, common = self._packed.best(query, packed, condition)
@@ -129,34 +127,25 @@ class SqliteKeyword:
             self._local.connection = connection
         return scoring(common, query.column_weights)
 
-    def statistics(
-        self, index: KeywordIndexName, expression: str, unchanged_since: int | None = None
-    ) -> KeywordStatistics:
+    def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
         """What the index counts; who matches by common statistics has just asked for its own."""
         with self._database.reading() as connection:
             state = (connection.pragma("data_version"), connection.total_changes())
-            asked = (index, expression, unchanged_since, connection, state)
+            asked = (index, expression, connection, state)
             if getattr(self._local, "asked", None) != asked:
-                self._local.counted = self._counted(connection, index, expression, unchanged_since)
+                self._local.counted = self._counted(connection, index, expression)
                 self._local.asked = asked
         found: KeywordStatistics = self._local.counted
         return found
 
     def _counted(
-        self,
-        connection: apsw.Connection,
-        index: KeywordIndexName,
-        expression: str,
-        unchanged_since: int | None,
+        self, connection: apsw.Connection, index: KeywordIndexName, expression: str
     ) -> KeywordStatistics:
-        packed = self._packed.search(index, expression, unchanged_since)
+        packed = self._packed.search(index, expression)
         if packed is not None:
             return packed.statistics()
         node = fts5_index.understood(connection, index, expression)
-        asked = fts5_index.phrases(index, node)
-        if unchanged_since is None:
-            return counted(connection, TABLES[index], asked)
-        return self._packed.changed.left(TABLES[index], asked, unchanged_since)
+        return counted(connection, TABLES[index], fts5_index.phrases(index, node))
 
     def _score(self, query: KeywordQuery) -> str:
         """The expression that scores a row by what its own index counts."""
@@ -193,20 +182,16 @@ class SqliteKeyword:
     def _narrowed(self, table: str, filter: Filter) -> tuple[str, str, list[apsw.SQLiteValue]]:
         """The join and the condition for the filter. The indexes contain only live memories, so
         without a filter no memory is read. Left-out kinds are few and looked up once."""
-        asked = msgspec.structs.replace(filter, without_kinds=(), unchanged_since=None)
+        asked = msgspec.structs.replace(filter, without_kinds=())
         if asked.narrows():
             condition, values = where(filter, self._topics)
             return f"CROSS JOIN memories m ON m.key = {table}.rowid", f"AND {condition}", values
-        condition, values = "", []
-        if filter.without_kinds:
-            places = ", ".join("?" for _ in filter.without_kinds)
-            condition = f""" AND {table}.rowid NOT IN
-                (SELECT key FROM memories WHERE forgotten_at IS NULL AND kind IN ({places}))"""
-            values += filter.without_kinds
-        if filter.unchanged_since is not None:
-            condition += f" AND {UNCHANGED.format(key=f'{table}.rowid')}"
-            values.append(filter.unchanged_since)
-        return "", condition, values
+        if not filter.without_kinds:
+            return "", "", []
+        places = ", ".join("?" for _ in filter.without_kinds)
+        condition = f""" AND {table}.rowid NOT IN
+            (SELECT key FROM memories WHERE forgotten_at IS NULL AND kind IN ({places}))"""
+        return "", condition, [*filter.without_kinds]
 
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> dict[str, int]:
         return each_counted(words, lambda asked: self.statistics(index, asked).holding)
@@ -219,12 +204,10 @@ class SqliteKeyword:
         found: list[str] = self._local.tokenizer(text)
         return found
 
-    def terms(
-        self, index: KeywordIndexName, start: str, unchanged_since: int | None = None
-    ) -> list[str]:
+    def terms(self, index: KeywordIndexName, start: str) -> list[str]:
         with self._database.reading() as connection:
-            found = set(fts5_index.terms(connection, TABLES[index], start, unchanged_since))
-            segments = self._packed.segments(index, unchanged_since)
+            found = set(fts5_index.terms(connection, TABLES[index], start))
+            segments = self._packed.segments(index)
             found.update(segments.beginning(start) if segments else ())
         return sorted(found)
 

@@ -10,9 +10,6 @@ from recollect.errors import StoreError
 
 APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
 VERSION = 11
-# That the memory with this key has not changed since a write, and the keys of those that have.
-UNCHANGED = "NOT EXISTS (SELECT 1 FROM versions v WHERE v.memory = {key} AND v.write > ?)"
-CHANGED = "SELECT DISTINCT memory FROM versions WHERE write > ?"
 
 
 def checked_version(connection: apsw.Connection, path: Path) -> int:

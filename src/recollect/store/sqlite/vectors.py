@@ -24,7 +24,6 @@ from recollect.store.base import Coverage, NearPassage, StoredVector, VectorMatc
 from recollect.store.sqlite.browsing import BROWSE_TIER
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
-from recollect.store.sqlite.schema import CHANGED, UNCHANGED
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.types import Filter, Span, best_first
 
@@ -236,19 +235,12 @@ class SqliteVectors:
     def lease(self) -> AbstractContextManager[bool]:
         return exclusive(Path(f"{self._database.path}{LEASE}"))
 
-    def coverage(self, identity: str, unchanged_since: int | None = None) -> Coverage:
-        documents, unchanged, since = "c.documents", "", list[int]()
-        if unchanged_since is not None:
-            unchanged = f" AND {UNCHANGED.format(key='w.memory')}"
-            live = "SELECT count(*) FROM memories WHERE forgotten_at IS NULL"
-            documents = f"c.documents - ({live} AND key IN ({CHANGED}))"
-            since = [unchanged_since]
+    def coverage(self, identity: str) -> Coverage:
         [(memories, model, waiting)] = self._database.rows(
-            f"SELECT {documents}, o.key, "
-            f"(SELECT count(*) FROM waiting w WHERE w.model = o.key{unchanged}) "
+            "SELECT c.documents, o.key, (SELECT count(*) FROM waiting w WHERE w.model = o.key) "
             "FROM corpus c LEFT JOIN models o ON o.identity = ?",
-            *since, *since, identity,
-        )  # fmt: skip
+            identity,
+        )
         assert isinstance(memories, int)
         assert isinstance(waiting, int)
         return Coverage(0 if model is None else memories - waiting, memories)
@@ -340,7 +332,7 @@ class SqliteVectors:
             places = ", ".join("?" for _ in filter.without_kinds)
             left_out.append(f"m.forgotten_at IS NULL AND m.kind IN ({places})")
         if filter.unchanged_since is not None:
-            left_out.append(f"m.key IN ({CHANGED})")
+            left_out.append("m.key IN (SELECT memory FROM versions WHERE write > ?)")
             values.append(filter.unchanged_since)
         return None, self._keys(" OR ".join(left_out), values)
 

@@ -36,20 +36,17 @@ NOTHING_COUNTED = KeywordStatistics(0, 0, ())
 
 
 class PackedSearch:
-    """At one moment: made and used within a transaction. `buffered`: what the buffer counts;
-    `counting`: as much of it as is to be counted."""
+    """At one moment: made and used within a transaction. `buffered`: what the buffer counts."""
 
     def __init__(
         self,
         segments: SegmentedSearch,
         buffered: KeywordStatistics,
-        counting: KeywordStatistics,
         index: KeywordIndexName,
         node: Node,
     ) -> None:
         self._segments = segments
         self.buffered = buffered
-        self._counting = counting
         self._columns = len(COLUMNS[index])
         self._node = node
 
@@ -57,7 +54,7 @@ class PackedSearch:
         """What the whole index counts; `holding`: what the segments count of each phrase."""
         if holding is None:
             holding = counted(self._segments, self._node, self._columns)
-        rows, tokens, others = self._counting
+        rows, tokens, others = self.buffered
         both = tuple(map(sum, zip(holding, others, strict=True)))
         return KeywordStatistics(self._segments.rows + rows, self._segments.tokens + tokens, both)
 

@@ -220,15 +220,6 @@ def _living(index: SegmentedIndex, changes: Changes) -> SegmentedIndex:
     return index._replace(seq=changes.seq, live=live, rows=int(rows), tokens=int(tokens))
 
 
-def without(index: SegmentedIndex, memories: Keys) -> SegmentedIndex:
-    """The index as if these memories were not in it."""
-    live = ~np.isin(index.keys, memories)
-    if index.live is not None:
-        live &= index.live
-    tokens = index.lengths.sum(dtype=np.int64, where=live)
-    return index._replace(live=live, rows=int(np.count_nonzero(live)), tokens=int(tokens))
-
-
 def changed_places(keys: Keys, memories: Keys) -> NDArray[np.intp]:
     """Where these memories are among the sorted keys."""
     if not len(keys):
