@@ -1,5 +1,5 @@
-"""Hooks of coding agents: start of a session and prompt, with a running server and without, against
-`python -c pass`, on a vault of 10,000 memories.
+"""Hooks of coding agents: start of a session and prompt, against `python -c pass`, on a vault of
+10,000 memories.
 
 Each is run many times, interleaved, so that a busy machine slows all of them alike; medians. A hook
 that ended without an answer is counted: on a busy machine a prompt's hook may run out of time.
@@ -23,10 +23,8 @@ from recollect.ingest.draft import draft
 
 PASS = "python -c pass"
 WANTED_MS = {
-    "start, with a server": 150,
-    "start, without": 500,
-    "prompt, with a server": 300,
-    "prompt, without": 300,
+    "start": 500,
+    "prompt": 300,
 }
 FACT = {
     "id": "tokens",
@@ -44,13 +42,9 @@ def main() -> None:
     args = parser.parse_args()
     compile_package()
     with tempfile.TemporaryDirectory(prefix="rc") as folder:
-        served, alone = Path(folder, "served"), Path(folder, "alone")
         (project := Path(folder, "harbor")).mkdir()
-        rows = passages(args.data, args.memories)
-        environments = [_made(home, rows) for home in (served, alone)]
-        with _server(environments[0]) as server:
-            times, silent = _measured(environments, project, args.runs)
-            server.terminate()
+        environment = _made(Path(folder, "home"), passages(args.data, args.memories))
+        times, silent = _measured(environment, project, args.runs)
     bare = median(times[PASS])
     for name, spent in times.items():
         wanted = f"  (at most {WANTED_MS[name]} ms)" if name in WANTED_MS else ""
@@ -70,17 +64,8 @@ def _made(home: Path, rows: list[dict[str, str]]) -> dict[str, str]:
     return environment
 
 
-def _server(environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    serve = [RECOLLECT, "serve", "--port", "0"]
-    server = subprocess.Popen(serve, env=environment, stdout=subprocess.PIPE)
-    assert server.stdout is not None
-    while b"Log in" not in server.stdout.readline():
-        pass
-    return server
-
-
 def _measured(
-    environments: list[dict[str, str]], project: Path, runs: int
+    environment: dict[str, str], project: Path, runs: int
 ) -> tuple[dict[str, list[float]], dict[str, int]]:
     names = (PASS, *WANTED_MS)
     times: dict[str, list[float]] = {name: [] for name in names}
@@ -98,7 +83,7 @@ def _measured(
             done = subprocess.run(
                 [sys.executable, "-c", "pass"] if name == PASS else command,
                 input=event.encode(),
-                env=environments[name.endswith("without")],
+                env=environment,
                 stdout=subprocess.PIPE,
                 check=True,
             )

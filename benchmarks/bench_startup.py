@@ -1,5 +1,5 @@
-"""Start-up: whole commands against `python -c pass`, on a vault of 10,000 memories; a search by a
-running server; what a shell asks when an id is completed; the MCP server until its first answer.
+"""Start-up: whole commands against `python -c pass`, on a vault of 10,000 memories; what a shell
+asks when an id is completed; the MCP server until its first answer.
 
 Each is run many times, interleaved, so that a busy machine slows all of them alike; medians. The
 package is compiled first, as an installer does.
@@ -26,7 +26,6 @@ from recollect.ingest.draft import draft
 WANTED = {
     "recollect --version": 1.48,
     "recollect search --json": 9.0,
-    "the same by a server": 4.0,
 }
 MCP = "recollect mcp, to answer"
 COMPLETION = "completion of an id"
@@ -87,7 +86,7 @@ def commands(environment: dict[str, str], id: str) -> dict[str, Callable[[], Non
     return {
         "python -c pass": run(sys.executable, "-c", "pass"),
         "recollect --version": run(RECOLLECT, "--version"),
-        "recollect search --json": run(RECOLLECT, *QUERY, "--no-server"),
+        "recollect search --json": run(RECOLLECT, *QUERY),
         COMPLETION: run(RECOLLECT, "completion", "--line", "show", id[:-1]),
     }
 
@@ -105,16 +104,8 @@ def in_turn(works: dict[str, Callable[[], None]], runs: int) -> dict[str, list[f
 
 def measured(environment: dict[str, str], runs: int, id: str) -> dict[str, list[float]]:
     works = commands(environment, id)
-    works["the same by a server"] = lambda: _run((RECOLLECT, *QUERY), environment)
     works[MCP] = lambda: _first_answer(environment)
-    serve = [RECOLLECT, "serve", "--port", "0"]
-    with subprocess.Popen(serve, env=environment, stdout=subprocess.PIPE) as server:
-        assert server.stdout is not None
-        while b"Log in" not in server.stdout.readline():
-            pass
-        times = in_turn(works, runs)
-        server.terminate()
-    return times
+    return in_turn(works, runs)
 
 
 def _run(command: tuple[str, ...], environment: dict[str, str]) -> None:

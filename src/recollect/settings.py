@@ -180,13 +180,11 @@ EDITORS: dict[Editor, str] = {
 
 
 class Serve(Struct, frozen=True, forbid_unknown_fields=True):
-    """`recollect serve`; `commands`: it, and `recollect mcp`, answer the commands of this user;
-    `editor`: what opens files from the page. `proxies`: whose `user_header` names the user, who
-    may do what `users` says, or else `user_capabilities`."""
+    """`recollect serve`; `editor`: what opens files from the page. `proxies`: whose `user_header`
+    names the user, who may do what `users` says, or else `user_capabilities`."""
 
     token_env: str = "RECOLLECT_TOKEN"
     hosts: str = ""
-    commands: bool = True
     editor: Editor = "vscode"
     proxies: Proxies = ""
     user_header: HeaderName = "X-Forwarded-User"

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -16,8 +15,6 @@ from unittest import mock
 import pytest
 from commandline import LONGEST_S, RECOLLECT, Home, Ran, beside_project, refused
 
-from recollect import Recollect
-from recollect.interfaces.cli.command_socket import answering_commands
 from recollect.interfaces.cli.hook_process import watch
 from recollect.interfaces.hooks.protocols import PROTOCOLS
 from recollect.lifetime import Lifetime
@@ -136,28 +133,6 @@ def test_a_prompt_brings_three_memories_at_most(home: Home) -> None:
 def test_a_prompt_without_strong_evidence_brings_nothing(home: Home, prompt: object) -> None:
     assert hook(home, "UserPromptSubmit", prompt=prompt).out == ""
     assert log(home) == ""
-
-
-def test_a_running_server_answers_with_the_same_words(home: Home) -> None:
-    names = ("SessionStart", "UserPromptSubmit", "PreCompact", "Stop")
-    here = [hook(home, name, prompt=QUESTION, session_id="here") for name in names]
-    with (
-        serving(home),
-        mock.patch("recollect.interfaces.cli.hook.answer_here", side_effect=AssertionError),
-    ):
-        there = [hook(home, name, prompt=QUESTION, session_id="there") for name in names]
-    assert there == here
-    assert here[0].out
-
-
-@contextmanager
-def serving(home: Home) -> Iterator[None]:
-    with (
-        mock.patch.dict(os.environ, home.environment, clear=True),
-        Recollect(lifetime=Lifetime.SERVER) as memory,
-        answering_commands(memory),
-    ):
-        yield
 
 
 @pytest.mark.parametrize(
@@ -403,7 +378,7 @@ def test_an_installed_hook_whose_input_never_ends_ends_by_itself(home: Home) -> 
     assert log(home).endswith(" UserPromptSubmit --client claude-code: TooLate\n")
 
 
-def test_what_a_hook_imports_before_it_asks_a_server_is_little() -> None:
+def test_what_a_hook_imports_before_it_reads_the_event_is_little() -> None:
     program = (
         "import sys, recollect.interfaces.cli.main, recollect.interfaces.cli.hook_process\n"
         "print(*{'typing', 'pathlib', 'threading', 'msgspec', 'numpy', 'apsw'} & {*sys.modules})"

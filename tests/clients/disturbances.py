@@ -4,30 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from agent_runs import HOOK_TEXT, TURNS, AgentHome, processes_of
 from recorded_model import RecordedModel, answering
 
-from recollect.interfaces.cli.running_server import FOLDER
-from recollect.version import __version__
-
 GONE_S = 30  # long beside the two seconds that a hook has: the machine may be busy
 
 
-@contextmanager
-def silent_server(home: Path) -> Iterator[None]:
-    """A server of that home which takes no request: hooks wait for it until their time is over."""
-    folder = home / FOLDER
-    folder.mkdir(parents=True, mode=0o700)
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(folder / f"{__version__}-0"))
-        listening.listen(64)
-        yield
+def silent_config(home: Path) -> None:
+    """Make settings that give no text: hooks wait for them until their time is over."""
+    os.mkfifo(home / "config.toml")
 
 
 def disturbed(home: AgentHome) -> list[str]:
@@ -38,12 +27,10 @@ def disturbed(home: AgentHome) -> list[str]:
         hooks_home.mkdir()
         (hooks_home / "vault.db").write_bytes(b"no vault at all" * 1000)
         home.set_up("", hooks_home=hooks_home)
-        model = RecordedModel(TURNS)
         if name == "slow":
-            with silent_server(hooks_home):
-                code, output = home.run(model)
-        else:
-            code, output = home.run(model)
+            silent_config(hooks_home)
+        model = RecordedModel(TURNS)
+        code, output = home.run(model)
         if code or model.left:
             found.append(f"{name}: exit code {code}, {len(model.left)} turns left: {output[-500:]}")
         elif HOOK_TEXT in model.asked[-1].text:
@@ -60,11 +47,8 @@ def killed(home: AgentHome) -> list[str]:
     hooks_home.mkdir()
     (hooks_home / "vault.db").write_bytes(b"no vault at all" * 1000)
     home.set_up("", hooks_home=hooks_home)
-    with (
-        silent_server(hooks_home),
-        answering(RecordedModel(TURNS)) as url,
-        home.started(url) as process,
-    ):
+    silent_config(hooks_home)
+    with answering(RecordedModel(TURNS)) as url, home.started(url) as process:
         if not _within(lambda: bool(processes_of(home.folder, "recollect", "hook"))):
             return ["no hook was started"]
         hooks = processes_of(home.folder, "recollect", "hook")

@@ -15,7 +15,6 @@ from recollect.store.sqlite.vectors import by_memory
 from recollect.types import Filter, Memory, Span
 from recollect_postgres import nearest
 from recollect_postgres.database import PostgresDatabase
-from recollect_postgres.filters import CHANGED, UNCHANGED
 from recollect_postgres.followed import OF_EACH, FollowedVectors
 from recollect_postgres.pool import Connection
 from recollect_postgres.vector_values import as_rows, as_value

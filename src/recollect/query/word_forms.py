@@ -7,16 +7,11 @@ Portuguese and Dutch are not in that set.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from itertools import takewhile
-from types import ModuleType
 from typing import Any
-
-from recollect.errors import UserError
 
 STEMMED = frozenset(("russian", "romanian", "greek", "arabic"))
 FEWEST_LETTERS = 3  # that all forms of a word begin with
@@ -70,15 +65,8 @@ def prefix_forms(word: str, beginning: Callable[[str, int, int], Mapping[str, in
 
 @cache
 def _stemmer(language: str) -> Callable[[], Any]:
-    """The class of a stemmer; each call makes a new one, since none may be used by two threads. The
-    package itself imports all of its languages, which takes a fifth of a second: this imports one,
-    by a package of the same folder."""
-    spec = find_spec("snowballstemmer")
-    if spec is None:
-        raise UserError("The package snowballstemmer is missing; install Recollect again.")
-    package = ModuleType("recollect_stemmers")
-    package.__path__ = list(spec.submodule_search_locations or ())
-    sys.modules.setdefault(package.__name__, package)
-    module = import_module(f"{package.__name__}.{language}_stemmer")
+    """Return the class of a stemmer; each call of it makes a new one, since none may be used by two
+    threads."""
+    module = import_module(f"snowballstemmer.{language}_stemmer")
     made: Callable[[], Any] = getattr(module, f"{language.capitalize()}Stemmer")
     return made

@@ -188,12 +188,6 @@ def add_ids_only(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ids", action="store_true", help="print ids alone, one a line")
 
 
-def add_no_server(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--no-server", action="store_true", help="do not ask a running server; answer here"
-    )
-
-
 def add_limit(parser: argparse.ArgumentParser, default: str, *, whole: bool = False) -> None:
     """Add `--limit`. `whole`: also `--all`, for lists; a search has the best results."""
     group = parser.add_mutually_exclusive_group()

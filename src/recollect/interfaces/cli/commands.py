@@ -94,9 +94,8 @@ GROUPS = {
 }
 # What people type who know other programs.
 ALIASES = {"ls": "list", "rm": "forget"}
-# Those that only read: a server that runs for the same home may answer them.
+# Those that only read.
 READING = ("search", "show", "related", "list", "context", "history", "timeline")
-ANSWERED = (*READING, "hook")  # by such a server
 # Such a package → the extra that installs it.
 EXTRAS = {"recollect_evaluation": "eval", "recollect_postgres": "postgres"}
 

@@ -13,7 +13,6 @@ from recollect.interfaces.cli.arguments import (
     add_filter,
     add_json,
     add_limit,
-    add_no_server,
     add_words,
     as_of,
     filter_of,
@@ -51,7 +50,6 @@ def arguments(parser: CommandParser) -> None:
     add_filter(parser)
     add_dates(parser)
     add_as_of(parser)
-    add_no_server(parser)
     add_json(parser)
 
 

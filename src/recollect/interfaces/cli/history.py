@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from recollect.engine import Recollect
-from recollect.interfaces.cli.arguments import add_dates, add_json, add_no_server
+from recollect.interfaces.cli.arguments import add_dates, add_json
 from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.layout import wrapped
 from recollect.interfaces.cli.lines import flowing, width
@@ -35,7 +35,6 @@ MARKS = re.compile(r"(?=\[-|\{\+)|(?<=-\])|(?<=\+\})")
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="the memory")
     add_dates(parser)
-    add_no_server(parser)
     add_json(parser, rows=True)
 
 

@@ -145,8 +145,8 @@ def _printed(asked: AgentEvent, text: str) -> str:
 
 
 def answer_here(argv: list[str]) -> str:
-    """Answer without a server: by words alone, since a model takes longer to load than an agent
-    waits. Where there is no vault yet, none is made."""
+    """Answer by words alone, since a model takes longer to load than an agent waits. Where there is
+    no vault yet, none is made."""
     home = home_folder(os.environ)
     args = parser_of("hook", COMMANDS["hook"][1], sys.modules[__name__]).parse_args(argv)
     asked = _event_of(args)

@@ -1,4 +1,4 @@
-"""`recollect hook EVENT` as an agent starts it: read the event, ask a server, print, and end.
+"""`recollect hook EVENT` as an agent starts it: read the event, answer, print, and end.
 
 Whatever goes wrong, the agent is not disturbed: exit code 0, nothing printed, one line in the log,
 which holds neither the prompt nor a memory. A hook that takes too long, or whose agent has gone,
@@ -14,7 +14,6 @@ import sys
 import time
 
 from recollect.home import home_path
-from recollect.interfaces.cli.running_server import answer_of
 
 PROJECT_FOLDER = "CLAUDE_PROJECT_DIR"  # Claude Code's project, wherever the agent has gone
 
@@ -45,8 +44,7 @@ class NotAnEvent(Exception):
 
 
 def run(argv: list[str], answer_here: Callable[[list[str]], str]) -> int:
-    """Answer the event on standard input; the exit code is always 0. `answer_here` does it where no
-    server runs."""
+    """Answer the event on standard input by `answer_here`; the exit code is always 0."""
     home_of(argv)
     if not os.path.isabs(home_path(os.environ)):
         return 0  # no vault, and no log, in the agent's own folder
@@ -61,7 +59,7 @@ def run(argv: list[str], answer_here: Callable[[list[str]], str]) -> int:
 
 
 def _answer(argv: list[str], text: str, answer_here: Callable[[list[str]], str]) -> str:
-    """What is printed: by a running server, or else by this process."""
+    """Return what is printed."""
     event = _parsed(text)
     if project := os.environ.get(PROJECT_FOLDER):
         event["cwd"] = project
@@ -69,9 +67,7 @@ def _answer(argv: list[str], text: str, answer_here: Callable[[list[str]], str])
     if folder and os.path.isdir(folder):
         os.chdir(folder)
     event[FAILURES] = "" if STARTS.isdisjoint(argv) else untold_failures(argv)
-    args = [*argv, "--input", json.dumps(event)]
-    answer = answer_of("hook", args)
-    return answer_here(args) if answer is None else answer
+    return answer_here([*argv, "--input", json.dumps(event)])
 
 
 def _read() -> str:

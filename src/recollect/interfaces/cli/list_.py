@@ -12,7 +12,6 @@ from recollect.interfaces.cli.arguments import (
     add_ids_only,
     add_json,
     add_limit,
-    add_no_server,
     as_of,
     filter_of,
     limit_of,
@@ -37,7 +36,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_filter(parser)
     add_dates(parser)
     add_as_of(parser)
-    add_no_server(parser)
     add_ids_only(parser)
     add_json(parser, rows=True)
 

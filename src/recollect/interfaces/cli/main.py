@@ -164,16 +164,8 @@ def _run(name: str, argv: list[str]) -> int:
             return answer
 
         return run(argv, here)
-    from recollect.interfaces.cli.commands import COMMANDS, READING, module_of  # noqa: PLC0415  start-up time
-
-    if name in READING and not {"--no-server", "--help", "-h", "-"}.intersection(argv):
-        from recollect.interfaces.cli.running_server import answer_of  # noqa: PLC0415  start-up time
-
-        answer = answer_of(name, argv)
-        if answer is not None:
-            print(answer, end="\n" if answer else "")  # no ids: no line
-            return 0
     from recollect.interfaces.cli.arguments import parser_of  # noqa: PLC0415  start-up time
+    from recollect.interfaces.cli.commands import COMMANDS, READING, module_of  # noqa: PLC0415  start-up time
 
     command = module_of(name)
     try:
@@ -194,7 +186,7 @@ def _run(name: str, argv: list[str]) -> int:
 
     with Recollect(lifetime=Lifetime.ONCE, interface="command line") as memory:
         answer = command.answer(memory, parsed)
-    print(answer, end="\n" if answer else "")  # as above
+    print(answer, end="\n" if answer else "")  # no ids: no line
     return 0
 
 

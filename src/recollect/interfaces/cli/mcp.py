@@ -13,7 +13,6 @@ from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces import fresh_process
 from recollect.interfaces.cli.arguments import here
-from recollect.interfaces.cli.command_socket import answering_commands
 from recollect.interfaces.cli.hook_process import PROJECT_FOLDER
 from recollect.lifetime import Lifetime
 from recollect.projects import project_of
@@ -53,7 +52,6 @@ def run(args: argparse.Namespace) -> int:
                 interface="mcp",
             )
             closing.enter_context(memory)
-            closing.enter_context(answering_commands(memory))
             return memory
 
         return serve(opened, _project(args), handshake or "", ended)

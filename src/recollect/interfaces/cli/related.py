@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from recollect.engine import Recollect
-from recollect.interfaces.cli.arguments import add_dates, add_json, add_limit, add_no_server
+from recollect.interfaces.cli.arguments import add_dates, add_json, add_limit
 from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.output import rows_text
 from recollect.present.response import as_json
@@ -17,7 +17,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="the memory")
     add_limit(parser, "5")
     add_dates(parser)
-    add_no_server(parser)
     add_json(parser, rows=True)
 
 

@@ -16,7 +16,6 @@ from recollect.interfaces.cli.arguments import (
     add_ids_only,
     add_json,
     add_limit,
-    add_no_server,
     add_now,
     add_repeatable,
     add_words,
@@ -93,7 +92,6 @@ def arguments(parser: CommandParser) -> None:
     add_dates(parser)
     add_as_of(parser)
     add_now(parser)
-    add_no_server(parser)
     add_ids_only(parser)
     add_json(parser, rows=True)
     parser.add_argument(

@@ -28,7 +28,6 @@ from recollect.engine import Recollect
 from recollect.errors import RecollectError, StoreError, UserError
 from recollect.interfaces import fresh_process
 from recollect.interfaces.cli.arguments import WrongUsage
-from recollect.interfaces.cli.command_socket import answering_commands
 from recollect.interfaces.cli.output import PLAIN
 from recollect.interfaces.http import logs
 from recollect.interfaces.http.connections import GRACE_S, Server
@@ -196,7 +195,6 @@ def _announce(
 
 def _work_beside(args: argparse.Namespace, meanwhile: ExitStack, memory: Recollect) -> None:
     """What one process of a server does beside answering requests."""
-    meanwhile.enter_context(answering_commands(memory))
     if args.watch:
         meanwhile.enter_context(following(memory))
 

@@ -11,7 +11,6 @@ from recollect.interfaces.cli.arguments import (
     add_as_of,
     add_dates,
     add_json,
-    add_no_server,
     as_of,
 )
 from recollect.interfaces.cli.ids import meant
@@ -31,7 +30,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ids", metavar="ID", nargs="+", help=IDS)
     add_dates(parser)
     add_as_of(parser)
-    add_no_server(parser)
     add_json(parser, rows=True)
 
 

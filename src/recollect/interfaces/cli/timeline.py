@@ -12,7 +12,6 @@ from recollect.interfaces.cli.arguments import (
     add_filter,
     add_json,
     add_limit,
-    add_no_server,
     filter_of,
 )
 from recollect.interfaces.cli.lines import shortened, width
@@ -30,7 +29,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_limit(parser, f"{LIMIT} on each side")
     add_filter(parser)
     add_dates(parser)
-    add_no_server(parser)
     add_json(parser)
 
 

@@ -33,19 +33,16 @@ def capture_said(memory: Recollect, asked: AgentEvent, session: HookSession) -> 
         return
     transcript = asked.text("transcript")
     if asked.event.moment == "prompt":
-        if not _can_wait(memory, asked) and is_triggered(asked.text("prompt")):
+        if not _can_wait(asked) and is_triggered(asked.text("prompt")):
             _capture_prompt(memory, asked, place_at_end(transcript, 1))
     elif asked.event.moment != "start" and transcript and _is_ours(transcript):
         _capture_new(memory, asked, session, transcript)
 
 
-def _can_wait(memory: Recollect, asked: AgentEvent) -> bool:
-    """Whether the transcript is read when the turn has finished: where no server captures beside
-    its answer, the user would wait for it now."""
+def _can_wait(asked: AgentEvent) -> bool:
+    """Whether the transcript is read when the turn has finished: the user would wait for it now."""
     stops = any(event.moment == "stop" for event in asked.protocol.events)
-    return (
-        stops and bool(asked.text("transcript")) and memory.session.lifetime is not Lifetime.SERVER
-    )
+    return stops and bool(asked.text("transcript"))
 
 
 def _capture_prompt(memory: Recollect, asked: AgentEvent, place: str) -> None:
