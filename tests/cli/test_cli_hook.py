@@ -17,7 +17,6 @@ from commandline import LONGEST_S, RECOLLECT, Home, Ran, beside_project, refused
 
 from recollect.interfaces.cli.hook_process import watch
 from recollect.interfaces.hooks.protocols import PROTOCOLS
-from recollect.lifetime import Lifetime
 from recollect.present.views import CHARACTERS_PER_TOKEN
 
 QUESTION = "How do we refresh the access tokens of the mobile client?"

@@ -35,7 +35,6 @@ from recollect.store.sqlite.segments.reader import (
     SegmentCache,
     SegmentedIndex,
 )
-from recollect_postgres.filters import CHANGED
 
 if TYPE_CHECKING:
     import psycopg

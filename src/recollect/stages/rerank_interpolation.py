@@ -17,6 +17,7 @@ from recollect.stages.rerank_deadline import rerank_scores
 from recollect.stages.rerank_text import focused
 from recollect.types import Hit, Ranking, weighted
 
+
 class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
     """`score + weight · (clip(logit, floor, bound) − floor)` for the best `top` candidates: a logit
     of `floor` or less says nothing, since a cross-encoder rejects whatever shares no word with the

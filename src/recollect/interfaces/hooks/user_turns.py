@@ -14,7 +14,6 @@ from recollect.engine import Recollect
 from recollect.ingest.remarks import is_triggered
 from recollect.interfaces.hooks.protocols import AgentEvent
 from recollect.interfaces.hooks.sessions import HookSession
-from recollect.lifetime import Lifetime
 
 if TYPE_CHECKING:
     from recollect.engine.capture import AgentSession
