@@ -31,9 +31,9 @@ class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
     order of fusion stays among them.
 
     No logits can exchange two candidates that stand further apart than `weight · (bound − floor)`.
-    So it reads the first candidate, on which the verdict depends, and on down to the first such gap;
-    of those behind the results that are asked for only what can still become the first: half the
-    reading, and no worse (benchmarks/reading.py).
+    So it reads the first candidate, on which the verdict depends, and on down to the first such
+    gap; of those behind the results that are asked for only what can still become the first: half
+    the reading, and no worse (benchmarks/reading.py).
     """
 
     about = "the model that reads query and memory together"
