@@ -41,14 +41,13 @@ class FannedPart:
 
 
 class FannedKeyword(FannedPart):
-    """Ranks by what the indexes count together, so that scores of different stores compare.
-    `counted` is what was counted so far, by index and expression."""
+    """Ranks by what the indexes count together, so that scores of different stores compare."""
 
     part = "keyword"
 
     def __init__(self, fan_out: FanOut) -> None:
         super().__init__(fan_out)
-        self.counted: dict[tuple[str, str], KeywordStatistics] = {}
+        self._counted: dict[tuple[str, str], KeywordStatistics] = {}
 
     def match(self, query: KeywordQuery) -> KeywordMatches:
         if not query.expression:
@@ -63,15 +62,15 @@ class FannedKeyword(FannedPart):
         return KeywordMatches(self._fan_out.merged(lists, query.limit), note)
 
     def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
-        if (index, expression) not in self.counted:
+        if (index, expression) not in self._counted:
             found = self._fan_out.ask(lambda one: one.store.keyword.statistics(index, expression))
             every = [counted for _, counted in found]
-            self.counted[index, expression] = KeywordStatistics(
+            self._counted[index, expression] = KeywordStatistics(
                 max(counted.rows for counted in every),
                 max(counted.tokens for counted in every),
                 tuple(map(max, zip_longest(*(one.holding for one in every), fillvalue=0))),
             )
-        return self.counted[index, expression]
+        return self._counted[index, expression]
 
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> dict[str, int]:
         return each_counted(words, lambda asked: self.statistics(index, asked).holding)

@@ -136,14 +136,9 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, width=100)
 
 
-def parser_of(
-    name: str,
-    about: str,
-    command: ModuleType,
-    kind: type[CommandParser] = CommandParser,
-) -> CommandParser:
+def parser_of(name: str, about: str, command: ModuleType) -> CommandParser:
     """A command's parser: its own arguments, and its example in the help."""
-    parser = kind(
+    parser = CommandParser(
         prog=f"recollect {name}",
         description=f"{about[0].upper()}{about[1:]}.",
         epilog=f"example:\n{command.EXAMPLE}",
