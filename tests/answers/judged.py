@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recollect.engine.door import Recollect
+from recollect.engine.recollect import Recollect
 from recollect.ingest.draft import draft
 from recollect.query.replacement import Statement, replaced_by, seems_to_replace
 from recollect.times import parse_time

@@ -1,14 +1,10 @@
-"""Who may do what: the capabilities, the caller, and how a method declares what it needs.
+"""Who may do what: the capabilities and the caller.
 
 No capability contains another. A token that may only repair the vault reads no memories, nor does
 one that may only save. A token that may do several things has several capabilities.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -73,43 +69,3 @@ def _both(some: frozenset[str] | None, others: frozenset[str] | None) -> frozens
     if some is None or others is None:
         return others if some is None else some
     return some & others
-
-
-class Guarded(Protocol):
-    """An object that knows its caller and refuses what the caller may not do."""
-
-    def require(self, *capabilities: str, action: str, anywhere: bool = False) -> None: ...
-
-
-Owner = TypeVar("Owner", bound=Guarded)
-Return = TypeVar("Return")
-Method = TypeVar("Method", bound=Callable[..., Any])
-P = ParamSpec("P")
-
-
-def needs(
-    *capabilities: str,
-    anywhere: bool = False,
-) -> Callable[[Callable[Concatenate[Owner, P], Return]], Callable[Concatenate[Owner, P], Return]]:
-    """Declare which capabilities a method needs; they are checked before it runs. The caller must
-    also be allowed to use the vault. With `anywhere`, one of the vaults that a search spans is
-    enough, and the method itself uses no other."""
-
-    def declared(
-        method: Callable[Concatenate[Owner, P], Return],
-    ) -> Callable[Concatenate[Owner, P], Return]:
-        @wraps(method)
-        def checked(self: Owner, /, *args: P.args, **named: P.kwargs) -> Return:
-            self.require(*capabilities, action=method.__name__, anywhere=anywhere)
-            return method(self, *args, **named)
-
-        checked.needs = frozenset(capabilities)  # type: ignore[attr-defined]
-        return checked
-
-    return declared
-
-
-def free(method: Method) -> Method:
-    """Declare that a method needs no capability, since it does not touch the vault."""
-    method.needs = frozenset()  # type: ignore[attr-defined]
-    return method

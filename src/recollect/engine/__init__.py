@@ -1,5 +1,5 @@
-"""Everything that can be done with a vault, room by room, behind one door."""
+"""What can be done with a vault, a module for each topic, and `Recollect`, which offers it."""
 
-from recollect.engine.door import Recollect
+from recollect.engine.recollect import Recollect
 
 __all__ = ["Recollect"]

@@ -57,14 +57,6 @@ class ActivityPage(NamedTuple):
     newest: ActivityPlace
 
 
-def pulse(session: Session) -> tuple[int, int]:
-    """Two numbers of which one changes when somebody else writes or reads. Asking is no use of the
-    vault, and opens none that is at rest: then the first is -1. It counts for the thread that
-    asks."""
-    resting = session.store.database.at_rest
-    return -1 if resting else session.store.changes(), session.audit.reads()
-
-
 def activity(
     session: Session,
     *,
@@ -74,8 +66,6 @@ def activity(
     project: str = "",
     by: str = "",
 ) -> ActivityPage:
-    """What was done before a place or after it, the newest first: everything, or what concerns a
-    project, or what was done `by` a client, an interface or a user of that name."""
     limit, start = bounded(limit), after or ActivityPlace(0, 0)
     # What comes while this is read is for the next time.
     last = session.store.history.log(after=start.write, before=LAST, limit=1, project="", by="")
@@ -95,7 +85,6 @@ def activity(
 
 
 def active_clients(session: Session) -> list[str]:
-    """Who read or wrote lately: clients, or the interface where none said its name."""
     writes = session.store.history.log(after=0, before=LAST, limit=MOST_CLIENTS, project="", by="")
     names = {write.author.client or write.author.interface for write in writes}
     reads = (one.read for one in session.audit.reads_since(0))

@@ -67,12 +67,6 @@ def backup(
     keep: int | None = None,
     progress: Progress = lambda copied: None,
 ) -> Backup:
-    """Copy the vault to a file, mode 0600, under the same key, while others write to it. The file
-    appears when the copy is verified: SQLite's check, the number of rows, each memory.
-
-    `file` may be a folder; without it, it is `backups` beside the vault. There the name has the
-    date and the time, and `keep` removes all but that many of these backups of this vault.
-    """
     database = session.in_file("`recollect backup`", BY_OPERATORS).database
     mark = session.mark("backup")[:8]  # which vault it is of: two may share a folder
     target = Path(file) if file is not None else backup_folder(session.path)

@@ -15,9 +15,9 @@ from recollect.engine.searching import EVERYTHING, looked_up
 from recollect.engine.session import Session
 from recollect.engine.upkeep import salvage_notes
 from recollect.errors import UserError
-from recollect.store.base import Dates, Facets, FeedbackEvent, Stored
+from recollect.store.base import FeedbackEvent, Stored
 from recollect.times import moved
-from recollect.types import Filter, Memory, Place, Use, place_of
+from recollect.types import Filter, Memory, Place, place_of
 
 EXPORT_BATCH = 1000
 MOST_NAMED = 5  # ids in a message
@@ -39,9 +39,6 @@ def browse(
     newest: bool = False,
     as_of: datetime | None = None,
 ) -> list[Memory]:
-    """Memories in browsing order: core, then capture, then file, the newest first in each; with
-    `newest` the newest of all first. `after` goes on behind a memory, or behind the place where it
-    stood; `as_of` lists what there was."""
     session = session.at(as_of)
     if isinstance(after, str):
         [memory] = looked_up(session, [after])
@@ -53,17 +50,7 @@ def browse(
         return listed(own_spelling(session, filter), bounded(limit), after)
 
 
-def facets(
-    session: Session, filter: Filter = EVERYTHING, *, as_of: datetime | None = None
-) -> Facets:
-    """Memories counted by project, kind, source and tag, every value, most first; and by age."""
-    session = session.at(as_of)
-    return session.held().memories.facets(own_spelling(session, filter), session.clock())
-
-
 def overview(session: Session, project: str | None, limit: int) -> Overview:
-    """The projects with their counts, most first, and the newest decisions that hold: those of the
-    project, or of all where it has none. Nothing of a locked vault."""
     if session.store.database.locked or session.store.database.at_rest:
         return Overview({}, [])
     memories, now = session.store.memories, session.clock()
@@ -73,15 +60,9 @@ def overview(session: Session, project: str | None, limit: int) -> Overview:
     return Overview(dict(projects), newest or memories.newest(decisions, limit))
 
 
-def dates(session: Session, filter: Filter = EVERYTHING, *, as_of: datetime | None = None) -> Dates:
-    """The days on which memories were made, and on which they expire, counted."""
-    return session.at(as_of).held().memories.dates(own_spelling(session, filter))
-
-
 def expiring(
     session: Session, filter: Filter = EVERYTHING, limit: int = 20, *, within: timedelta
 ) -> Sequence[Memory]:
-    """Memories that expire within that time from now, soonest first."""
     now = session.clock()
     return session.store.memories.expiring(
         own_spelling(session, filter), bounded(limit), since=now, until=moved(now, within)
@@ -96,28 +77,18 @@ def ending(
     since: datetime,
     until: datetime,
 ) -> Sequence[Memory]:
-    """Memories whose validity ends between these moments, the next to end first."""
     return session.store.memories.expiring(
         own_spelling(session, filter), bounded(limit), since=since, until=until
     )
 
 
 def expired(session: Session, filter: Filter = EVERYTHING, limit: int = 20) -> Sequence[Memory]:
-    """Memories that have expired, latest first."""
     return session.store.memories.expiring(
         own_spelling(session, filter), bounded(limit), until=session.clock()
     )
 
 
-def usage(session: Session, ids: Sequence[str]) -> dict[str, Use]:
-    """How often each of these memories was returned, opened and accepted; those that never were, or
-    are in another vault, are left out."""
-    return session.store.usage.of(named_ids(ids)) if session.settings.usage.keep else {}
-
-
 def completed_ids(session: Session, starts: Sequence[str], *, forgotten: bool = False) -> list[str]:
-    """Each as the one id of this vault that begins so; UserError where several do. One that is an
-    id, or begins none, stays. Live memories come first, with `forgotten` those in the trash."""
     known = session.store.memories.find(named_ids(starts))
     return [start if start in known else _completed(session, start, forgotten) for start in starts]
 
@@ -134,8 +105,6 @@ def _completed(session: Session, start: str, forgotten: bool) -> str:
 
 
 def marked(session: Session, marks: Collection[str]) -> dict[str, str]:
-    """The ids of memories, forgotten ones included, by their names in the audit log; those that
-    were purged have none."""
     found: dict[str, str] = {}
     for id in session.store.memories.ids(forgotten=True):
         if len(found) == len(marks):
@@ -146,21 +115,16 @@ def marked(session: Session, marks: Collection[str]) -> dict[str, str]:
 
 
 def export(session: Session) -> Iterator[Memory]:
-    """Every memory that is live when this begins, in browsing order, as it is when its turn comes;
-    one that is forgotten meanwhile is left out."""
     stored = _stored(session, session.store.memories.ids())
     return (one.memory for one in stored if not one.forgotten)
 
 
 def export_all(session: Session) -> Iterator[Stored | FeedbackEvent]:
-    """Every memory, the forgotten ones after the others, then all feedback."""
     yield from _stored(session, session.store.memories.ids(forgotten=True))
     yield from session.store.feedback.every()
 
 
 def export_salvaged(session: Session) -> tuple[Iterator[Stored | FeedbackEvent], list[str]]:
-    """Everything that can be read of a damaged vault, as `export_all` gives it, and sentences about
-    what cannot. A memory that is not what was saved counts as forgotten."""
     from recollect.store.rescue.new_vault import report  # noqa: PLC0415  start-up time
     from recollect.store.rescue.repair import salvaging  # noqa: PLC0415  as above
 

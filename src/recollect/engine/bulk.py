@@ -14,8 +14,6 @@ from recollect.types import Filter
 
 
 def selected(session: Session, *, query: str = "", filter: Filter = EVERYTHING) -> list[str]:
-    """The ids of the memories that pass the filter and hold every keyword of the query, in any
-    form, in browsing order. A search would also return what is only like it, so it is not asked."""
     chosen = selection(session, query, filter)
     return [memory.id for memory in session.store.memories.browse(chosen, LARGEST_LIMIT)]
 

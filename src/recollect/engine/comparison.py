@@ -82,7 +82,6 @@ _guard = threading.Lock()
 def duplicates(
     session: Session, *, progress: Callable[[int], None] = lambda done: None
 ) -> list[DuplicateGroup]:
-    """Groups of memories that say the same, the surest first."""
     return list(compared(session, progress).duplicates)
 
 

@@ -10,7 +10,7 @@ import msgspec
 from recollect.engine.session import Session
 from recollect.settings import CollectionSettings
 from recollect.settings_reading import sources, variable_of
-from recollect.vaults.known import KnownVault, known_vaults
+from recollect.vaults.known import KnownVault
 
 PASSWORD = re.compile(r"(?<=://)[^/@\s]*(?=@)|(?<=password=)[^&\s\"]++")
 
@@ -32,7 +32,6 @@ class KnownPlaces(NamedTuple):
 
 
 def configured(session: Session) -> list[ConfiguredSetting]:
-    """Every setting as this process has it."""
     found = []
     for key, source in sources(session.home, session.others.environment).items():
         section, name = key.split(".")
@@ -42,9 +41,3 @@ def configured(session: Session) -> list[ConfiguredSetting]:
             ConfiguredSetting(key, text, variable_of(key) if source == "environment" else source)
         )
     return found
-
-
-def known_places(session: Session) -> KnownPlaces:
-    """Where memories are searched for."""
-    vaults = known_vaults(session.settings, session.home, session.path, None)
-    return KnownPlaces(vaults, tuple(session.settings.collections))

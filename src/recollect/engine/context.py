@@ -39,10 +39,6 @@ def context(
     forms: Sequence[Form] = FORMS,
     as_of: datetime | None = None,
 ) -> Context:
-    """What an agent should know when it starts: what is pinned, then what the question finds, then
-    the newest, of which files are none. Sessions are in it only where `filter` asks for
-    that kind. `max_tokens` bounds the whole answer in each of `forms`.
-    With `as_of`, what it should have known then. Source: the `echovault` recipe, "Context"."""
     session = session.at(as_of)
     limit, filter = bounded(limit), own_spelling(session, filter)
     if filter.kind is None:

@@ -14,18 +14,11 @@ from recollect.engine.session import Session
 from recollect.errors import NotFound, RecollectError, UserError
 from recollect.models.embedding_queue import embed_queries
 from recollect.query.likeness import normalised
-from recollect.recipes.learned import Learned, learned_by
 
 
 def feedback(
     session: Session, query: str, id: str, *, accept: bool | None = None, undo: bool = False
 ) -> tuple[int, int]:
-    """Say whether a result was right, or take back what was said; returns how many results are
-    accepted and dismissed now. It is on the disk when this returns.
-
-    The same again changes nothing, and the opposite replaces what was said. `undo` with `accept`
-    takes back this and nothing else.
-    """
     kept = session.redaction.of_query(query)
     words = normalised(kept)
     if not words:
@@ -68,14 +61,7 @@ def _check_there(session: Session, id: str) -> None:
         raise
 
 
-def opinions(session: Session) -> tuple[int, int]:
-    """How many results are accepted and dismissed now."""
-    return session.store.feedback.standing()
-
-
 def judged(session: Session, query: str, ids: Sequence[str]) -> dict[str, bool]:
-    """Whether each of these memories is accepted for this query; those that nothing was said of are
-    left out."""
     if not session.store.feedback.state().given:
         return {}
     verdicts = session.store.feedback.on([normalised(session.redaction.of_query(query))])
@@ -86,7 +72,6 @@ def judged(session: Session, query: str, ids: Sequence[str]) -> dict[str, bool]:
 
 
 def judgements(session: Session) -> dict[str, dict[str, bool]]:
-    """The questions that have an accepted result, the newest first: what stands of which memory."""
     log = session.store.feedback
     asked = {normalised(event.query): event.query for event in reversed(log.every())}
     found: dict[str, dict[str, bool]] = {words: {} for words in asked}
@@ -98,16 +83,3 @@ def judgements(session: Session) -> dict[str, dict[str, bool]]:
 def gold_folder(home: Path) -> Path:
     """The default folder of a gold set: questions that were judged apart from searches."""
     return home / "gold"
-
-
-def learned(session: Session, recipe: str | None = None) -> Learned:
-    """What feedback made of the weights of a recipe, and the evidence for it."""
-    made = session.models.embeds()
-    return learned_by(session.recipe(recipe), session.store.feedback, vectors=made)
-
-
-def unlearn(session: Session) -> None:
-    """Put every learned weight back to what is declared. Only feedback given from now on is learned
-    from. What was said of results stays."""
-    session.store.feedback.unlearn()
-    session.wrote("unlearn")

@@ -22,7 +22,6 @@ class FilePassages(NamedTuple):
 
 
 def in_file(session: Session, memory: Memory) -> FilePassages | None:
-    """The surroundings of a part of a file; None for what is no part of one."""
     places = session.store.folders.places([memory.id]) if memory.path else {}
     if memory.id not in places:
         return None
@@ -38,8 +37,6 @@ def in_file(session: Session, memory: Memory) -> FilePassages | None:
 
 
 def mentioned(session: Session, names: Sequence[str], *, beside: str = "") -> dict[str, str]:
-    """The memories that these names in a text lead to: by their ids, or the first part of a file by
-    its path, whole, below its folder, or seen from the file at `beside`."""
     plain = [name for name in names if name and is_text(name)]
     known = session.store.memories.stamps(plain)
     ways = {name: name for name in plain if name not in known}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from msgspec.structs import replace
@@ -60,8 +61,6 @@ def in_known_projects(session: Session, drafts: Sequence[Draft]) -> Iterator[Dra
 
 
 def unknown_values(session: Session, filter: Filter) -> list[str]:
-    """Return a sentence for each kind, project and tag of the filter that no memory has, with those
-    that may be meant."""
     named = {"project": _values(filter, "project"), "kind": _values(filter, "kind")}
     every = named | {"tag": filter.tags}
     if not session.caller.sees(HOME) or not any(every.values()):
@@ -106,8 +105,6 @@ def _spellings(field: str, value: str, known: Iterable[str]) -> list[str]:
 
 def _unknown_sentence(field: str, value: str, known: Sequence[str]) -> str:
     """Return the sentence for a value that no memory has."""
-    from difflib import get_close_matches  # noqa: PLC0415  start-up time: rarely needed
-
     plain = {one: _plain(field, one) for one in known}
     wanted = _plain(field, value)
     like = [one for one in known if wanted in plain[one]]

@@ -33,8 +33,6 @@ def add_folder(
     redact: bool = True,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Synced:
-    """Make memories of a folder's files, or bring them up to date. `follow`: whether its changes
-    are followed from now on; None leaves that as it is."""
     from recollect.folders.mirroring import STATE  # noqa: PLC0415  start-up time
 
     real = str(outside_home(existing_folder(Path(path)), session.home))
@@ -63,9 +61,6 @@ def add_instructions(
     redact: bool = True,
     dry_run: bool = False,
 ) -> tuple[list[Path], Synced]:
-    """Make core memories of a project's files of instructions (CLAUDE.md, AGENTS.md, rules of
-    Cursor and others), and follow them from now on. Returns the files and folders, and what was
-    done; with `dry_run` nothing is."""
     from recollect.folders.instructions import FILES, FOLDERS, instruction_places  # noqa: PLC0415  start-up time
     from recollect.folders.report import Synced  # noqa: PLC0415  start-up time
 
@@ -94,8 +89,6 @@ def add_transcripts(
     redact: bool = True,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Synced:
-    """Make memories of the sessions that a coding agent keeps in a folder, turn by turn, and follow
-    them from now on. Each has the project of its working directory."""
     from recollect.folders.transcript import transcript_type  # noqa: PLC0415  start-up time
 
     transcript_type(client)
@@ -137,7 +130,6 @@ def sync_folder(
     *,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Synced:
-    """Bring the memories of a folder up to date with its files, or with those of a `scan`."""
     from recollect.folders.sync import Sync  # noqa: PLC0415  start-up time
 
     outside_home(Path(folder.path), session.home)
@@ -173,14 +165,7 @@ def _instruction_files(session: Session, folder: Folder) -> Iterator[str]:
             yield from (str(above / path) for path in session.store.folders.files(other))
 
 
-def folders(session: Session) -> Sequence[Folder]:
-    """The folders whose files are memories."""
-    return session.store.folders.all()
-
-
 def remove_folder(session: Session, path: str | os.PathLike[str], *, dry_run: bool = False) -> int:
-    """Forget the memories of a folder's files, and the folder; the files are not touched. Returns
-    how many memories that were; with `dry_run`, how many there are, and nothing is done."""
     wanted = {str(path), os.path.realpath(path)}
     for folder in session.store.folders.all():
         if folder.path in wanted:
@@ -202,8 +187,6 @@ def follow_folders(
     tell: Callable[[str], None] = lambda sentence: None,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Index changes of the followed folders as they happen, until stopped. Vectors are made in the
-    background."""
     from recollect.folders.watch import Follower  # noqa: PLC0415  start-up time
 
     followed: list[Folder] = []

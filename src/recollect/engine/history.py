@@ -66,8 +66,6 @@ class _Step(NamedTuple):
 
 
 def history(session: Session, id: str) -> list[Version]:
-    """The versions of a memory, newest first. Those of a forgotten one are for callers who may
-    bring it back."""
     named_ids([id])
     versions = session.store.history.of(id)
     if not versions:
@@ -81,11 +79,6 @@ def history(session: Session, id: str) -> list[Version]:
     return versions
 
 
-def history_begins(session: Session) -> datetime | None:
-    """Return from when on it is known what memories were; None in a vault without any write."""
-    return session.store.history.begins()
-
-
 def undo(
     session: Session,
     id: str | None = None,
@@ -95,9 +88,6 @@ def undo(
     operation: int | None = None,
     agree: Agree | None = None,
 ) -> Undone:
-    """Take back the last change that this caller asked for, or the one of that `operation`; with
-    `id` the last change of that memory, or all since the version `to`. With `if_version` only if
-    that is still the newest. Raise Changed where a memory was changed since."""
     if id is not None:
         return _undo_memory(session, id, to, if_version, agree)
     if to is not None:
@@ -109,8 +99,6 @@ def undo(
 
 
 def redo(session: Session, *, agree: Agree | None = None) -> Undone:
-    """Do again what this caller's last undo took back; history names it as it did the first time.
-    Raise Changed where a memory was changed since."""
     for undone in session.store.history.operations(session.user, MOST_OPERATIONS, undone=True):
         if steps := _steps(session, undone):
             versions = session.store.history.of(steps[0].id)

@@ -53,12 +53,6 @@ def import_lines(
     dry_run: bool = False,
     progress: Callable[[int], None] = lambda size: None,
 ) -> Imported:
-    """Save the memories and the feedback of these lines. Bad lines are reported, and the others are
-    saved. What is there already, feedback too, is not added again.
-
-    `strict`: with one bad line nothing is saved. `redact` as for `save_all`. `dry_run`: say what
-    would be done, and do nothing.
-    """
     session.models.embeds()  # as for `save_all`
     counts = Imported(0, 0, 0, [], Counter())
     found = batches(lines, session.redaction, redact=redact)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from recollect.engine.comparison import BEGINNING, whole_text
 from recollect.engine.feedback import gold_folder, judgements
 from recollect.engine.session import Session
-from recollect.models.builtin import MULTILINGUAL, embedding_models
 from recollect.models.english import reading
 from recollect.types import Filter
 
@@ -20,7 +19,6 @@ MEASURED = (
 
 
 def model_notes(session: Session) -> list[str]:
-    """What a user should know of the embedding model and this vault; nothing where all is well."""
     notes = [note] if (note := language_note(session)) else []
     former = session.models.former()
     if former is not None:
@@ -32,9 +30,11 @@ def model_notes(session: Session) -> list[str]:
 
 
 def language_note(session: Session, *, compared: bool = False) -> str | None:
-    """What to do where much of a vault is in languages that the English model cannot read; None
-    where it can, or where another model was chosen. Questions of one's own decide where there are
-    some, unless they were asked (`compared`) and could not."""
+    from recollect.models.builtin import (  # noqa: PLC0415  start-up time
+        MULTILINGUAL,
+        embedding_models,
+    )
+
     embedding = session.settings.embedding
     if embedding.provider != "builtin" or embedding.model == MULTILINGUAL:
         return None

@@ -13,7 +13,7 @@ from recollect.engine.bulk import selection
 from recollect.engine.filters import own_spelling
 from recollect.engine.searching import EVERYTHING, completed
 from recollect.engine.session import Session
-from recollect.engine.writing import changing, forget, live
+from recollect.engine.writing import changing, live
 from recollect.errors import UserError
 from recollect.ingest.draft import complete, draft
 from recollect.ingest.merging import union
@@ -31,8 +31,6 @@ LAST = datetime.max.replace(tzinfo=UTC)
 
 
 def merge(session: Session, ids: Sequence[str], *, into: str | None = None) -> Memory:
-    """Make one memory of several: the first, or `into`, gets what the others say beside it, and the
-    others are forgotten. `show` answers their ids with it. Returns the merged memory."""
     names = list(dict.fromkeys([*([into] if into is not None else ()), *several(ids, "ids")]))
     if len(names) < 2:
         raise UserError("A memory cannot be merged with itself; name two or more.")
@@ -62,8 +60,6 @@ def trash(
     limit: int = 20,
     after: TrashPlace | None = None,
 ) -> list[Trashed]:
-    """What was forgotten, the last first, by whom and why; with a query what answers it, the best
-    first. It is searched by its words: a forgotten memory has no vector."""
     chosen, limit = own_spelling(session, filter), bounded(limit)
     if not clean_query(query).strip():
         return session.store.trash.listed(chosen, limit, after)
@@ -79,7 +75,6 @@ def trash(
 def selected_in_trash(
     session: Session, *, query: str = "", filter: Filter = EVERYTHING
 ) -> list[str]:
-    """The ids of what is in the trash, as `selected` has those of live memories."""
     chosen = selection(session, query, filter)
     if not chosen.holding:
         listed = session.store.trash.listed(chosen, LARGEST_LIMIT)
@@ -105,17 +100,9 @@ def _searchable(session: Session) -> Iterator[tuple[Store, dict[str, Trashed]]]:
         store.close()
 
 
-def restore(session: Session, ids: Sequence[str]) -> list[Memory]:
-    """Bring forgotten memories back, all or none."""
-    forget(session, ids, undo=True)
-    found = session.store.memories.get(ids)
-    return [session.shown(found[id]) for id in dict.fromkeys(ids) if id in found]
-
-
 def empty_trash(
     session: Session, *, before: datetime | None = None, automatic: bool = False
 ) -> int:
-    """Purge what was forgotten, or what was forgotten before that time; returns how many."""
     purged = 0
     while True:
         listed = session.store.trash.listed(

@@ -56,9 +56,6 @@ class PolicyOutcome(NamedTuple):
 def tidy(
     session: Session, *, dry_run: bool = False, yes: bool = False, automatic: bool = False
 ) -> list[PolicyOutcome]:
-    """Purge what is too long in the trash, remove what is too old in history, and apply every
-    policy of the settings, each in one write; `dry_run` only says what each would do. One that
-    would touch more than half of the vault is applied only with `yes`."""
     if not dry_run:
         empty_old_trash(session, automatic=automatic)
         keep = parse_keep(session.settings.history.keep)
@@ -71,7 +68,6 @@ def tidy(
 
 
 def tidy_daily(session: Session) -> list[PolicyOutcome]:
-    """The same without being asked, once a day for a vault, whichever server does it."""
     database, wanted = session.store.database, session.settings
     ages = wanted.policies or wanted.trash.keep or parse_keep(wanted.history.keep).days
     if not ages or database.at_rest or database.frozen:

@@ -50,8 +50,6 @@ class Retrieved(NamedTuple):
 
 
 def retrieve(session: Session, ids: Sequence[str], *, as_of: datetime | None = None) -> Retrieved:
-    """The memories of these ids, as `located` has them, and those ids that name none. NotFound
-    where none of them names one."""
     try:
         return Retrieved(located(session, ids, as_of=as_of), [])
     except NotFound as error:

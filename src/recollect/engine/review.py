@@ -18,7 +18,7 @@ from recollect.engine import lifecycle
 from recollect.engine.capture import accept
 from recollect.engine.review_kinds import KINDS, Found, candidates
 from recollect.engine.session import Session
-from recollect.engine.writing import edit, forget, supersede_all
+from recollect.engine.writing import edit_all, forget, supersede_all
 from recollect.errors import NotFound, UserError
 from recollect.hashing import content_digest
 from recollect.memory_json import memory_json, revision
@@ -54,7 +54,6 @@ class Review(NamedTuple):
 
 
 def review(session: Session, *, limit: int = LIMIT, kind: str | None = None) -> Review:
-    """What wants a decision, the most urgent first; only one kind where that is named."""
     counts: Counter[str] = Counter()
     shown: list[ReviewItem] = []
     for item in _items(session, kind):
@@ -67,14 +66,10 @@ def review(session: Session, *, limit: int = LIMIT, kind: str | None = None) -> 
 def decide(
     session: Session, item: str, decision: str, *, changes: Mapping[str, Any] | None = None
 ) -> str:
-    """Carry a decision out; returns what was done, in a sentence. `changes`: for `edit`, the fields
-    of the memory that is named by `id` among them, or of the item's last one. Without them, a
-    secret is replaced."""
     return settle(session, _item(session, item), decision, changes=changes)
 
 
 def propose(session: Session, item: str, decision: str) -> str:
-    """Note what an agent would do, for a person to decide; returns that in a sentence."""
     found = _item(session, item)
     _check(found, decision)
     session.store.reviews.decide(found.key, PROPOSED + decision, session.clock())
@@ -84,7 +79,6 @@ def propose(session: Session, item: str, decision: str) -> str:
 def decide_or_propose(
     session: Session, item: str, decision: str, *, changes: Mapping[str, Any] | None = None
 ) -> str:
-    """What an agent may do: propose, or where the settings allow it decide."""
     if session.settings.review.agents_decide:
         session.require(DELETE, action="review")
         return decide(session, item, decision, changes=changes)
@@ -98,7 +92,6 @@ def settle(
     *,
     changes: Mapping[str, Any] | None = None,
 ) -> str:
-    """The same as `decide`, for whoever has the item at hand."""
     _check(item, decision)
     now = session.clock()
     done = _carried_out(session, item, decision, changes or {})
@@ -165,7 +158,7 @@ def _edited(session: Session, item: ReviewItem, changes: dict[str, Any]) -> str:
         changes = dict(session.redaction.of_memory(chosen)[0])
     if not changes:
         raise UserError(f"Say what to change; `recollect edit {id}` changes it as well.")
-    edit(session, id, **changes)
+    edit_all(session, [id], **changes)
     return f"Changed: {id}."
 
 

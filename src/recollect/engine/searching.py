@@ -31,8 +31,6 @@ RELATED_READS = 1000  # characters: what a memory is about stands at its beginni
 
 
 def search(session: Session, search: Search | str, /, **fields: Any) -> Response:
-    """Search. `fields` are those of `Search` and of `Filter` by name: `limit=5`,
-    `project="harbor"`, `tags=("a",)`."""
     session, asked = asked_then(session, search, **fields)
     found = federated(session, _recipe(session, asked), asked)
     if not found.results and session.others.federation is None:
@@ -49,18 +47,9 @@ def _recipe(session: Session, search: Search) -> Recipe:
     return session.recipes.changed(recipe.name, search.changes) if search.changes else recipe
 
 
-def deferral(session: Session, query: str, recipe: str | None = None) -> dict[str, object]:
-    """The changes with which a search for this query waits for no reranker; empty where none would
-    be asked anyway."""
-    if session.settings.rerank.provider == "none":
-        return {}
-    return session.recipe(recipe).deferral(query)
-
-
 def run_recipe(
     session: Session, recipe: Recipe, search: Search | str, /, **fields: Any
 ) -> Response:
-    """The same as `search` in this vault alone, for a recipe that has no name to be found by."""
     session, asked = asked_then(session, search, **fields)
     return in_vault(session, recipe, asked)
 
@@ -144,7 +133,6 @@ def _searched(
 
 
 def related(session: Session, id: str, limit: int | None = None) -> Response:
-    """Other memories about what this one is about, best first."""
     from recollect.recipes.related import RELATED  # noqa: PLC0415  start-up time
 
     [memory] = looked_up(session, [id])
@@ -163,15 +151,12 @@ def related(session: Session, id: str, limit: int | None = None) -> Response:
 def show(
     session: Session, ids: Sequence[str], *, federate: bool = True, as_of: datetime | None = None
 ) -> list[Memory]:
-    """Whole memories, in the order asked for; without `federate` from no other vault, with `as_of`
-    as they were then. What was merged into another memory is answered with that one."""
     return [found.memory for found in _opened(session.at(as_of), ids, federate=federate)]
 
 
 def looked_up(
     session: Session, ids: Sequence[str], *, as_of: datetime | None = None
 ) -> list[Memory]:
-    """The same for what asks for memories by itself: nobody has opened them."""
     return [found.memory for found in _located(session.at(as_of), ids, federate=True)]
 
 
@@ -183,8 +168,6 @@ def located(
     as_of: datetime | None = None,
     opened: bool = True,
 ) -> list[FoundMemory]:
-    """Return memories by id, each with the name of its vault, what it replaces and what replaced
-    it. `opened`: count this as opened by the user."""
     session = session.at(as_of)
     every = (_opened if opened else _located)(session, ids, federate=federate)
     return [
@@ -232,7 +215,6 @@ def _merged(session: Session, ids: Sequence[str]) -> dict[str, str]:
 
 
 def chain(session: Session, id: str) -> Chain:
-    """What a memory of this vault replaces, by links, and what replaced it."""
     [found] = _located(session, [id], federate=False)
     return _chain(session, found.memory)
 

@@ -13,7 +13,6 @@ from recollect.types import Memory
 
 
 def publish(session: Session, ids: Sequence[str], to: str) -> list[Memory]:
-    """Copy memories of one's own vault into a collection, or bring the copies up to date."""
     memories = session.store.memories.get(named_ids(ids))
     for id in ids:
         if id not in memories:
@@ -34,7 +33,6 @@ def publish(session: Session, ids: Sequence[str], to: str) -> list[Memory]:
 
 
 def unpublish(session: Session, ids: Sequence[str], collection: str) -> None:
-    """Take memories out of a collection; those of one's own stay."""
     store = _collection(session, collection)
     with session.writing("unpublish", store=store) as write:
         found = write.find(named_ids(ids))

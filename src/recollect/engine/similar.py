@@ -33,13 +33,6 @@ MOST = 3  # whoever saves reads them: the best few
 
 
 def similar(session: Session, memory: Memory, *, wait: bool = False) -> list[SimilarMemory]:
-    """The memories of the same project and space that a saved one is similar to: what it seems to
-    replace, then what says the same, then what is about the same thing.
-
-    One look at the vectors, or into the index of words where its own vector is not made yet; `wait`
-    waits for that. Nothing for a caller who may not read. A failure here is no failure of the save:
-    it only leaves memories out.
-    """
     found: list[SimilarMemory] = []
     if session.caller.may(SEARCH):
         with suppress(StoreError, ProviderError):

@@ -44,8 +44,6 @@ def timeline(
     limit: int = LIMIT,
     filter: Filter = EVERYTHING,
 ) -> Timeline:
-    """What was saved and changed around a memory, by its id, or around a moment: at most `limit`
-    before it and as many after it. A text that is no id is a time: 2026-03-01, yesterday, 7d."""
     at, memory = _moment(session, around)
     before = _next_to(session, at, memory, limit, filter, later=False)
     after = _next_to(session, at, memory, limit, filter, later=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,6 @@ from recollect.engine.session import Session
 from recollect.errors import RecollectError, StoreError, UserError
 from recollect.models.active import ActiveModels
 from recollect.models.embedding_queue import TextsRefused, embed_queries, embed_waiting
-from recollect.models.measuring import measured
 from recollect.present.words import counted
 from recollect.recipes.base import Recipe
 from recollect.recipes.related import RELATED
@@ -34,8 +33,6 @@ def reindex(
     everything: bool = False,
     progress: Callable[[int], None] = lambda done: None,
 ) -> int:
-    """Rebuild the keyword indexes, then make every missing vector of the settings' model, as
-    `switch_model` does. `everything` makes the vectors anew."""
     session.store.rebuild()
     session.wrote("reindex")
     if everything and session.models.embeds():
@@ -50,9 +47,6 @@ def switch_model(
     switched: Callable[[], object] = lambda: None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> int:
-    """Make every missing vector of the model that these name, and return how many. Vectors of the
-    vault's former model serve until the new ones are all there. Then `switched` is called, and the
-    former ones are removed. Interrupted, it goes on where it stopped."""
     if not models.embeds():
         return 0
     embedder, vectors = models.chosen(), session.store.vectors
@@ -80,9 +74,6 @@ def doctor(
     quick: bool = False,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Sequence[Finding]:
-    """Check the memories and everything that is derived from them; `fix` repairs what is wrong, and
-    says what that cost in the notes of the findings. `quick` checks a sample, and repairs nothing.
-    `progress` is called with the number of memories that were checked since."""
     if quick:
         findings = session.store.glance()
         _note_damage(session, findings)
@@ -145,8 +136,6 @@ def salvage_notes(report: SalvageReport) -> list[str]:
 
 
 def configuration(session: Session) -> Sequence[Finding]:
-    """Load what a search uses by the settings: the recipes, those that are the defaults, and the
-    models, which read a word each; a remote one is asked, too."""
     broken = session.recipes.readable()[1]
 
     def reranked() -> None:
@@ -171,10 +160,6 @@ def configuration(session: Session) -> Sequence[Finding]:
 
 
 def warm_up(session: Session) -> None:
-    """Load the models and the vectors, so that the next search waits for neither. From then on a
-    server makes the vectors that are missing, and merges what others left. What cannot be
-    loaded is reported by the first search that needs it. A remote model is not asked: each question
-    may cost something."""
     with suppress(RecollectError):
         if not session.models.embeds() or not (embedder := session.models.embedder()).local:
             pass
@@ -194,8 +179,6 @@ def warm_up(session: Session) -> None:
 
 
 def dependencies(session: Session) -> dict[str, str | None]:
-    """What is wrong with each thing that a search needs of the vault; None: nothing. To ask is not
-    a use of the vault: one that is locked and idle stays closed."""
     found: dict[str, str | None] = {}
     for name, check in session.store.database.probes().items():
         try:
@@ -206,14 +189,7 @@ def dependencies(session: Session) -> dict[str, str | None]:
     return found
 
 
-def measure(session: Session) -> dict[str, float]:
-    """How many milliseconds it takes here to load and use the active models."""
-    return measured(session.models)
-
-
 def unlock(session: Session, passphrase: str) -> None:
-    """Open a locked vault with its passphrase, which is kept nowhere; Locked where it is wrong.
-    The key is held until the idle lock, or until the process ends."""
     from recollect.vaults.keys import derived  # noqa: PLC0415  start-up time: only for locked vaults
 
     store = session.in_file("Unlocking", "the database's own access control guards it")
@@ -222,15 +198,12 @@ def unlock(session: Session, passphrase: str) -> None:
 
 
 def coverage(session: Session) -> Coverage:
-    """How many memories there are, and how many have a vector of the active model."""
     if not session.models.embeds():
         return Coverage(0, session.store.vocabulary.documents())
     return session.store.vectors.coverage(session.models.embedder().identity)
 
 
 def waiting(session: Session, models: ActiveModels | None = None) -> int:
-    """How many live memories have no vector of the settings' model, or of the one that `models`
-    name; 0 without a model."""
     models = models or session.models
     if not models.embeds():
         return 0
@@ -239,7 +212,6 @@ def waiting(session: Session, models: ActiveModels | None = None) -> int:
 
 
 def stats(session: Session) -> dict[str, Any]:
-    """What the vault holds, which models are active, and how many vectors wait."""
     model = session.models.embedder().identity if session.models.embeds() else None
     return {
         "vault": session.store.database.place,
@@ -252,22 +224,7 @@ def stats(session: Session) -> dict[str, Any]:
     }
 
 
-def save_recipe(
-    session: Session,
-    name: str,
-    *,
-    extends: str,
-    changes: Mapping[str, object],
-    replace: bool = False,
-) -> Recipe:
-    """Save changed constants as a recipe of one's own, in `recipes/NAME.toml`."""
-    session.recipes.save(name, extends, changes, replace=replace)
-    session.wrote("save recipe")
-    return session.recipes.get(name)
-
-
 def remove_recipe(session: Session, name: str) -> None:
-    """Delete a recipe of one's own; not the one that the settings name for every search."""
     file = session.recipes.own(name, "deleted")
     _not_the_setting(session, name)
     file.unlink(missing_ok=True)
@@ -275,7 +232,6 @@ def remove_recipe(session: Session, name: str) -> None:
 
 
 def rename_recipe(session: Session, name: str, new: str) -> Recipe:
-    """Give a recipe of one's own another name, under the same conditions."""
     session.recipes.own(name, "renamed")
     _not_the_setting(session, name)
     session.recipes.rename(name, new)

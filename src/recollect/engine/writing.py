@@ -25,20 +25,12 @@ Changes = Callable[[Memory], dict[str, object]]
 
 
 def save(session: Session, /, **fields: object) -> Memory:
-    """Save one memory, or update the one that it repeats. It is on the disk when this returns.
-    `supersedes`: the ids of those whose place it takes."""
     supersedes: Any = fields.pop("supersedes", ())
     [saved] = save_all(session, [draft(fields, supersedes=supersedes)])
     return saved.memory
 
 
 def save_all(session: Session, drafts: Sequence[Draft], *, redact: bool = True) -> list[Saved]:
-    """Save these memories, all or none, and embed them, at once or in the background.
-
-    A draft without an id that repeats a memory of its project updates that memory. A project that
-    is there in another case, or with other blanks, is used as it is spelled there. What looks like
-    a secret is replaced first; without `redact` it is kept.
-    """
     session.models.embeds()  # settings that name no model are refused before anything is kept
     drafts = [*in_known_projects(session, drafts)]
     clean = [session.redaction.of_draft(each, redact=redact) for each in drafts]
@@ -69,17 +61,6 @@ def _saved(session: Session, write: Writing, draft: Draft) -> Saved:
     return saved._replace(superseded=draft.supersedes)
 
 
-def edit(session: Session, id: str, /, **changes: Any) -> Memory:
-    """The same as `edited`, for those who want no more than the memory."""
-    return edited(session, id, **changes).memory
-
-
-def edited(session: Session, id: str, /, **changes: Any) -> Saved:
-    """The same as `edit_all`, for one memory."""
-    [saved] = edit_all(session, [id], **changes)
-    return saved
-
-
 def edit_all(
     session: Session,
     ids: Sequence[str],
@@ -94,10 +75,6 @@ def edit_all(
     keep_age: bool = False,
     **changes: object,
 ) -> list[Saved]:
-    """Change fields of memories, of all or none; None puts a field back to its default. `append`
-    adds a paragraph to the text; `section` is the heading below which `text` is put, in the place
-    of what is there. With `if_revision` (see `memory_json.revision`) only if they are still as they
-    were then. `redact` as for `save_all`. `keep_age` leaves `updated_at` as it is."""
     added, removed = several(add_tags, "add_tags"), several(remove_tags, "remove_tags")
     if "id" in changes:
         raise UserError("An id cannot be changed; save a new memory and forget this one.")
@@ -132,13 +109,10 @@ def _part_of_text(append: str | None, section: str | None, changes: dict[str, ob
 
 
 def pin(session: Session, ids: Sequence[str]) -> list[Memory]:
-    """Make memories core, the most trusted tier. Their age stays as it is."""
     return _put(session, "pin", ids, lambda memory: {"tier": "core"})
 
 
 def unpin(session: Session, ids: Sequence[str]) -> list[Memory]:
-    """Put core memories back into the tier that they have without it: file, or capture. Their age
-    stays as it is."""
     files = session.store.folders.places(named_ids(ids))
 
     def tier(memory: Memory) -> dict[str, object]:
@@ -150,7 +124,6 @@ def unpin(session: Session, ids: Sequence[str]) -> list[Memory]:
 def tag(
     session: Session, ids: Sequence[str], *, add: Sequence[str] = (), remove: Sequence[str] = ()
 ) -> list[Memory]:
-    """Add tags to memories, and remove others. Their age stays as it is."""
     added, removed = several(add, "add"), several(remove, "remove")
     if not (added or removed):
         raise UserError("Name a tag to add or to remove.")
@@ -160,19 +133,11 @@ def tag(
 def move(
     session: Session, ids: Sequence[str], *, project: str | None = None, space: str | None = None
 ) -> list[Memory]:
-    """Move memories to a project, or to a space; '' is none. Their age stays as it is."""
     places = {"project": project, "space": space}
     named: dict[str, object] = {name: place for name, place in places.items() if place is not None}
     if not named:
         raise UserError("Name the project or the space to move them to.")
     return _put(session, "move", ids, lambda memory: named)
-
-
-def supersede(session: Session, old: str, new: str) -> Memory:
-    """Put the memory `new` in the place of the old one: a link from the old one, which is valid
-    until now. Both stay, and keep their age. Returns the old one."""
-    [after] = supersede_all(session, [old], new)
-    return after
 
 
 def supersede_all(session: Session, olds: Sequence[str], new: str) -> list[Memory]:
@@ -245,8 +210,6 @@ def forget(
     purge: bool = False,
     if_revision: str | None = None,
 ) -> None:
-    """Take memories out of every answer; `undo` brings them back, `purge` is for good. With
-    `if_revision` only if they are still as they were then."""
     action = "purge" if purge else "restore" if undo else "forget"
     with changing(session, action, ids) as write:
         found = write.find(named_ids(ids))
