@@ -10,8 +10,9 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from recollect.checks import bounded, named_ids
-from recollect.engine.filters import own_spelling
-from recollect.engine.searching import EVERYTHING, looked_up
+from recollect.engine.filters import read_filter
+from recollect.engine.reading import looked_up
+from recollect.engine.searching import EVERYTHING
 from recollect.engine.session import Session
 from recollect.engine.upkeep import salvage_notes
 from recollect.errors import UserError
@@ -47,7 +48,7 @@ def browse(
     with session.store.moment():
         memories = session.held().memories
         listed = memories.newest if newest else memories.browse
-        return listed(own_spelling(session, filter), bounded(limit), after)
+        return listed(read_filter(session, filter), bounded(limit), after)
 
 
 def overview(session: Session, project: str | None, limit: int) -> Overview:
@@ -65,7 +66,7 @@ def expiring(
 ) -> Sequence[Memory]:
     now = session.clock()
     return session.store.memories.expiring(
-        own_spelling(session, filter), bounded(limit), since=now, until=moved(now, within)
+        read_filter(session, filter), bounded(limit), since=now, until=moved(now, within)
     )
 
 
@@ -78,13 +79,13 @@ def ending(
     until: datetime,
 ) -> Sequence[Memory]:
     return session.store.memories.expiring(
-        own_spelling(session, filter), bounded(limit), since=since, until=until
+        read_filter(session, filter), bounded(limit), since=since, until=until
     )
 
 
 def expired(session: Session, filter: Filter = EVERYTHING, limit: int = 20) -> Sequence[Memory]:
     return session.store.memories.expiring(
-        own_spelling(session, filter), bounded(limit), until=session.clock()
+        read_filter(session, filter), bounded(limit), until=session.clock()
     )
 
 

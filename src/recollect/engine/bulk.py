@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from recollect.checks import LARGEST_LIMIT, clean_query
-from recollect.engine.filters import own_spelling
+from recollect.engine.filters import read_filter
 from recollect.engine.searching import EVERYTHING
 from recollect.engine.session import Session
 from recollect.errors import UserError
@@ -21,7 +21,7 @@ def selected(session: Session, *, query: str = "", filter: Filter = EVERYTHING) 
 def selection(session: Session, query: str, filter: Filter) -> Filter:
     """The filter with the query's keywords. UserError where it would let everything pass: a change
     of all memories is hardly ever meant."""
-    chosen = own_spelling(session, filter)
+    chosen = read_filter(session, filter)
     if clean_query(query).strip():
         words = tuple(keywords(query))
         if not words:

@@ -9,8 +9,8 @@ from itertools import islice
 from msgspec.structs import replace
 
 from recollect.checks import bounded, clean_query, one_of
-from recollect.engine.filters import own_spelling, unknown_values
-from recollect.engine.searching import EVERYTHING, completed, federated
+from recollect.engine.filters import read_filter, unknown_values
+from recollect.engine.searching import EVERYTHING, federated, prepare_search
 from recollect.engine.session import Session
 from recollect.errors import ProviderError
 from recollect.present.agent_context import FORMS, Form, fitted
@@ -40,15 +40,17 @@ def context(
     as_of: datetime | None = None,
 ) -> Context:
     session = session.at(as_of)
-    limit, filter = bounded(limit), own_spelling(session, filter)
+    limit, filter = bounded(limit), read_filter(session, filter)
     if filter.kind is None:
         filter = replace(filter, without_kinds=(*filter.without_kinds, SESSION))
     semantic = semantic or session.settings.context.semantic
     mode: SemanticMode = one_of(SemanticMode, semantic, "semantic mode")
-    response, recipe = None, session.context_recipe()
+    response, recipe = None, session.recipe(section="context")
     if clean_query(query).strip():
         recipe = _asking(session, recipe, mode)
-        asked = completed(session, query, limit=limit, filter=filter, as_of=session.as_of)
+        session, asked = prepare_search(
+            session, query, limit=limit, filter=filter, as_of=session.as_of
+        )
         response = federated(session, recipe, asked)
     results = [result for result in response or () if result.holds]
     found: dict[str, tuple[Memory, Origin]] = {}

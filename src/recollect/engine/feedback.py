@@ -9,7 +9,7 @@ from pathlib import Path
 
 from recollect.checks import named_ids
 from recollect.engine.learning import is_due, learn
-from recollect.engine.searching import looked_up
+from recollect.engine.reading import looked_up
 from recollect.engine.session import Session
 from recollect.errors import NotFound, RecollectError, UserError
 from recollect.models.embedding_queue import embed_queries

@@ -22,10 +22,14 @@ PLURAL = re.compile(r"(?:(s|x|z|ch|sh)es|(?<!s)s)$")
 MOST_NAMED = 5  # values in a message
 
 
+def read_filter(session: Session, filter: Filter) -> Filter:
+    """Check a filter, and return it in the vault's own spelling."""
+    return own_spelling(session, checked_filter(filter))
+
+
 def own_spelling(session: Session, filter: Filter) -> Filter:
-    """Check a filter, and return it with kinds, projects and tags as the vault spells them. Case
-    and blanks do not matter, nor the plural of a kind. A value that no memory has stays."""
-    filter = checked_filter(filter)
+    """Return a filter with kinds, projects and tags as the vault spells them. Case and blanks do
+    not matter, nor the plural of a kind. A value that no memory has stays."""
     changes: dict[str, Any] = {}
     for name in ("tags", "without_tags"):
         # The stores compare tags without case, so that only those with blanks are looked up.

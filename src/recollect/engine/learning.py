@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from recollect.engine.searching import completed, in_vault
+from recollect.engine.searching import in_vault, prepare_search
 from recollect.engine.session import Session
 from recollect.query.likeness import normalised
 from recollect.recipes.base import Recipe
@@ -30,7 +30,8 @@ class ReplayedQuestion:
 
     def __init__(self, session: Session, recipe: Recipe, query: str) -> None:
         verdicts = session.store.feedback.on([normalised(query)])
-        found = in_vault(session, recipe, completed(session, query, limit=REPLAYED))
+        _, search = prepare_search(session, query, limit=REPLAYED)
+        found = in_vault(session, recipe, search)
         self._accepted = {verdict.memory_id for verdict in verdicts if verdict.accepted}
         self._parts = {
             result.id: {part.name: part.value for part in result.explain.leaves()}

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from recollect.checks import LARGEST_LIMIT, bounded, clean_query, named_ids, several
 from recollect.engine.bulk import selection
-from recollect.engine.filters import own_spelling
-from recollect.engine.searching import EVERYTHING, completed
+from recollect.engine.filters import read_filter
+from recollect.engine.searching import EVERYTHING, prepare_search
 from recollect.engine.session import Session
 from recollect.engine.writing import changing, live
 from recollect.errors import UserError
@@ -60,11 +60,11 @@ def trash(
     limit: int = 20,
     after: TrashPlace | None = None,
 ) -> list[Trashed]:
-    chosen, limit = own_spelling(session, filter), bounded(limit)
+    chosen, limit = read_filter(session, filter), bounded(limit)
     if not clean_query(query).strip():
         return session.store.trash.listed(chosen, limit, after)
     recipe = session.recipe().asking_vectors("never")
-    search = completed(session, query, filter=replace(chosen, archived=True), limit=limit)
+    _, search = prepare_search(session, query, filter=replace(chosen, archived=True), limit=limit)
     with _searchable(session) as (store, found):
         answer = run(
             recipe, replace(search, include_expired=True), store=store, models=session.models

@@ -23,7 +23,6 @@ from recollect.engine import (
     configured,
     context,
     feedback,
-    file_places,
     filters,
     folders,
     history,
@@ -31,7 +30,7 @@ from recollect.engine import (
     languages,
     lifecycle,
     policies,
-    retrieval,
+    reading,
     review,
     searching,
     sharing,
@@ -42,11 +41,12 @@ from recollect.engine import (
 )
 from recollect.engine.configured import KnownPlaces
 from recollect.engine.context import CONTEXT_LIMIT
-from recollect.engine.filters import own_spelling
+from recollect.engine.filters import read_filter
 from recollect.engine.opening import open_session
 from recollect.engine.operation import operation
 from recollect.engine.searching import EVERYTHING
 from recollect.engine.session import Command
+from recollect.lifetime import Lifetime
 from recollect.models.measuring import measured
 from recollect.present.agent_context import FORMS
 from recollect.recipes.learned import learned_by
@@ -61,11 +61,10 @@ if TYPE_CHECKING:
     from recollect.engine.capture import AgentSession, UserTurn
     from recollect.engine.comparison import DuplicateGroup
     from recollect.engine.configured import ConfiguredSetting
-    from recollect.engine.file_places import FilePassages
     from recollect.engine.history import Agree, Undone
     from recollect.engine.importing import Imported
     from recollect.engine.policies import PolicyOutcome
-    from recollect.engine.retrieval import Retrieved
+    from recollect.engine.reading import FilePassages, Retrieved
     from recollect.engine.review import Review, ReviewItem
     from recollect.engine.session import Session
     from recollect.engine.timeline import Timeline
@@ -88,7 +87,6 @@ if TYPE_CHECKING:
     from recollect.store.trash import Trashed, TrashPlace
     from recollect.store.vault import Finding
     from recollect.types import Chain, Context, Filter, Memory, Place, Response, Search, Use
-    from recollect.vaults.candidates import Candidates
     from recollect.vaults.known import FoundMemory
 
 
@@ -110,8 +108,7 @@ class Recollect:
         settings: Settings | None = None,
         environment: Mapping[str, str] = os.environ,
         clock: Callable[[], datetime] | None = None,
-        brief: bool = False,
-        lasting: bool = False,
+        lifetime: Lifetime = Lifetime.LIBRARY,
         passphrase: str | None = None,
         at_rest: bool = False,
         on_idle_lock: Callable[[], None] = lambda: None,
@@ -121,14 +118,12 @@ class Recollect:
     ) -> None:
         """Open the vault.
 
-        `brief`: this process asks once or twice, so nothing is prepared for later searches.
-        `lasting`: this process stays; it keeps what the reranker said, and closes a locked vault
-        that nobody uses for a while. `passphrase` opens a locked vault; without it the settings
-        say where to find one, or the terminal is asked. `on_idle_lock` is called when a lasting
-        process has closed a locked vault; `at_rest` starts in that state: the first call opens the
-        vault, and the terminal is not asked. `damaged`: open the vault whatever state it is in, to
-        repair or to salvage it. `interface` and `client`: through what and with which program
-        memories are changed; history tells.
+        `lifetime`: how long this process will use the vault. `passphrase` opens a locked vault;
+        without it the settings say where to find one, or the terminal is asked. `on_idle_lock` is
+        called when a server has closed a locked vault that nobody used for a while; `at_rest`
+        starts in that state: the first call opens the vault, and the terminal is not asked.
+        `damaged`: open the vault whatever state it is in, to repair or to salvage it. `interface`
+        and `client`: through what and with which program memories are changed; history tells.
         """
         self._enter(
             open_session(
@@ -137,8 +132,7 @@ class Recollect:
                 settings,
                 environment,
                 clock,
-                brief=brief,
-                lasting=lasting,
+                lifetime=lifetime,
                 passphrase=passphrase,
                 at_rest=at_rest,
                 on_idle_lock=on_idle_lock,
@@ -461,12 +455,6 @@ class Recollect:
         return self.session.recipe(recipe).deferral(query)
 
     @operation(SEARCH, retry=True)
-    def candidates(self, search: Search, *, model: str = "") -> Candidates:
-        """What this vault has for a search over several vaults that somebody else makes: memories,
-        what its indexes count, and vectors where `model`, which is theirs, is used here, too."""
-        return searching.candidates(self.session, search, model=model)
-
-    @operation(SEARCH, retry=True)
     def run_recipe(self, recipe: Recipe, search: Search | str, /, **fields: Any) -> Response:
         """Search this vault alone, with a recipe that has no name."""
         return searching.run_recipe(self.session, recipe, search, **fields)
@@ -511,12 +499,12 @@ class Recollect:
     ) -> list[Memory]:
         """Whole memories, in the order asked for; without `federate` from no other vault, with
         `as_of` as they were then. What was merged into another memory is answered with that one."""
-        return searching.show(self.session, ids, federate=federate, as_of=as_of)
+        return reading.show(self.session, ids, federate=federate, as_of=as_of)
 
     @operation(SEARCH, retry=True)
     def chain(self, id: str) -> Chain:
         """What a memory of this vault replaces, by links, and what replaced it."""
-        return searching.chain(self.session, id)
+        return reading.chain(self.session, id)
 
     @operation(SEARCH, anywhere=True, retry=True)
     def located(
@@ -529,29 +517,29 @@ class Recollect:
     ) -> list[FoundMemory]:
         """Return memories by id, each with the name of its vault, what it replaces and what
         replaced it. `opened`: count this as opened by the user."""
-        return searching.located(self.session, ids, federate=federate, as_of=as_of, opened=opened)
+        return reading.located(self.session, ids, federate=federate, as_of=as_of, opened=opened)
 
     @operation(SEARCH, anywhere=True, retry=True)
     def retrieve(self, ids: Sequence[str], *, as_of: datetime | None = None) -> Retrieved:
         """The memories of these ids, as `located` has them, and those ids that name none. NotFound
         where none of them names one."""
-        return retrieval.retrieve(self.session, ids, as_of=as_of)
+        return reading.retrieve(self.session, ids, as_of=as_of)
 
     @operation(SEARCH, anywhere=True, retry=True)
     def looked_up(self, ids: Sequence[str], *, as_of: datetime | None = None) -> list[Memory]:
         """Return whole memories as `show` does, without counting them as opened by the user."""
-        return searching.looked_up(self.session, ids, as_of=as_of)
+        return reading.looked_up(self.session, ids, as_of=as_of)
 
     @operation(SEARCH, retry=True)
     def in_file(self, memory: Memory) -> FilePassages | None:
         """The surroundings of a part of a file; None for what is no part of one."""
-        return file_places.in_file(self.session, memory)
+        return reading.in_file(self.session, memory)
 
     @operation(SEARCH, retry=True)
     def mentioned(self, names: Sequence[str], *, beside: str = "") -> dict[str, str]:
         """The memories that these names in a text lead to: by their ids, or the first part of a
         file by its path, whole, below its folder, or seen from the file at `beside`."""
-        return file_places.mentioned(self.session, names, beside=beside)
+        return reading.mentioned(self.session, names, beside=beside)
 
     @operation(SEARCH, anywhere=True)
     def recipe(self, name: str | None = None) -> Recipe:
@@ -592,7 +580,7 @@ class Recollect:
         """Memories counted by project, kind, source and tag, every value, most first; and by
         age."""
         session = self.session.at(as_of)
-        return session.held().memories.facets(own_spelling(session, filter), session.clock())
+        return session.held().memories.facets(read_filter(session, filter), session.clock())
 
     @operation(SEARCH, retry=True)
     def overview(self, project: str | None, limit: int) -> Overview:
@@ -610,7 +598,7 @@ class Recollect:
     def dates(self, filter: Filter = EVERYTHING, *, as_of: datetime | None = None) -> Dates:
         """The days on which memories were made, and on which they expire, counted."""
         session = self.session.at(as_of)
-        return session.held().memories.dates(own_spelling(session, filter))
+        return session.held().memories.dates(read_filter(session, filter))
 
     @operation(SEARCH, retry=True)
     def expiring(
@@ -988,7 +976,7 @@ class Recollect:
     @operation(ADMIN)
     def warm_up(self) -> None:
         """Load the models and the vectors, so that the next search waits for neither. From then on
-        a lasting process makes the vectors that are missing, and merges what others left. What
+        a server makes the vectors that are missing, and merges what others left. What
         cannot be loaded is reported by the first search that needs it. A remote model is not asked:
         each question may cost something."""
         upkeep.warm_up(self.session)

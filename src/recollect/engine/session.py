@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -90,22 +90,25 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         for part in self.closing:
             part.close()
 
-    def recipe(self, name: str | None = None) -> Recipe:
-        """The named recipe, or the one the settings make the default."""
-        if name is not None:
-            return self.recipes.get(name)
-        return self._set_recipe("search.recipe", self.settings.search.recipe)
-
-    def context_recipe(self) -> Recipe:
-        """The recipe that finds what an agent should know when it starts."""
-        return self._set_recipe("context.recipe", self.settings.context.recipe)
-
-    def _set_recipe(self, key: str, name: str) -> Recipe:
+    def recipe(
+        self,
+        name: str | None = None,
+        changes: Mapping[str, object] | None = None,
+        *,
+        section: Literal["search", "context"] = "search",
+    ) -> Recipe:
+        """The named recipe, or the one that this section of the settings names, with these
+        constants changed."""
         try:
-            return self.recipes.get(name)
+            recipe = self.recipes.get(
+                getattr(self.settings, section).recipe if name is None else name
+            )
         except UserError as error:
-            place = f"{key}, in {self.home / 'config.toml'} or the environment"
+            if name is not None:
+                raise
+            place = f"{section}.recipe, in {self.home / 'config.toml'} or the environment"
             raise UserError(f"{place}: {error}") from error
+        return self.recipes.changed(recipe.name, changes) if changes else recipe
 
     # What the caller may do
 

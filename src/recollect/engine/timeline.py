@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from recollect.checks import bounded
-from recollect.engine.filters import own_spelling
-from recollect.engine.searching import EVERYTHING, looked_up
+from recollect.engine.filters import read_filter
+from recollect.engine.reading import looked_up
+from recollect.engine.searching import EVERYTHING
 from recollect.engine.session import Session
 from recollect.errors import NotFound, UserError
 from recollect.present.words import state_json
@@ -70,7 +71,7 @@ def _next_to(
     session: Session, at: datetime, own: Memory | None, limit: int, filter: Filter, *, later: bool
 ) -> list[TimelineEntry]:
     """The nearest first."""
-    memories, chosen, most = session.store.memories, own_spelling(session, filter), bounded(limit)
+    memories, chosen, most = session.store.memories, read_filter(session, filter), bounded(limit)
     saved = memories.around(chosen, at, most + 1, field="created_at", later=later)
     changed = memories.around(chosen, at, most + 1, field="updated_at", later=later)
     found = [TimelineEntry(each.created_at, "saved", each) for each in saved if each != own]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from recollect.engine.languages import model_notes
-from recollect.engine.searching import completed, in_vault
+from recollect.engine.searching import in_vault, prepare_search
 from recollect.engine.session import Session
 from recollect.errors import RecollectError, StoreError, UserError
 from recollect.models.active import ActiveModels
@@ -143,7 +144,7 @@ def configuration(session: Session) -> Sequence[Finding]:
 
     checks: dict[str, Callable[[], object]] = {
         "search.recipe": session.recipe,
-        "context.recipe": session.context_recipe,
+        "context.recipe": partial(session.recipe, section="context"),
         "embedding": lambda: session.models.embedder().queries([WARMING_WORDS]),
         "rerank": reranked,
     }
@@ -166,7 +167,8 @@ def warm_up(session: Session) -> None:
         elif session.store.database.at_rest:
             embedder.queries([WARMING_WORDS])  # the vault stays closed until somebody asks
         else:
-            in_vault(session, RELATED, completed(session, WARMING_WORDS, limit=1))
+            _, search = prepare_search(session, WARMING_WORDS, limit=1)
+            in_vault(session, RELATED, search)
     with suppress(RecollectError):
         if session.settings.rerank.provider != "http":
             session.models.reranker().ready()

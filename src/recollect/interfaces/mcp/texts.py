@@ -35,7 +35,7 @@ from recollect.types import Memory, Response, Result
 from recollect.vaults.known import HOME, FoundMemory
 
 if TYPE_CHECKING:
-    from recollect.engine.retrieval import MissingMemory
+    from recollect.engine.reading import MissingMemory
     from recollect.engine.review import Review
 
 OWN = f"In vault {HOME}:"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from recollect.engine import Recollect
-from recollect.engine.file_places import FilePassages
+from recollect.engine.reading import FilePassages
 from recollect.interfaces.web import editing
 from recollect.interfaces.web.memory_text import Texts, heading
 from recollect.settings import EDITORS, Editor
