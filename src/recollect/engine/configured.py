@@ -10,7 +10,7 @@ import msgspec
 from recollect.engine.session import Session
 from recollect.settings import CollectionSettings
 from recollect.settings_reading import sources, variable_of
-from recollect.vaults.known import KnownVault
+from recollect.vaults.known import KnownVault, known_vaults
 
 PASSWORD = re.compile(r"(?<=://)[^/@\s]*(?=@)|(?<=password=)[^&\s\"]++")
 
@@ -41,3 +41,8 @@ def configured(session: Session) -> list[ConfiguredSetting]:
             ConfiguredSetting(key, text, variable_of(key) if source == "environment" else source)
         )
     return found
+
+
+def known_places(session: Session) -> KnownPlaces:
+    vaults = known_vaults(session.settings, session.home, session.path, None)
+    return KnownPlaces(vaults, tuple(session.settings.collections))

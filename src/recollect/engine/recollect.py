@@ -15,31 +15,21 @@ from msgspec.structs import replace
 from recollect.auth.capabilities import ADMIN, CAPABILITIES, DELETE, SEARCH, WRITE
 from recollect.checks import named_ids
 from recollect.engine import (
-    activity,
     browsing,
     bulk,
-    capture,
-    comparison,
-    configured,
     context,
     feedback,
     filters,
     folders,
     history,
-    importing,
-    languages,
     lifecycle,
-    policies,
     reading,
-    review,
     searching,
     sharing,
-    similar,
     timeline,
     upkeep,
     writing,
 )
-from recollect.engine.configured import KnownPlaces
 from recollect.engine.context import CONTEXT_LIMIT
 from recollect.engine.filters import read_filter
 from recollect.engine.opening import open_session
@@ -51,7 +41,7 @@ from recollect.models.measuring import measured
 from recollect.present.agent_context import FORMS
 from recollect.recipes.learned import learned_by
 from recollect.store.history import WriteOperation
-from recollect.vaults.known import HOME, known_vaults
+from recollect.vaults.known import HOME
 
 if TYPE_CHECKING:
     from recollect.auth.capabilities import Caller
@@ -60,7 +50,7 @@ if TYPE_CHECKING:
     from recollect.engine.browsing import Overview
     from recollect.engine.capture import AgentSession, UserTurn
     from recollect.engine.comparison import DuplicateGroup
-    from recollect.engine.configured import ConfiguredSetting
+    from recollect.engine.configured import ConfiguredSetting, KnownPlaces
     from recollect.engine.history import Agree, Undone
     from recollect.engine.importing import Imported
     from recollect.engine.policies import PolicyOutcome
@@ -88,6 +78,8 @@ if TYPE_CHECKING:
     from recollect.store.vault import Finding
     from recollect.types import Chain, Context, Filter, Memory, Place, Response, Search, Use
     from recollect.vaults.known import FoundMemory
+
+REVIEW_LIMIT = 20  # items that want a decision
 
 
 class Recollect:
@@ -239,6 +231,8 @@ class Recollect:
         `wait` waits for that. Nothing for a caller who may not read. A failure here is no failure
         of the save: it only leaves memories out.
         """
+        from recollect.engine import similar  # noqa: PLC0415  start-up time
+
         return similar.similar(self.session, memory, wait=wait)
 
     @operation(WRITE)
@@ -257,6 +251,8 @@ class Recollect:
         `strict`: with one bad line nothing is saved. `redact` as for `save_all`. `dry_run`: say
         what would be done, and do nothing.
         """
+        from recollect.engine import importing  # noqa: PLC0415  start-up time
+
         return importing.import_lines(
             self.session, lines, strict=strict, redact=redact, dry_run=dry_run, progress=progress
         )
@@ -638,6 +634,8 @@ class Recollect:
         self, *, progress: Callable[[int], None] = lambda done: None
     ) -> list[DuplicateGroup]:
         """Groups of memories that say the same, the surest first."""
+        from recollect.engine import comparison  # noqa: PLC0415  start-up time
+
         return comparison.duplicates(self.session, progress=progress)
 
     # Watching
@@ -662,6 +660,8 @@ class Recollect:
     ) -> ActivityPage:
         """What was done before a place or after it, the newest first: everything, or what concerns
         a project, or what was done `by` a client, an interface or a user of that name."""
+        from recollect.engine import activity  # noqa: PLC0415  start-up time
+
         return activity.activity(
             self.session, limit=limit, before=before, after=after, project=project, by=by
         )
@@ -669,6 +669,8 @@ class Recollect:
     @operation(SEARCH)
     def active_clients(self) -> list[str]:
         """Who read or wrote lately: clients, or the interface where none said its name."""
+        from recollect.engine import activity  # noqa: PLC0415  start-up time
+
         return activity.active_clients(self.session)
 
     # Review
@@ -680,11 +682,15 @@ class Recollect:
         """Keep what is said outright in these turns; returns how many candidates there are. With
         `late` a process that stays does not wait for the write; what is lost of it, the transcript
         has."""
+        from recollect.engine import capture  # noqa: PLC0415  start-up time
+
         return capture.capture(self.session, turns, said_in, late=late)
 
     @operation(SEARCH, retry=True)
-    def review(self, *, limit: int = review.LIMIT, kind: str | None = None) -> Review:
+    def review(self, *, limit: int = REVIEW_LIMIT, kind: str | None = None) -> Review:
         """What wants a decision, the most urgent first; only one kind where that is named."""
+        from recollect.engine import review  # noqa: PLC0415  start-up time
+
         return review.review(self.session, limit=limit, kind=kind)
 
     @operation(SEARCH, DELETE)
@@ -692,6 +698,8 @@ class Recollect:
         """Carry a decision out; returns what was done, in a sentence. `changes`: for `edit`, the
         fields of the memory that is named by `id` among them, or of the item's last one. Without
         them, a secret is replaced."""
+        from recollect.engine import review  # noqa: PLC0415  start-up time
+
         return review.decide(self.session, item, decision, changes=changes)
 
     @operation(SEARCH, DELETE)
@@ -699,11 +707,15 @@ class Recollect:
         self, item: ReviewItem, decision: str, *, changes: Mapping[str, Any] | None = None
     ) -> str:
         """Carry out a decision on an item that `review` returned; see `decide`."""
+        from recollect.engine import review  # noqa: PLC0415  start-up time
+
         return review.settle(self.session, item, decision, changes=changes)
 
     @operation(SEARCH, WRITE, retry=True)
     def propose(self, item: str, decision: str) -> str:
         """Note what an agent would do, for a person to decide; returns that in a sentence."""
+        from recollect.engine import review  # noqa: PLC0415  start-up time
+
         return review.propose(self.session, item, decision)
 
     @operation(SEARCH, WRITE)
@@ -711,6 +723,8 @@ class Recollect:
         self, item: str, decision: str, *, changes: Mapping[str, Any] | None = None
     ) -> str:
         """What an agent may do: propose, or where the settings allow it decide."""
+        from recollect.engine import review  # noqa: PLC0415  start-up time
+
         return review.decide_or_propose(self.session, item, decision, changes=changes)
 
     # What people said
@@ -891,6 +905,8 @@ class Recollect:
     def model_notes(self) -> list[str]:
         """What a user should know of the embedding model and this vault; nothing where all is
         well."""
+        from recollect.engine import languages  # noqa: PLC0415  start-up time
+
         return languages.model_notes(self.session)
 
     @operation(SEARCH)
@@ -898,6 +914,8 @@ class Recollect:
         """What to do where much of a vault is in languages that the English model cannot read; None
         where it can, or where another model was chosen. Questions of one's own decide where there
         are some, unless they were asked (`compared`) and could not."""
+        from recollect.engine import languages  # noqa: PLC0415  start-up time
+
         return languages.language_note(self.session, compared=compared)
 
     @operation(ADMIN)
@@ -944,11 +962,15 @@ class Recollect:
         """Purge what is too long in the trash, remove what is too old in history, and apply every
         policy of the settings, each in one write; `dry_run` only says what each would do. One that
         would touch more than half of the vault is applied only with `yes`."""
+        from recollect.engine import policies  # noqa: PLC0415  start-up time
+
         return policies.tidy(self.session, dry_run=dry_run, yes=yes, automatic=automatic)
 
     @operation(WRITE, DELETE, ADMIN)
     def tidy_daily(self) -> list[PolicyOutcome]:
         """Do what `tidy` does, at most once a day for a vault, whichever server asks."""
+        from recollect.engine import policies  # noqa: PLC0415  start-up time
+
         return policies.tidy_daily(self.session)
 
     @operation(ADMIN)
@@ -965,13 +987,16 @@ class Recollect:
     @operation(ADMIN)
     def configured(self) -> list[ConfiguredSetting]:
         """Every setting as this process has it."""
+        from recollect.engine import configured  # noqa: PLC0415  start-up time
+
         return configured.configured(self.session)
 
     @operation(ADMIN)
     def known_places(self) -> KnownPlaces:
         """Where memories are searched for."""
-        vaults = known_vaults(self.session.settings, self.session.home, self.session.path, None)
-        return KnownPlaces(vaults, tuple(self.session.settings.collections))
+        from recollect.engine import configured  # noqa: PLC0415  start-up time
+
+        return configured.known_places(self.session)
 
     @operation(ADMIN)
     def warm_up(self) -> None:

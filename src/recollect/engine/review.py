@@ -26,7 +26,6 @@ from recollect.store.base import ReviewDecision
 from recollect.times import moved
 from recollect.types import Choice, Memory, ReviewKind
 
-LIMIT = 20
 LATER = timedelta(days=7)
 LATER_SAID = "It comes back in a week."
 PROPOSED = "proposed "  # before a decision that nobody has made yet
@@ -53,7 +52,7 @@ class Review(NamedTuple):
     counts: Mapping[str, int]
 
 
-def review(session: Session, *, limit: int = LIMIT, kind: str | None = None) -> Review:
+def review(session: Session, *, limit: int, kind: str | None) -> Review:
     counts: Counter[str] = Counter()
     shown: list[ReviewItem] = []
     for item in _items(session, kind):

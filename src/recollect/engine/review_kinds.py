@@ -13,9 +13,7 @@ from typing import NamedTuple
 from recollect.engine.browsing import expired as expired_memories
 from recollect.engine.browsing import expiring as expiring_memories
 from recollect.engine.capture import candidate_draft
-from recollect.engine.comparison import compared
 from recollect.engine.late_secrets import late_secrets
-from recollect.engine.policies import tidy
 from recollect.engine.session import Session
 from recollect.errors import UserError
 from recollect.hashing import content_digest
@@ -65,6 +63,8 @@ def secrets(session: Session) -> Iterator[Found]:
 
 
 def contradictions(session: Session) -> Iterator[Found]:
+    from recollect.engine.comparison import compared  # noqa: PLC0415  start-up time
+
     choices: tuple[Choice, ...] = ("supersede", "merge", "forget", "edit", "keep", "later")
     for older, newer in compared(session).contradictions:
         why = "The newer one seems to replace the older one."
@@ -72,6 +72,8 @@ def contradictions(session: Session) -> Iterator[Found]:
 
 
 def duplicates(session: Session) -> Iterator[Found]:
+    from recollect.engine.comparison import compared  # noqa: PLC0415  start-up time
+
     for group in compared(session).duplicates:
         if group.reason == "same file":
             why = f"The same file is in two folders: {group.about}."
@@ -109,6 +111,8 @@ def unused(session: Session) -> Iterator[Found]:
 
 def policies(session: Session) -> Iterator[Found]:
     """Policies that a server does not apply by itself."""
+    from recollect.engine.policies import tidy  # noqa: PLC0415  start-up time
+
     try:
         outcomes = tidy(session, dry_run=True)
     except UserError as error:

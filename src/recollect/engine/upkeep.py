@@ -7,7 +7,6 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from recollect.engine.languages import model_notes
 from recollect.engine.searching import in_vault, prepare_search
 from recollect.engine.session import Session
 from recollect.errors import RecollectError, StoreError, UserError
@@ -99,6 +98,8 @@ def doctor(
         findings = [*session.store.examine(), *notes]
     elif not _note_damage(session, findings):
         session.store.database.note_damage(None)
+        from recollect.engine.languages import model_notes  # noqa: PLC0415  start-up time
+
         notes = [Finding("model", None, note=note) for note in model_notes(session)]
         findings = [*findings, *notes]
     return findings
