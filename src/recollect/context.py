@@ -16,6 +16,7 @@ from msgspec import structs
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.errors import ProviderError
 from recollect.models.base import Tokenwise
+from recollect.query.cosine_scale import on_english_scale
 from recollect.query.understanding import Understanding
 from recollect.types import Degraded, Filter, Memory, Passage, Ranking, Reach, Search, Span, any_of
 
@@ -244,7 +245,6 @@ class SearchContext:
         of the English model."""
         if not self.vectors_answered:
             return {}
-        from recollect.query.cosine_scale import on_english_scale  # noqa: PLC0415  start-up time
 
         identity = self.embedder.identity
         return on_english_scale(identity, self.store.vectors.between(identity, ids))

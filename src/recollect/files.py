@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+from zlib import crc32
 
 try:
     import fcntl
@@ -154,7 +155,6 @@ def _created(file: Path) -> tuple[Path, BinaryIO]:
 
 def _start(file: Path) -> str:
     """How the names of files beside this one begin; short, however long the file's name is."""
-    from zlib import crc32  # noqa: PLC0415  start-up time
 
     return f".recollect-{crc32(os.fsencode(file.name)):08x}-"
 

@@ -19,6 +19,7 @@ from recollect.present.views import VIEWS
 from recollect.query.past import asks_before, without_past
 from recollect.query.terms import keywords, words
 from recollect.recipes.base import Recipe
+from recollect.recipes.learned import taught
 from recollect.recipes.registry import with_deep_search
 from recollect.stages.links import named
 from recollect.times import validity
@@ -183,7 +184,6 @@ def _taught(declared: Recipe, store: Store) -> tuple[Recipe, Likeness | None]:
     likeness = declared.feedback.likeness if state.given else None
     if not state.lesson:
         return declared, likeness
-    from recollect.recipes.learned import taught  # noqa: PLC0415  start-up time
 
     return taught(declared, state.lesson), likeness
 

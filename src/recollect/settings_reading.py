@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from types import UnionType
 from typing import (
@@ -250,7 +251,6 @@ def _check_patterns(patterns: Mapping[str, str], where: str) -> None:
 
 def networks(addresses: str) -> list[IPv4Network | IPv6Network]:
     """The addresses and networks of a list with commas; ValueError where one is none."""
-    from ipaddress import ip_network  # noqa: PLC0415  start-up time: few have any
 
     return [ip_network(each.strip()) for each in addresses.split(",") if each.strip()]
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from recollect.errors import StoreError, UserError
+from recollect.files import replacing
 from recollect.retry import patiently, waits
 
 try:
@@ -256,7 +257,6 @@ def _opened(file: Path, largest: int, shorten: Callable[[Path], None]) -> int:
 
 def _halve(file: Path) -> None:
     """Keep the newer half."""
-    from recollect.files import replacing  # noqa: PLC0415  start-up time: rarely needed
 
     kept = file.read_bytes()[-LARGEST_READS // 2 :]
     with replacing(file) as stream:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from recollect.documents.plain_yaml import NotPlain, plain_fields
+
 OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
 CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE)
 
@@ -48,7 +50,6 @@ def split(text: str) -> FrontMatter:
     found = block(text)
     if found is None:
         return FrontMatter({}, 1, text)
-    from recollect.documents.plain_yaml import NotPlain, plain_fields  # noqa: PLC0415  start-up time
 
     try:
         fields = plain_fields(found.yaml)

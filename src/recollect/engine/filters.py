@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from msgspec.structs import replace
@@ -108,8 +109,6 @@ def _spellings(field: str, value: str, known: Iterable[str]) -> list[str]:
 
 def _unknown_sentence(field: str, value: str, known: Sequence[str]) -> str:
     """Return the sentence for a value that no memory has."""
-    from difflib import get_close_matches  # noqa: PLC0415  start-up time: rarely needed
-
     plain = {one: _plain(field, one) for one in known}
     wanted = _plain(field, value)
     like = [one for one in known if wanted in plain[one]]

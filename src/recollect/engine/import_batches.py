@@ -16,6 +16,7 @@ from recollect.ingest.jsonl import Line, RawLine, parsed
 from recollect.parts import parts
 from recollect.store.base import SEGMENTS_FROM
 from recollect.store.prepared import PreparedMemories
+from recollect.worker_processes import Workers, fitting, part_size
 
 # Long enough to be quick, short enough that other writers wait little.
 IMPORT_BATCH = 2000
@@ -46,11 +47,6 @@ def batches(
     if len(ahead) <= FEW:
         yield from map(clean, parts(ahead, IMPORT_BATCH))
         return
-    from recollect.worker_processes import (  # noqa: PLC0415  start-up time
-        Workers,
-        fitting,
-        part_size,
-    )
 
     workers = fitting()
     if workers < 2:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from difflib import get_close_matches
 from posixpath import dirname, join, normpath
 from typing import NamedTuple
 
@@ -167,8 +168,6 @@ def _missing(session: Session, id: str) -> MissingMemory:
 def _nearest(session: Session, id: str) -> tuple[str, ...]:
     """Ids that begin alike, the most alike first: only those that begin with half of it, a
     quarter, or the first few characters are read."""
-    from difflib import get_close_matches  # noqa: PLC0415  start-up time: rarely needed
-
     for length in sorted({len(id) // 2, len(id) // 4, SHORTEST}, reverse=True):
         if length < SHORTEST:
             continue

@@ -39,6 +39,7 @@ from recollect.parts import parts
 from recollect.store.base import SEGMENTS_FROM, Store, Writing
 from recollect.store.folders import Folder, StoredFile
 from recollect.store.prepared import PreparedMemories
+from recollect.worker_processes import Workers, fitting, part_size
 
 # A file that was changed so shortly before it was read may have been changed once more since, and
 # its time would not tell: clocks of file systems are that coarse. Git calls such files racy.
@@ -199,12 +200,6 @@ class Sync:
         if self._folder.client:
             every = chain.from_iterable(read_transcript(reading, *file) for file in files)
         if len(files) > FEW_FILES and not self._folder.client:
-            from recollect.worker_processes import (  # noqa: PLC0415  start-up time
-                Workers,
-                fitting,
-                part_size,
-            )
-
             workers = fitting()
         if workers > 1:
             many = MEMORIES * len(files) >= SEGMENTS_FROM

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterable
 from contextlib import ExitStack
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,7 +26,6 @@ WHAT_TO_DO = "Nothing was imported; --no-verify imports it as it is."
 def write_export(file: Path, lines: Iterable[bytes]) -> None:
     """Replace the file by these lines, and its checksum by theirs. Several exports to one file at
     once leave one of them, whole."""
-    from hashlib import sha256  # noqa: PLC0415  start-up time
 
     digest, count, size = sha256(), 0, 0
     beside = _beside(file)
@@ -50,7 +50,6 @@ def write_export(file: Path, lines: Iterable[bytes]) -> None:
 def verify(file: Path, stream: BinaryIO) -> None:
     """UserError where the file has a checksum beside it that is not its own. The stream is the open
     file; it is read to its end and set back to its start. A pipe is not checked."""
-    from hashlib import file_digest  # noqa: PLC0415  start-up time
 
     beside = _beside(file)
     if not stream.seekable():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from email.utils import parsedate_to_datetime
 from math import isfinite
 
 FIRST_PAUSE_S = 0.25
@@ -27,7 +28,6 @@ def retry_after_s(header: str) -> float:
 
 
 def _seconds_until(http_date: str) -> float:
-    from email.utils import parsedate_to_datetime  # noqa: PLC0415  start-up time: rarely needed
 
     try:
         return parsedate_to_datetime(http_date).timestamp() - time.time()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from recollect.context import SearchContext
+from recollect.query.passages import LEAST_START, passage
 from recollect.query.terms import WORD
 from recollect.types import Memory, Passage
 
@@ -45,7 +46,6 @@ def flowed(text: str) -> str:
 def passages(context: SearchContext, memories: Sequence[Memory]) -> dict[str, Passage]:
     """The passage of each memory that answers the query word by word; where tokens were not
     compared, the one that the query's words stand in, or that is nearest in meaning."""
-    from recollect.query.passages import passage  # noqa: PLC0415  start-up time
 
     words = context.understanding.sought
     spans = {hit.memory_id: hit.findings.span for hit in context.by_vectors()}
@@ -82,7 +82,6 @@ def marked(
 
 def highlighted(text: str, context: SearchContext) -> str:
     """The text with `<mark>` around each word that the query has, in any form."""
-    from recollect.query.passages import LEAST_START  # noqa: PLC0415  start-up time
 
     query = context.understanding
     wanted = frozenset[str]().union(*(query.stems_of(word) for word in query.searched))

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import sys
+import unicodedata
 from collections.abc import Callable, Mapping
+from getpass import getpass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -130,7 +132,6 @@ def _key(path: Path, header: bytes, passphrase_of: Callable[[Path], str]) -> byt
 
 def derived(passphrase: str, header: bytes) -> bytes:
     """The key of this passphrase for the vault with this header."""
-    import unicodedata  # noqa: PLC0415  start-up time: only for locked vaults
 
     from argon2.low_level import Type, hash_secret_raw  # noqa: PLC0415  as above
 
@@ -222,7 +223,6 @@ def on_terminal() -> bool:
 
 
 def typed(prompt: str) -> str:
-    from getpass import getpass  # noqa: PLC0415  start-up time
 
     try:
         return getpass(prompt, stream=sys.stderr)

@@ -24,6 +24,7 @@ from recollect.present.schema import FileLines, MemoryDate
 from recollect.present.views import VIEWS, FullView
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import BUILT_IN
+from recollect.recipes.show import differences
 from recollect.times import in_utc, iso, validity
 from recollect.types import (
     TIMES,
@@ -227,7 +228,6 @@ class RemoteVault:
         this one differs: a recipe of one's own is not known elsewhere."""
         if BUILT_IN.get(recipe.name) == recipe:
             return recipe.name, {}
-        from recollect.recipes.show import differences  # noqa: PLC0415  start-up time
 
         ways = [
             (name, {field: here for field, _, here in differences(built_in, recipe)})

@@ -17,6 +17,7 @@ from recollect.interfaces.cli.arguments import (
     add_repeatable,
     fields_of,
 )
+from recollect.interfaces.cli.editor import changes_of, fill_in
 from recollect.interfaces.cli.ids import meant
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import print_json, say
@@ -91,7 +92,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _in_editor(args: argparse.Namespace) -> int:
     """Let the person change the memory as a form."""
-    from recollect.interfaces.cli.editor import changes_of, fill_in  # noqa: PLC0415  start-up time
 
     with opened(lifetime=Lifetime.ONCE) as memory:
         args.ids = meant(memory, args.ids)

@@ -18,6 +18,7 @@ from recollect.interfaces.cli.selection import confirm
 from recollect.interfaces.cli.syncing import embed, stopped_by_signals
 from recollect.present.visible import visible
 from recollect.present.words import counted
+from recollect.secrets.redaction import summary
 
 if TYPE_CHECKING:
     from recollect.engine import Recollect
@@ -138,8 +139,6 @@ def _tell(done: Mirrored, *, dry_run: bool) -> None:
 
 def _tell_redacted(done: Mirrored) -> None:
     if done.redacted:
-        from recollect.secrets.redaction import summary  # noqa: PLC0415  start-up time: rarely needed
-
         print(
             f"recollect: {summary(done.redacted)}; only in the vault, the files are unchanged.",
             file=sys.stderr,

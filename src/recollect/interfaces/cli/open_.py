@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import time
+import webbrowser
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
@@ -88,7 +89,6 @@ def _has_screen() -> bool:
 def _shown(home: Path, link: str, sessions: SessionStore, secret: str) -> bool:
     """Show the page in the browser. Every user can see the arguments of a process, so the browser
     gets the name of a private file that leads to the link. Returns whether the link was used."""
-    import webbrowser  # noqa: PLC0415  start-up time: not with --print
 
     if not secret:
         return webbrowser.open(link)

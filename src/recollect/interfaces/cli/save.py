@@ -21,6 +21,7 @@ from recollect.interfaces.cli.arguments import (
     fields_of,
     read_text,
 )
+from recollect.interfaces.cli.editor import fill_in, form_of
 from recollect.interfaces.cli.ids import meant
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import print_json
@@ -68,8 +69,6 @@ def run(args: argparse.Namespace) -> int:
         raise WrongUsage("Words are the title or the text; leave out --title, --text or the words.")
     fields |= {"title": words} if words and "text" in named else thought(words, "title" in named)
     if args.edit or not (words or named or not on_terminal()):
-        from recollect.interfaces.cli.editor import fill_in, form_of  # noqa: PLC0415  start-up time
-
         as_is = "title" in fields or "text" in fields
         if not fill_in(form_of(fields), lambda filled: _save(args, filled), as_is=as_is):
             print(NOTHING, file=sys.stderr)

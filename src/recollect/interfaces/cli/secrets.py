@@ -6,6 +6,8 @@ import argparse
 import sys
 from collections.abc import Mapping
 
+from recollect.secrets.redaction import summary
+
 
 def add_redact(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -19,7 +21,5 @@ def add_redact(parser: argparse.ArgumentParser) -> None:
 def tell_redacted(counts: Mapping[str, int]) -> None:
     """Report on standard error, so that programs read the same output as before."""
     if counts:
-        from recollect.secrets.redaction import summary  # noqa: PLC0415  start-up time: rarely needed
-
         them = "it" if sum(counts.values()) == 1 else "them"
         print(f"recollect: {summary(counts)} (--no-redact keeps {them}).", file=sys.stderr)

@@ -26,6 +26,7 @@ from recollect.auth.token_store import TokenStore
 from recollect.auth.tokens import digest
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, StoreError, UserError
+from recollect.folders.watch import wait_until_alone
 from recollect.interfaces import fresh_process
 from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.interfaces.cli.output import PLAIN
@@ -203,7 +204,6 @@ def _work_beside(args: argparse.Namespace, meanwhile: ExitStack, memory: Recolle
 def following(memory: Recollect) -> Iterator[None]:
     """Follow the folders in a thread, as long as this lasts. While another process follows them
     already, wait until it ends."""
-    from recollect.folders.watch import wait_until_alone  # noqa: PLC0415  start-up time
 
     stop = threading.Event()
     log = logging.getLogger("recollect.folders")

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from recollect.engine import Recollect
+from recollect.folders.watch import alone
 from recollect.interfaces.cli.output import DIM, print_json, progress, styled
 from recollect.interfaces.cli.secrets import tell_redacted
 from recollect.models.background_embedding import SHORT, text_size
@@ -123,7 +124,6 @@ def stopped_by_signals() -> threading.Event:
 
 def follow(memory: Recollect) -> int:
     """Follow every watched folder until Ctrl+C or SIGTERM."""
-    from recollect.folders.watch import alone  # noqa: PLC0415  start-up time
 
     stop = stopped_by_signals()
     with alone(memory.home) as first:

@@ -16,6 +16,7 @@ from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_rows, say, 
 from recollect.interfaces.cli.tables import add_table, remove_table
 from recollect.present.visible import visible
 from recollect.settings_reading import home_folder, load_settings
+from recollect.store.sqlite.snapshot import check_is_vault
 from recollect.vaults.known import HOME, KnownVault, known_vaults, untrusted_vault
 from recollect.vaults.trust import (
     FILE,
@@ -93,7 +94,6 @@ def _add(home: Path, args: argparse.Namespace) -> int:
         fields["priority"] = args.priority
 
     def check() -> None:
-        from recollect.store.sqlite.snapshot import check_is_vault  # noqa: PLC0415  start-up time
 
         for vault in _known(home):
             if vault.name == name != HOME and vault.path:

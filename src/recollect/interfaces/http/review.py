@@ -8,6 +8,7 @@ from msgspec import Meta, Struct, field
 from starlette.responses import Response
 
 from recollect.auth.capabilities import DELETE, SEARCH
+from recollect.engine.review import review_json
 from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
 from recollect.interfaces.http.schemas import Id, MemoryChange, fields_of
 from recollect.interfaces.lanes import SEARCHES, WRITES
@@ -64,7 +65,6 @@ class DuplicateBody(Struct):
 
 
 async def review(call: Call) -> Response:
-    from recollect.engine.review import review_json  # noqa: PLC0415  start-up time
 
     asked: ReviewParameters = call.parameters
     found = await call.service.ask(call.engine.review, limit=asked.limit, kind=asked.kind)

@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from recollect.auth.capabilities import SEARCH
 from recollect.engine import Recollect
+from recollect.engine.review import review_json
 from recollect.engine.timeline import timeline_json
 from recollect.errors import NotFound, UserError
 from recollect.ingest.draft import draft
@@ -261,7 +262,6 @@ def feedback(served: Served, args: arguments.FeedbackArguments) -> ToolAnswer:
 
 
 def review(served: Served, args: arguments.ReviewArguments) -> ToolAnswer:
-    from recollect.engine.review import review_json  # noqa: PLC0415  start-up time
 
     values = args.given()
     if ("item" in values) != ("decision" in values):

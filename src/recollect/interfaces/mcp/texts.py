@@ -29,6 +29,7 @@ from recollect.present.tokens import estimated_tokens
 from recollect.present.views import PointerView, PreviewView, ScanView, SnippetView
 from recollect.present.visible import as_data, one_line, quoted, shown_id, visible
 from recollect.present.words import HEADING, about_line, counted, heading_line, state_of, two_lines
+from recollect.secrets.redaction import summary
 from recollect.store.history import Version
 from recollect.times import day, minute
 from recollect.types import Memory, Response, Result
@@ -233,7 +234,6 @@ def redacted_text(saved: Saved) -> str:
     """What was redacted, so that a model knows the secret is not kept; empty where nothing was."""
     if not saved.redacted:
         return ""
-    from recollect.secrets.redaction import summary  # noqa: PLC0415  start-up time: rarely needed
 
     return f" {summary(saved.redacted)}."
 
