@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -24,9 +24,6 @@ from recollect.query.sameness import ALIKE, Wording, same
 from recollect.store.base import CapturedRemark
 from recollect.store.history import WriteOperation
 from recollect.types import Filter, Memory
-
-if TYPE_CHECKING:
-    from recollect.capture.forms import Remark
 
 ALL = "all"  # forms that are trusted
 
@@ -50,9 +47,6 @@ class UserTurn(NamedTuple):
 def capture(
     session: Session, turns: Iterable[UserTurn], said_in: AgentSession, *, late: bool = False
 ) -> int:
-    from recollect.capture.forms import remarks  # noqa: PLC0415  start-up time
-    from recollect.transcripts.base import clean  # noqa: PLC0415  start-up time
-
     if not session.settings.capture.enabled:
         return 0
     found = [(turn, remark) for turn in turns for remark in remarks(clean(turn.text))]
@@ -67,8 +61,6 @@ def capture(
 def _candidate(
     session: Session, turn: UserTurn, remark: Remark, said_in: AgentSession
 ) -> CapturedRemark:
-    from recollect.transcripts.base import clean  # noqa: PLC0415  start-up time
-
     client, id, project = map(clean, said_in)
     words = " ".join(remark.text.split())
     mark = session.store.topics.hashed(f"said:{client}\0{id}\0{words}")
@@ -140,8 +132,6 @@ def accept(session: Session, mark: bytes, changes: Mapping[str, Any]) -> Memory:
         raise NotFound("Somebody else has decided this meanwhile.")
     changed = {name: value for name, value in changes.items() if name != "id"}
     if changed.get("text"):
-        from recollect.capture.forms import title_of  # noqa: PLC0415  start-up time
-
         changed.setdefault("title", title_of(changed["text"]))
     dates = {"created_at": found.at, "updated_at": found.at}
     [saved] = save_all(session, [draft({**candidate_draft(found).fields, **dates, **changed})])

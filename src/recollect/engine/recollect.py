@@ -59,12 +59,12 @@ if TYPE_CHECKING:
     from recollect.engine.session import Session
     from recollect.engine.timeline import Timeline
     from recollect.errors import RecollectError
+    from recollect.folders.mirroring import Mirrored
     from recollect.folders.report import Synced
     from recollect.folders.scan import Scan
     from recollect.ingest.draft import Draft
     from recollect.ingest.jsonl import Line, RawLine
     from recollect.ingest.saving import Saved, SimilarMemory
-    from recollect.folders.mirroring import Mirrored
     from recollect.models.active import ActiveModels
     from recollect.present.agent_context import Form
     from recollect.recipes.base import Recipe
