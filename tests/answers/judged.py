@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from recollect.engine.recollect import Recollect
 from recollect.ingest.draft import draft
-from recollect.query.replacement import Statement, replaced_by, seems_to_replace
+from recollect.query.replacement import Statement, replaced_by
 from recollect.times import parse_time
 from recollect.types import Response
 
@@ -75,9 +75,7 @@ def judged_pairs(memory: Recollect, file: Path) -> list[JudgedPair]:
         cosines = store.vectors.between(identity, ids)
         both = store.memories.get(ids)
         tokens = store.keyword.tokens
-        claimed = replaced_by(
-            [Statement(each, tokens) for each in both.values()], cosines, now, seems_to_replace
-        )
+        claimed = replaced_by([Statement(each, tokens) for each in both.values()], cosines, now)
         older, newer = (
             line[side].get("title") or line[side]["text"] for side in ("older", "newer")
         )

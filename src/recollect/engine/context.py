@@ -15,7 +15,7 @@ from recollect.engine.session import Session
 from recollect.errors import ProviderError
 from recollect.present.agent_context import FORMS, Form, fitted
 from recollect.query.cosine_scale import on_english_scale
-from recollect.query.replacement import Statement, is_statement, replaced_by, seems_to_replace
+from recollect.query.replacement import Statement, is_statement, replaced_by
 from recollect.query.terms import keywords
 from recollect.recipes.base import Recipe
 from recollect.settings import SemanticMode
@@ -118,7 +118,7 @@ def _replaced(session: Session, memories: Sequence[Memory]) -> Set[str]:
         return frozenset()
     cosines = on_english_scale(identity, found)
     read = [Statement(memory, store.keyword.tokens) for memory in statements]
-    return replaced_by(read, cosines, session.clock(), seems_to_replace).keys()
+    return replaced_by(read, cosines, session.clock()).keys()
 
 
 def _asking(session: Session, recipe: Recipe, semantic: SemanticMode) -> Recipe:

@@ -1,9 +1,9 @@
 """Which memories seem to be replaced by which: of two statements about one thing, the later one.
 
-A belief drawn from words, dates and vectors, never written into the vault. A newer statement comes
-before an older one in a ranking if `comes_before` says so; that it seems to replace the other is
-said only where `seems_to_replace` does, which asks for more. `benchmarks/replacements.py` measures
-both.
+A belief drawn from words, dates and vectors, never written into the vault. The stage `supersede`
+places a newer statement above an older one by how alike they are; that it seems to replace the
+other is said only where `seems_to_replace` does, which asks for more and is measured by
+`benchmarks/replacements.py`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,11 @@ from recollect.times import validity
 from recollect.types import Memory
 
 # Cosines of the bundled embedder. Two texts about different things have 0.4 to 0.6.
-ABOUT_ALIKE = 0.62  # where the newer says that something changed
 CLAIMED_CHANGE = 0.72
 ALIKE = 0.75
 VERY_ALIKE = 0.8
-# The statements share this many words, or this share of the shorter one's.
+# The statements share this many words.
 SHARED = 2
-FRAME = 0.5
 # A longer text is a page or a story, and states more than one thing.
 LONGEST = 300
 # A time of day, or a date: the title of what was said then.
@@ -77,9 +75,10 @@ class Statement:
     def shares_words(self, other: Statement) -> bool:
         return len({*self.words} & {*other.words}) >= SHARED
 
-    def shares_most_words(self, other: Statement) -> bool:
+    def shared_words(self, other: Statement) -> float:
+        """Return how many of the shorter statement's words stand in the longer one, as a share."""
         own, others = {*self.words}, {*other.words}
-        return len(own & others) >= max(SHARED, FRAME * min(len(own), len(others)))
+        return len(own & others) / max(1, min(len(own), len(others)))
 
 
 def is_statement(memory: Memory) -> bool:
@@ -94,14 +93,6 @@ def comparable(older: Memory, newer: Memory) -> bool:
     """Whether both are of one project and space, and the second is newer."""
     together = (older.project, older.space) == (newer.project, newer.space)
     return together and older.updated_at < newer.updated_at
-
-
-def comes_before(older: Statement, newer: Statement, cosine: float) -> bool:
-    """Whether the newer of two statements that answer a question stands first: it says much the
-    same in much the same words, or it says that something changed and speaks of the same things."""
-    if cosine >= VERY_ALIKE and newer.shares_most_words(older):
-        return True
-    return cosine >= ABOUT_ALIKE and newer.says_change and newer.shares_words(older)
 
 
 def seems_to_replace(older: Statement, newer: Statement, cosine: float) -> bool:
@@ -126,29 +117,25 @@ def replaced_by(
     statements: Iterable[Statement],
     cosines: Mapping[tuple[str, str], float],
     now: datetime,
-    rule: Callable[[Statement, Statement, float], bool] = comes_before,
 ) -> dict[str, str]:
-    """For each memory that one of the others replaces by the rule the id of that one, which is not
+    """For each memory that one of the others seems to replace the id of that one, which is not
     replaced itself. One that does not hold at `now`, or was not yet known, replaces nothing."""
-    read = {
-        each.memory.id: each
-        for each in statements
-        if each.memory.updated_at <= now and is_statement(each.memory)
-    }
-    known = sorted(
-        (each.memory for each in read.values()), key=lambda memory: (memory.updated_at, memory.id)
+    read = sorted(
+        (one for one in statements if one.memory.updated_at <= now and is_statement(one.memory)),
+        key=lambda one: (one.memory.updated_at, one.memory.id),
     )
     replaced: dict[str, str] = {}
-    for place in reversed(range(len(known))):
-        newer = known[place]
-        if validity(newer, now):
+    for place in reversed(range(len(read))):
+        newer = read[place]
+        if validity(newer.memory, now):
             continue
-        for older in known[:place]:
-            if older.id in replaced or not comparable(older, newer):
+        for older in read[:place]:
+            ids = (older.memory.id, newer.memory.id)
+            if ids[0] in replaced or not comparable(older.memory, newer.memory):
                 continue
-            cosine = cosines.get((older.id, newer.id), cosines.get((newer.id, older.id), 0.0))
-            if rule(read[older.id], read[newer.id], cosine):
-                replaced[older.id] = replaced.get(newer.id, newer.id)
+            cosine = cosines.get(ids, cosines.get((ids[1], ids[0]), 0.0))
+            if seems_to_replace(older, newer, cosine):
+                replaced[ids[0]] = replaced.get(ids[1], ids[1])
     return replaced
 
 

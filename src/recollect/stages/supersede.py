@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf, nextafter
 
 from recollect.context import ChannelRole, SearchContext
@@ -11,31 +11,36 @@ from recollect.query.replacement import (
     comparable,
     is_statement,
     replaced_by,
-    seems_to_replace,
 )
-from recollect.query.sameness import ALIKE
-from recollect.recipes.ranges import AtLeastOne, Weight
+from recollect.recipes.ranges import AtLeastOne, Number, Weight
 from recollect.stages.base import Stage
 from recollect.stages.links import passing, successors
-from recollect.times import day
+from recollect.times import day, validity
 from recollect.types import Hit, Memory, Ranking, combine, leaf
+
+# Statements about different things have a cosine of 0.4 to 0.6.
+CHANGE_FROM = 0.6
 
 
 class Supersede(Stage, frozen=True, tag="supersede"):
     """A memory that took the place of another by a link is placed above it, and is found where only
     the other answers the query. Of two statements of one project and space that answer the query,
-    the newer is placed above where both say much the same, or where it says that something changed:
-    it must score at most `within` less. A query about the past, or about a time at which the newer
-    was not yet known, wants the other, which is placed above then.
+    the newer is placed above the older if their scores differ at most by
 
-    Statements are looked for among the best `top`, by vectors. What is said again in the same words
-    is placed above as well.
+        base + alike · cosine + shared · (words of the shorter in the longer)
+             + change · (cosine − CHANGE_FROM), where the newer says that something changed
+
+    A query about the past, or about a time at which the newer was not yet known, wants the other,
+    which is placed above then. Statements are looked for among the best `top`, by vectors.
     """
 
     about = "newer than what it replaces, or what held at the time asked for"
     family = "time"
 
-    within: Weight = 5.0
+    base: Number = -1.6
+    alike: Weight = 1.5
+    shared: Weight = 2.9
+    change: Weight = 16.0
     top: AtLeastOne = 20
     name: str = "supersede"
 
@@ -78,29 +83,42 @@ class Supersede(Stage, frozen=True, tag="supersede"):
             return ranking
         # Oldest first, so that what is raised above something is above it for good.
         order = sorted(map(context.memory, before), key=lambda each: (each.updated_at, each.id))
-        # Both rules read the same words, each statement's once.
         statements = [Statement(memory, context.store.keyword.tokens) for memory in order]
-        replaced = replaced_by(statements, cosines, context.now)
-        believed = replaced_by(statements, cosines, context.now, seems_to_replace)
+        believed = replaced_by(statements, cosines, context.now)
         hits = dict(before)
         for id, newer_id in believed.items():
             older = hits[newer_id].findings.seems_to_replace
             hits[newer_id] = hits[newer_id].finding(seems_to_replace=(*older, context.memory(id)))
             hits[id] = hits[id].finding(seems_replaced_by=context.memory(newer_id))
-        for place, newer in enumerate(order):
+        for place, newer in enumerate(statements):
+            if newer.memory.updated_at > context.now or validity(newer.memory, context.now):
+                continue
             said_before = [
-                memory
-                for memory in order[:place]
-                if (replaced.get(memory.id) == newer.id or _repeats(newer, memory, context))
-                and before[memory.id].score - before[newer.id].score <= self.within
+                older.memory
+                for older in statements[:place]
+                if comparable(older.memory, newer.memory)
+                and abs(before[older.memory.id].score - before[newer.memory.id].score)
+                <= self._allowed(older, newer, cosines)
             ]
             wanted = [
-                each for each in said_before if context.understanding.wants_before(newer, each)
+                each
+                for each in said_before
+                if context.understanding.wants_before(newer.memory, each)
             ]
-            self._place(hits, newer, said_before, wanted, context)
+            self._place(hits, newer.memory, said_before, wanted, context)
         if hits == before:
             return ranking
         return ranking.resorted(hits.get(hit.memory_id, hit) for hit in ranking)
+
+    def _allowed(
+        self, older: Statement, newer: Statement, cosines: Mapping[tuple[str, str], float]
+    ) -> float:
+        """Return how far apart the scores of two statements about one thing may be."""
+        ids = (older.memory.id, newer.memory.id)
+        cosine = cosines.get(ids, cosines.get((ids[1], ids[0]), 0.0))
+        said = max(0.0, cosine - CHANGE_FROM) if newer.says_change else 0.0
+        alike, shared = self.alike * cosine, self.shared * newer.shared_words(older)
+        return self.base + alike + shared + self.change * said
 
     def _place(
         self,
@@ -127,9 +145,3 @@ class Supersede(Stage, frozen=True, tag="supersede"):
         says = f"{day(one.updated_at)}, {how} {other.id} ({day(other.updated_at)}): just above"
         place = leaf(self.name, nextafter(best.score, inf), says)
         return hit.rescored(combine(hit.why.name, "max", (hit.why, place)))
-
-
-def _repeats(newer: Memory, older: Memory, context: SearchContext) -> bool:
-    """Whether both say the same in the same words."""
-    wording = context.text(newer.id).wording
-    return comparable(older, newer) and wording.says(context.text(older.id).wording, ALIKE)

@@ -15,7 +15,7 @@ from recollect.stages.validity import Validity
 from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute
 
 Search = Callable[..., SearchContext]
-STAGE = Supersede(within=4.0)
+STAGE = Supersede()
 SAID = {"old": "The limit is 100 requests.", "new": "The limit is now 250 requests."}
 DAYS = {"old": "2025-01-01", "mid": "2025-06-01", "new": "2026-01-01"}
 NEAR = {"old": (1.0, 0.0), "new": (0.9, 0.436), "mid": (0.95, 0.312)}
@@ -72,6 +72,24 @@ def test_the_newer_is_placed_just_above_and_both_stay(search_at: Search) -> None
     assert place.formula == "2026-01-01, newer than old (2025-01-01): just above"
     assert recompute(ranking.hits[0].why) == ranking.hits[0].score
     assert ranking.dropped == {"pool": 3}
+
+
+@pytest.mark.parametrize(
+    ("newer", "allowed"),
+    [
+        # base −1.6, cosine 0.9 · 1.5, both words of the shorter shared · 2.9, change 16 · 0.3
+        ("The limit is now 250 requests.", 1.35 - 1.6 + 2 / 3 * 2.9 + 4.8),
+        ("The limit is 250 requests.", 1.35 - 1.6 + 2 / 3 * 2.9),
+        ("Fire drills begin at nine.", 1.35 - 1.6),
+    ],
+)
+def test_the_more_alike_two_are_the_less_the_newer_needs_to_score(
+    search_at: Search, newer: str, allowed: float
+) -> None:
+    at = searched(search_at, SAID | {"new": newer})
+    gap = max(allowed, 0.2)
+    placed = [STAGE.apply(fused(old=6.0, new=6.0 - gap + less), at).ids[0] for less in (0.1, -0.1)]
+    assert placed == (["new", "old"] if allowed > 0 else ["old", "old"])
 
 
 def test_one_that_is_above_already_keeps_its_score(search_at: Search) -> None:
