@@ -30,7 +30,7 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
             {"id": "refresh", "title": ANSWER, "kind": "decision", "project": "harbor-api"},
             {"id": "friday", "title": "No releases on Friday", "tier": "core"},
             {"id": "elsewhere", "title": "Access tokens of the mobile client", "project": "other"},
-            *({"id": f"n{n}", "title": f"Note {n}", "text": "Unrelated."} for n in range(8)),
+            *({"id": f"n{n}", "title": f"Note {n}", "text": "Unrelated."} for n in range(200)),
         )
         yield made
 
@@ -118,7 +118,7 @@ def test_a_prompt_brings_three_memories_at_most(home: Home) -> None:
     home.bring_in(*({"title": f"Nothing to do with it, {number}"} for number in range(20)))
     for number in range(6):
         title = f"Case {number}: the mobile client has to refresh its access tokens"
-        home.save("--title", title, "--text", "x " * 200, "--project", "harbor-api")
+        home.save("--title", title, "--text", "x " * 20, "--project", "harbor-api")
     told = seen(home, "UserPromptSubmit", prompt=QUESTION)
     assert told.endswith("\n\n3 memories: 3 found by search")
     assert len(told) < 400 * CHARACTERS_PER_TOKEN

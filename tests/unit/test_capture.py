@@ -15,10 +15,6 @@ from recollect.engine.capture import AgentSession, UserTurn
 from recollect.engine.review import ReviewItem, review_json
 from recollect.errors import NotFound, UserError
 from recollect.interfaces.cli.review import walk
-from recollect.interfaces.hooks.protocols import PROTOCOLS, AgentEvent, HookEvent
-from recollect.interfaces.hooks.sessions import HookSession
-from recollect.interfaces.hooks.user_turns import capture_said
-from recollect.lifetime import Lifetime
 from recollect.settings import CaptureSettings, Embedding, Rerank, Settings
 from recollect.settings_reading import load_settings
 from recollect.store.rescue.new_vault import write_vault
@@ -166,21 +162,6 @@ def test_a_trusted_form_is_saved_at_once(tmp_path: Path) -> None:
         memory.forget([kept.id])
         memory.capture([TURN], SESSION)
         assert memory.list() == []
-
-
-def test_a_server_captures_a_prompt_beside_its_answer(tmp_path: Path) -> None:
-    """Also where the transcript has it later: what waits is seen at once."""
-    asked = AgentEvent(
-        PROTOCOLS["claude-code"],
-        HookEvent("UserPromptSubmit", "prompt", "context"),
-        "harbor-api",
-        {"session_id": "s1", "prompt": RULE, "transcript_path": str(tmp_path / "none.jsonl")},
-    )
-    with opened(tmp_path, lifetime=Lifetime.SERVER) as memory:
-        capture_said(memory, asked, HookSession())
-    with opened(tmp_path) as memory:
-        [item] = waiting(memory)
-        assert item.memories[0].path == str(tmp_path / "none.jsonl")
 
 
 def test_it_can_be_switched_off(tmp_path: Path) -> None:

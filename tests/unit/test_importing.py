@@ -30,7 +30,7 @@ def _few_lines_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_batches, "IMPORT_BATCH", 8)
     monkeypatch.setattr(import_batches, "SEGMENT_BATCH", 8)
     monkeypatch.setattr(import_batches, "SEGMENTS_FROM", 16)
-    monkeypatch.setattr(worker_processes, "fitting", lambda: 2)
+    monkeypatch.setattr(import_batches, "fitting", lambda: 2)
     monkeypatch.setattr(buffer, "FIRST", 3)
     monkeypatch.setattr(buffer, "MOST", 3)
     monkeypatch.setattr(BackgroundMerging, "wrote", lambda *_, **__: None)
@@ -83,7 +83,7 @@ def test_a_large_import_does_what_a_small_one_does(
     options: dict[str, bool], bad: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raw = lines() if bad else [line for line in lines() if b"titel" not in line and line != b"{\n"]
-    monkeypatch.setattr(worker_processes, "Workers", CallsHere)
+    monkeypatch.setattr(import_batches, "Workers", CallsHere)
     large = imported(tmp_path / "large.db", raw, **options)
     again = imported(tmp_path / "large.db", raw, **options)
     monkeypatch.setattr(import_batches, "FEW", 1000)
@@ -148,7 +148,7 @@ def test_an_import_that_is_interrupted_leaves_whole_batches_and_no_process(
             super().__init__(function, count)
             started.append(self)
 
-    monkeypatch.setattr(worker_processes, "Workers", Noted)
+    monkeypatch.setattr(import_batches, "Workers", Noted)
 
     def interrupted() -> Iterator[RawLine]:
         yield from raw_lines([b'{"title": "Memory %d"}\n' % number for number in range(36)])

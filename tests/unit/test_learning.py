@@ -58,7 +58,7 @@ def test_weights_learn_and_are_used_and_shown_and_reset(memory: Recollect) -> No
     for declared, now in learned.weights.values():
         assert declared / 2 <= now <= declared * 2
     changed = {name for name, (declared, now) in learned.weights.items() if declared != now}
-    assert changed == {"keyword", "importance"}, "no question said anything of the others"
+    assert changed == {"keyword", "bm25", "importance"}, "no question said anything of the others"
     assert learned.weights["keyword"][0] > learned.weights["keyword"][1]
     assert learned.weights["importance"][0] < learned.weights["importance"][1]
     [found, *_] = memory.search(f"the {NAMES[-1]}")

@@ -97,20 +97,25 @@ def comparable(older: Memory, newer: Memory) -> bool:
 
 def seems_to_replace(older: Statement, newer: Statement, cosine: float) -> bool:
     """Whether the newer seems to state now what the older stated before, surely enough to say so:
-    it says that something changed, or both are one sentence but for one number."""
+    it says that something changed, or both are one sentence but for one value."""
     if newer.adds or not newer.shares_words(older):
         return False
     if newer.says_change and cosine >= CLAIMED_CHANGE:
         return True
-    return cosine >= ALIKE and _one_number_differs(older, newer)
+    return cosine >= ALIKE and _one_value_differs(older, newer)
 
 
-def _one_number_differs(older: Statement, newer: Statement) -> bool:
-    """Whether both are one sentence but for one number."""
+def _one_value_differs(older: Statement, newer: Statement) -> bool:
+    """Whether both are one sentence but for one number, or for the last word: a sentence begins
+    with what it is about, and ends with what it says of that."""
     if len(older.words) != len(newer.words):
         return False
-    differing = [pair for pair in zip(older.words, newer.words, strict=True) if len({*pair}) > 1]
-    return len(differing) == 1 and all(word.isdigit() for word in differing[0])
+    pairs = list(zip(older.words, newer.words, strict=True))
+    differing = [place for place, pair in enumerate(pairs) if len({*pair}) > 1]
+    if len(differing) != 1:
+        return False
+    [place] = differing
+    return place == len(pairs) - 1 or all(word.isdigit() for word in pairs[place])
 
 
 def replaced_by(

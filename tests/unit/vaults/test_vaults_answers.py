@@ -179,7 +179,10 @@ def test_evidence_is_judged_over_all_that_was_found(tmp_path: Path) -> None:
     """The own vault has a word in common; the answer itself is in the team's."""
     vault_file(
         tmp_path / "team.db",
-        [{"id": "answer", "title": "Harbor gateway port", "text": "The harbor gateway port is 9."}],
+        [
+            {"id": "answer", "title": "Harbor gateway port", "text": "The harbor gateway port is 9."},
+            *({"id": f"n{n}", "title": f"Lantern {n}"} for n in range(60)),
+        ],
     )
     own = [{"id": "noise", "title": "A harbor in the fog"}]
     with home(tmp_path / "home", own, team("team", tmp_path / "team.db")) as memory:
