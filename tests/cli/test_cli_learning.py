@@ -100,7 +100,7 @@ def test_what_was_learned_is_shown_and_reset(home: Home) -> None:
         "vault: 0 weights changed.", "  1 feedback event; learning begins with 30.",
     ]  # fmt: skip
     [blend] = home.json("recipes", "learned", "blend")
-    assert blend["weights"]["exact"] == {"declared": 2.0, "now": 2.0}
+    assert blend["weights"]["exact"] == {"declared": 2.5, "now": 2.5}
     assert (blend["events"], blend["after"], blend["lesson"]) == (1, 20, None)
     [reset] = home.json("recipes", "learned", "blend", "--reset")
     assert reset["events"] == 0

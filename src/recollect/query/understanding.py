@@ -44,6 +44,9 @@ def fts5_idf(documents: int, holding: float) -> float:
     return max(log((documents - holding + 0.5) / (holding + 0.5)), LEAST_IDF)
 
 
+# Fewer memories than FEW are too few to tell how rare a word is: it is counted as if there were
+# UNSEEN more, which do not hold it.
+FEW, UNSEEN = 200, 20
 # Words of a query that are looked at for typing errors: each costs a few milliseconds at most.
 MOST_CORRECTED = 8
 # Memories that are read to see whether they hold a name as it is written: some milliseconds.
@@ -147,19 +150,23 @@ class Understanding:
 
     def wants_before(self, newer: Memory, older: Memory) -> bool:
         """Whether the older of two statements is asked for rather than the newer: it alone has a
-        name or a number that the query has, it held at the time that the query names, or the query
-        asks for what was before. A query for what replaced something wants the newer."""
+        name or a number that the query has; or it held at the time that the query names, or the
+        query asks for what was before, and the newer alone has no such name. A query for what
+        replaced something wants the newer."""
         from recollect.query.exact import folded, holds  # noqa: PLC0415  start-up time
 
         if asks_for_successor(self._text):
             return False
-        names = {*self.names, *re.findall(r"\w*\d\w*", self.timeless)}
+        names = {*self.names, *re.findall(r"\w*\d\w*", self._text)}
         before, after = (
             folded(f"{memory.title}\n{memory.text}\n{memory.details}") for memory in (older, newer)
         )
-        if any(holds(before, name) and not holds(after, name) for name in names):
+        older_has, newer_has = (
+            {name for name in names if holds(text, name)} for text in (before, after)
+        )
+        if older_has - newer_has:
             return True
-        return self.asks_for_time_of(newer, older)
+        return not newer_has - older_has and self.asks_for_time_of(newer, older)
 
     def asks_for_time_of(self, newer: Memory, older: Memory) -> bool:
         """Whether the older of two statements held at the time that the query names, or the query
@@ -286,6 +293,11 @@ class Understanding:
         """How many memories there are."""
         return self._store.vocabulary.documents()
 
+    @property
+    def unseen(self) -> int:
+        """How many memories more the rarity of a word is counted in."""
+        return UNSEEN if self.documents < FEW else 0
+
     # What is meant literally
 
     @cached_property
@@ -320,7 +332,7 @@ class Understanding:
         scores = {id: score for id, score in matches if id in texts and holds(texts[id], term)}
         letters = self._store.keyword.holding("stemmed", [term]).get(term, 0)
         share = len(scores) / len(matches) if matches else 0.0
-        idf = fts5_idf(self.documents, share * letters)
+        idf = fts5_idf(self.documents + self.unseen, share * letters)
         factor = idf / fts5_idf(self.documents, letters)
         return Written({id: factor * score for id, score in scores.items()}, idf)
 
@@ -411,10 +423,11 @@ class Understanding:
         FORM_SHARE of it."""
         others = [form for word in self.content for form in self.also(word)]
         holding = self._store.keyword.holding("stemmed", others) if others else {}
+        documents = self.documents + self.unseen
         total = sum(
-            max(fts5_idf(self.documents, holding.get(form, 0)) for form in forms) / FORM_SHARE
+            max(fts5_idf(documents, holding.get(form, 0)) for form in forms) / FORM_SHARE
             if (forms := self.also(word))
-            else fts5_idf(self.documents, self.holding.get(word, 0))
+            else fts5_idf(documents, self.holding.get(word, 0))
             for word in self.content
         )
         total += sum(found.idf for found in self._written.values())

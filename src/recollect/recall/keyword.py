@@ -13,7 +13,7 @@ from recollect.query.terms import keywords, pieces, words
 from recollect.query.understanding import Written
 from recollect.recall.base import Channel
 from recollect.recipes.ranges import Depth, Weight
-from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery
+from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery, KeywordStatistics
 from recollect.types import Hit, Ranking, Term, ranked
 
 Reading = Literal["keywords", "words", "pieces", "boolean", "subwords"]
@@ -44,6 +44,7 @@ class Keyword(Channel, frozen=True, tag="keyword"):
     typing errors may have made it of. `languages` reads `keywords` of a query in another language
     than English by that language: without its question words and articles, and with the other forms
     of a word that stands nowhere. The recipe then reads the times that such a query names, too.
+    `smooth` counts how rare a word is, in a vault of a few memories, as if there were some more.
     """
 
     about = "holds the words"
@@ -58,6 +59,7 @@ class Keyword(Channel, frozen=True, tag="keyword"):
     without_kinds: tuple[str, ...] = ()
     correct_typos: bool = False
     languages: bool = False
+    smooth: bool = False
 
     @property
     def corrects_typos(self) -> bool:
@@ -111,7 +113,8 @@ class Keyword(Channel, frozen=True, tag="keyword"):
                 self.columns,
                 self.depth.at(context.limit),
                 narrowed,
-                deadline=context.channel_deadline,
+                self._statistics(context, *asked) if asked else None,
+                context.channel_deadline,
             )
         )
         if matched.note:
@@ -122,6 +125,17 @@ class Keyword(Channel, frozen=True, tag="keyword"):
                 scores[id] = scores.get(id, 0.0) + score
         hits = (Hit(id, Term(self.name, score, "bm25")) for id, score in scores.items())
         return ranked(hits) if written else Ranking(tuple(hits))
+
+    def _statistics(
+        self, context: SearchContext, index: KeywordIndexName, expression: str
+    ) -> KeywordStatistics | None:
+        """Return what BM25 counts instead of what the index holds."""
+        unseen = context.understanding.unseen if self.smooth else 0
+        if not unseen:
+            return None
+        own = context.store.keyword.statistics(index, expression)
+        rows = own.rows + unseen  # as long as the others
+        return own._replace(rows=rows, tokens=round(own.tokens * rows / max(1, own.rows)))
 
     def _as_written(self, context: SearchContext) -> list[Written]:
         """Return what holds a name such as `C++`, which a match expression cannot ask for."""

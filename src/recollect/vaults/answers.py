@@ -73,7 +73,7 @@ def merged(
         lists.append(sorted(results, key=lambda result: -result.score))
     kept = tuple(islice(_by_time(lists) if listing else _by_score(lists), limit))
     cut = len(seen) - len(kept)
-    sure = min(answers, key=lambda answer: CERTAINTY.index(answer.response.evidence)).response
+    sure = min((answer.response for answer in answers), key=_certainty)
     return msgspec.structs.replace(
         first,
         results=kept,
@@ -88,6 +88,10 @@ def merged(
         timings_ms=first.timings_ms
         | {f"vaults.{vault.name}": response.timings_ms["total"] for vault, response in answers},
     )
+
+
+def _certainty(response: Response) -> tuple[int, float]:
+    return CERTAINTY.index(response.evidence), -(response.confidence or 0.0)
 
 
 def _multiplied(result: Result, vault: KnownVault, recipe: str) -> Result:

@@ -126,7 +126,7 @@ def test_where_the_first_stands_further_above_than_logits_reach_it_alone_is_read
     """Logits from −5 to 10, times a third, bring two candidates 5 closer to each other at most.
     The first is read for the verdict, and the others count as good as it."""
     before = fused(a=6.0, b=0.9, c=0.8)
-    reads = search_at(QUERY, MEMORIES, scores={})
+    reads = search_at(QUERY, MEMORIES, scores={"first": 0.5})
     ranking = WIDE.apply(before, reads)
     assert ranking.ids == before.ids
     [moved] = {round(hit.score - one.score, 9) for hit, one in zip(ranking, before, strict=True)}

@@ -49,6 +49,8 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Recollect,
         ids = [one.id for one in full.export()]
         for name in NAMES:
             full.publish(ids, name)
+        for memory in (bare, full):
+            assert memory.embed_now() is None
         yield bare, full
 
 

@@ -180,18 +180,23 @@ def test_evidence_is_judged_over_all_that_was_found(tmp_path: Path) -> None:
     vault_file(
         tmp_path / "team.db",
         [
-            {"id": "answer", "title": "Harbor gateway port", "text": "The harbor gateway port is 9."},
-            *({"id": f"n{n}", "title": f"Lantern {n}"} for n in range(60)),
+            {
+                "id": "answer",
+                "title": "Harbor gateway port",
+                "text": "The harbor gateway port is 8443.",
+            }
         ],
     )
     own = [{"id": "noise", "title": "A harbor in the fog"}]
     with home(tmp_path / "home", own, team("team", tmp_path / "team.db")) as memory:
-        alone = memory.search("harbor gateway port", federate=False)
-        both = memory.search("harbor gateway port")
+        alone = memory.search("harbor gateway port 8443", federate=False)
+        both = memory.search("harbor gateway port 8443")
         nothing = memory.search("violin strings")
     assert alone.evidence != "strong"
     assert found(both)[0] == ("answer", "team")
     assert both.evidence == "strong"
+    assert both.confidence is not None
+    assert both.confidence >= 0.95
     assert nothing.evidence == "none"
 
 
