@@ -29,6 +29,8 @@ def memory(tmp_path: Path) -> Iterator[Recollect]:
         memory.save(id="oven", title="Kitchen", text="The oven heats slower than the label says.")
         memory.save(id="trains", title="Travel", text="Trains to the coast leave twice an hour.")
         memory.reindex()
+    # Opened anew: nothing is embedded any more beside a test.
+    with opened(tmp_path) as memory:
         yield memory
 
 
