@@ -34,6 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("pairs", "tokenizer", "embedder", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
+    parser.add_argument("--second", type=Path, help="keep this embedder's vectors as well")
     args = parser.parse_args()
     start = time.perf_counter()
     corpus = read_pairs(args.pairs)
@@ -43,9 +44,17 @@ def main() -> None:
     prefixed = tokens([PREFIX + pair.query for pair in corpus.pairs])
     print(f"{len(corpus.pairs)} pairs, {len(corpus.texts)} texts; tokens after "
           f"{time.perf_counter() - start:.0f} s", flush=True)  # fmt: skip
+    rows = [single(forms[0][place], 192) for place in range(len(corpus.texts))]
+    query_rows = [single(prefixed[place], 96) for place in range(len(corpus.pairs))]
     model = loaded(args.embedder, 12, scores=False, rounding="none")
-    texts = outputs(model, [single(forms[0][place], 192) for place in range(len(corpus.texts))])
-    asked = outputs(model, [single(prefixed[place], 96) for place in range(len(corpus.pairs))])
+    texts, asked = outputs(model, rows), outputs(model, query_rows)
+    second = {}
+    if args.second:
+        model = loaded(args.second, 12, scores=False, rounding="none")
+        second = {
+            "texts_second": outputs(model, rows).half().cpu(),
+            "queries_second": outputs(model, query_rows).half().cpu(),
+        }
     print(f"embedded after {time.perf_counter() - start:.0f} s", flush=True)
     kept = np.zeros((len(corpus.pairs), KEPT), np.int32)
     for source in dict.fromkeys(pair.source for pair in corpus.pairs):
@@ -61,9 +70,11 @@ def main() -> None:
             "negatives": kept,
             "texts_before": texts.half().cpu(),
             "queries_before": asked.half().cpu(),
-        },
+        }
+        | second,
         args.out,
     )
+    print(f"saved after {time.perf_counter() - start:.0f} s", flush=True)
 
 
 def mined(
