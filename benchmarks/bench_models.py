@@ -28,7 +28,7 @@ from recollect.ingest.draft import draft
 from recollect.lifetime import Lifetime
 from recollect.models.builtin import builtin
 from recollect.models.onnx import OnnxReranker, usable_threads
-from recollect.stages.rerank_deadline import RerankRun
+from recollect.stages.rerank import RerankRun
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

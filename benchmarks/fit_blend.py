@@ -38,8 +38,8 @@ from recollect.recipes.base import Recipe
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.stages.base import Stage
-from recollect.stages.cut import Cut
-from recollect.stages.rerank_interpolation import RerankInterpolation
+from recollect.stages.ending import Cut
+from recollect.stages.rerank import RerankInterpolation
 from recollect.stages.signal_sums import Bonus
 from recollect.types import Filter, Term
 from recollect_evaluation.cache import FILE, Cache, cache_folder

@@ -43,7 +43,7 @@ from recollect.recipes.blend import BLEND
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Settings
 from recollect.settings_reading import home_folder, load_settings
-from recollect.stages.rerank_interpolation import RerankInterpolation
+from recollect.stages.rerank import RerankInterpolation
 from recollect.version import __version__
 from recollect_evaluation.baselines import BASELINES, DENSE, GREP
 from recollect_evaluation.cache import FILE, Cache, cache_folder

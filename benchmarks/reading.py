@@ -19,7 +19,7 @@ from typing import NamedTuple
 from data import data_argument
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Settings
-from recollect.stages.rerank_interpolation import RerankInterpolation
+from recollect.stages.rerank import RerankInterpolation
 from recollect_evaluation.cache import FILE, Cache, CachedReranker, cache_folder
 from recollect_evaluation.datasets import Question
 from recollect_evaluation.evaluation import Evaluation, opened

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from recollect.settings import Rerank
-from recollect.stages.rerank_deadline import RerankRun
+from recollect.stages.rerank import RerankRun
 
 LONGEST_S = 60.0
 WAITS = {

@@ -23,8 +23,7 @@ from judged import DEV, HELD
 from recollect.context import SearchContext
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings_reading import home_folder, load_settings
-from recollect.stages.rerank_interpolation import RerankInterpolation, readable
-from recollect.stages.rerank_text import focused
+from recollect.stages.rerank import RerankInterpolation, focused, readable
 from recollect.types import Ranking, Term
 from recollect_evaluation.cache import FILE, Cache, cache_folder
 from recollect_evaluation.evaluation import Evaluation, opened

@@ -21,7 +21,7 @@ from recollect.query.terms import keywords, words
 from recollect.recipes.base import Recipe
 from recollect.recipes.learned import taught
 from recollect.recipes.registry import with_deep_search
-from recollect.stages.links import named
+from recollect.stages.supersede import named
 from recollect.times import validity
 from recollect.types import Filter, Hit, Ranking, Response, Result, Search, Term, View, combine
 

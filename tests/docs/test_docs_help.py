@@ -19,7 +19,7 @@ from recollect.recipes.registry import BUILT_IN
 from recollect.recipes.unions import AnyChannel, AnyFusion, AnyStage
 from recollect.settings import Settings
 from recollect.signals.registry import AnySignal
-from recollect.stages.rerank_interpolation import RerankInterpolation
+from recollect.stages.rerank import RerankInterpolation
 from recollect.stages.signal_sums import Bonus
 from recollect.types import Filter, Memory
 

@@ -28,7 +28,7 @@ from recollect.present.explain import as_lines
 from recollect.present.response import as_json
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Rerank, Settings
-from recollect.stages.rerank_interpolation import RerankInterpolation
+from recollect.stages.rerank import RerankInterpolation
 from recollect.types import Term, recompute
 
 pytestmark = pytest.mark.usefixtures("each_store")

@@ -31,7 +31,7 @@ from recollect.maths import logistic
 from recollect.present.response import compact, summary
 from recollect.recipes.registry import BUILT_IN
 from recollect.stages.floors import matched
-from recollect.stages.rerank_skip import Skip
+from recollect.stages.rerank import Skip
 
 pytestmark = pytest.mark.usefixtures("each_store")
 

@@ -13,12 +13,10 @@ from examples import examples
 from recollect.fuse.rrf import reciprocal
 from recollect.maths import logistic
 from recollect.query.terms import STOP_WORDS, keywords, pieces, words
-from recollect.signals.decay import half_life, window
-from recollect.signals.recency import hyperbolic
-from recollect.signals.tags import jaccard
-from recollect.signals.tfidf import cosine, idf, tfidf
-from recollect.signals.title import holds_all
-from recollect.stages.rerank_skip import Skip
+from recollect.signals.dates import half_life, hyperbolic, window
+from recollect.signals.labels import jaccard
+from recollect.signals.words import cosine, holds_all, idf, tfidf
+from recollect.stages.rerank import Skip
 from recollect.stages.signal_sums import Adaptive
 from recollect.types import Memory
 

@@ -167,7 +167,7 @@ def over_at(monkeypatch: pytest.MonkeyPatch) -> OverAt:
                 assert event.wait(LONGEST_S)
 
         instead = SimpleNamespace(Thread=Thread, Event=threading.Event)
-        monkeypatch.setattr("recollect.stages.rerank_deadline.threading", instead)
+        monkeypatch.setattr("recollect.stages.rerank.threading", instead)
         return waited
 
     return set_over

@@ -23,7 +23,7 @@ from recollect.present.sentences import degraded
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
-from recollect.stages.rerank_interpolation import RerankInterpolation
+from recollect.stages.rerank import RerankInterpolation
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.merging import Merger
 from recollect.types import Search

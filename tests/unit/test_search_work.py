@@ -15,7 +15,7 @@ from recollect import Recollect
 from recollect.context import SearchContext
 from recollect.query import memory_text, passages
 from recollect.settings import Embedding, Rerank, Settings
-from recollect.stages import rerank_interpolation
+from recollect.stages import rerank
 
 NO_MODELS = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 QUERY = "who rotates the signing key kestrel_12 yearly"
@@ -48,7 +48,7 @@ def counts(memory: Recollect, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     count(memory.store.memories, "get", lambda ids: "read")
     count(memory.store.keyword, "tokens", lambda text: f"tokens {text}")
-    count(rerank_interpolation, "focused", lambda *_: "text for a reranker")
+    count(rerank, "focused", lambda *_: "text for a reranker")
     count(memory_text, "holds", lambda folded, term: f"holds {term} {folded}")
     count(passages, "densest", lambda text, *_: f"passage {text}")
     return counted

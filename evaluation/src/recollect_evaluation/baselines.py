@@ -10,8 +10,8 @@ from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Recipe
 from recollect.recipes.ranges import Depth
-from recollect.stages.cut import Cut
-from recollect.stages.neighbours import Neighbours
+from recollect.stages.duplicates import Neighbours
+from recollect.stages.ending import Cut
 
 GREP = "grep"
 

@@ -13,7 +13,7 @@ from recollect.engine.session import Session
 from recollect.query.likeness import normalised
 from recollect.recipes.base import Recipe
 from recollect.recipes.learned import Lesson, Replay, fitted, learnable, lesson_for
-from recollect.stages.cut import Cut
+from recollect.stages.ending import Cut
 from recollect.stages.signal_sums import Bonus
 from recollect.types import order
 

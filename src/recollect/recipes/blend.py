@@ -10,26 +10,17 @@ from recollect.recall.listed import Listed
 from recollect.recall.vector import Vector
 from recollect.recipes.base import FeedbackRule, Limits, Recipe
 from recollect.recipes.ranges import Depth
-from recollect.signals.asked import AskedMatch
-from recollect.signals.domain import DomainMatch, ProjectMatch
-from recollect.signals.exact import ExactMatch
-from recollect.signals.feedback import Feedback
-from recollect.signals.importance import Importance
-from recollect.signals.person import Person
-from recollect.signals.tags import TagOverlap
-from recollect.signals.time_match import TimeMatch
-from recollect.signals.used import Used
-from recollect.stages.cut import Cut
-from recollect.stages.dismissed import Dismissed
-from recollect.stages.exact_floor import ExactFloor
-from recollect.stages.fixed_scores import Browsed
-from recollect.stages.near_duplicates import NearDuplicates
-from recollect.stages.neighbours import Neighbours
-from recollect.stages.rerank_interpolation import RerankInterpolation
+from recollect.signals.dates import TimeMatch
+from recollect.signals.labels import AskedMatch, DomainMatch, Importance, ProjectMatch, TagOverlap
+from recollect.signals.use import Feedback, Used
+from recollect.signals.words import ExactMatch, Person
+from recollect.stages.duplicates import NearDuplicates, Neighbours
+from recollect.stages.ending import ConfidenceVerdict, Cut
+from recollect.stages.floors import Browsed, ExactFloor
+from recollect.stages.lowered import Dismissed, Validity
+from recollect.stages.rerank import RerankInterpolation
 from recollect.stages.signal_sums import Bonus
 from recollect.stages.supersede import Supersede
-from recollect.stages.validity import Validity
-from recollect.stages.verdict import ConfidenceVerdict
 
 DEPTH = Depth(per_result=3, at_least=100)
 

@@ -6,13 +6,12 @@ from recollect.recall.recent import Recent
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
 from recollect.recipes.ranges import Depth
-from recollect.signals.rank import KeywordRank, VectorRank
-from recollect.signals.recency import Recency
-from recollect.signals.tier import Tier
-from recollect.signals.title import Title
-from recollect.stages.cut import Cut
-from recollect.stages.fixed_scores import Browsed
-from recollect.stages.neighbours import Neighbours
+from recollect.signals.dates import Recency
+from recollect.signals.labels import Tier
+from recollect.signals.words import KeywordRank, Title, VectorRank
+from recollect.stages.duplicates import Neighbours
+from recollect.stages.ending import Cut
+from recollect.stages.floors import Browsed
 from recollect.stages.signal_sums import WeightedSum
 
 DEPTH = Depth(per_result=1, at_least=100)

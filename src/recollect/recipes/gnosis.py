@@ -7,11 +7,11 @@ from recollect.recall.topic import Topic
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
 from recollect.recipes.ranges import Depth
-from recollect.stages.cross_encoder import CrossEncoder
-from recollect.stages.cut import Cut
+from recollect.stages.duplicates import Neighbours
+from recollect.stages.ending import Cut
 from recollect.stages.floors import KeywordFloor, ScoreFloor
-from recollect.stages.kind_adjustments import DonePenalty, KindAdjust, KindBoost
-from recollect.stages.neighbours import Neighbours
+from recollect.stages.lowered import DonePenalty, KindAdjust, KindBoost
+from recollect.stages.rerank import CrossEncoder
 
 BOOSTS = {"preference": 1.3, "summary": 1.4}
 AFTER_RERANK = (

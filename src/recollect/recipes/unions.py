@@ -16,20 +16,20 @@ from recollect.recall.topic import Topic
 from recollect.recall.vector import Vector
 from recollect.signals.registry import AnySignal
 from recollect.stages import signal_sums
-from recollect.stages.cross_encoder import CrossEncoder
-from recollect.stages.cut import Cut
-from recollect.stages.dismissed import Dismissed
-from recollect.stages.exact_floor import ExactFloor
-from recollect.stages.fixed_scores import Browsed, FixedScore
-from recollect.stages.floors import KeywordFloor, MeaningFloor, ScoreFloor
-from recollect.stages.kind_adjustments import DonePenalty, KindAdjust, KindBoost
-from recollect.stages.near_duplicates import NearDuplicates
-from recollect.stages.neighbours import Neighbours
-from recollect.stages.rerank_interpolation import RerankInterpolation
+from recollect.stages.duplicates import NearDuplicates, Neighbours
+from recollect.stages.ending import ConfidenceVerdict, Cut
+from recollect.stages.floors import (
+    Browsed,
+    ExactFloor,
+    FixedScore,
+    KeywordFloor,
+    MeaningFloor,
+    ScoreFloor,
+)
+from recollect.stages.lowered import Dismissed, DonePenalty, KindAdjust, KindBoost, Validity
+from recollect.stages.rerank import CrossEncoder, RerankInterpolation
 from recollect.stages.signal_sums import Bonus, WeightedSum
 from recollect.stages.supersede import Supersede
-from recollect.stages.validity import Validity
-from recollect.stages.verdict import ConfidenceVerdict
 
 # Tagged unions for msgspec: what a recipe may be made of.
 AnyChannel = Union[Keyword, Vector, Topic, Recent, Exact, Listed, Details, Accepted]  # noqa: UP007

@@ -5,15 +5,12 @@ from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
 from recollect.recipes.ranges import Depth
-from recollect.signals.cosine import Cosine
-from recollect.signals.decay import TemporalDecay
-from recollect.signals.domain import DomainMatch
-from recollect.signals.severity import Severity
-from recollect.signals.tags import TagOverlap
-from recollect.signals.tfidf import Semantic
-from recollect.stages.cut import Cut
-from recollect.stages.fixed_scores import FixedScore
-from recollect.stages.neighbours import Neighbours
+from recollect.signals.dates import TemporalDecay
+from recollect.signals.labels import DomainMatch, Severity, TagOverlap
+from recollect.signals.words import Cosine, Semantic
+from recollect.stages.duplicates import Neighbours
+from recollect.stages.ending import Cut
+from recollect.stages.floors import FixedScore
 from recollect.stages.signal_sums import Adaptive, WeightedSum
 from recollect.types import SESSION
 

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from typing import Union
 
-from recollect.signals.asked import AskedMatch
-from recollect.signals.cosine import Cosine
-from recollect.signals.decay import TemporalDecay
-from recollect.signals.domain import DomainMatch, ProjectMatch
-from recollect.signals.exact import ExactMatch
-from recollect.signals.feedback import Feedback
-from recollect.signals.importance import Importance
-from recollect.signals.person import Person
-from recollect.signals.rank import KeywordRank, VectorRank
-from recollect.signals.recency import Recency
-from recollect.signals.severity import Severity
-from recollect.signals.tags import TagOverlap
-from recollect.signals.tfidf import Semantic
-from recollect.signals.tier import Tier
-from recollect.signals.time_match import TimeMatch
-from recollect.signals.title import Title
-from recollect.signals.used import Used
+from recollect.signals.dates import Recency, TemporalDecay, TimeMatch
+from recollect.signals.labels import (
+    AskedMatch,
+    DomainMatch,
+    Importance,
+    ProjectMatch,
+    Severity,
+    TagOverlap,
+    Tier,
+)
+from recollect.signals.use import Feedback, Used
+from recollect.signals.words import (
+    Cosine,
+    ExactMatch,
+    KeywordRank,
+    Person,
+    Semantic,
+    Title,
+    VectorRank,
+)
 
 AnySignal = Union[  # noqa: UP007  a tagged union for msgspec, listed one a line
     Semantic,

@@ -20,17 +20,15 @@ from recollect.recipes.parts import part_infos
 from recollect.recipes.ranges import Depth
 from recollect.recipes.registry import BUILT_IN
 from recollect.recipes.related import RELATED
-from recollect.signals.cosine import Cosine
-from recollect.signals.rank import VectorRank
 from recollect.signals.registry import AnySignal
-from recollect.stages.cross_encoder import CrossEncoder
-from recollect.stages.cut import Cut
+from recollect.signals.words import Cosine, VectorRank
+from recollect.stages.duplicates import Neighbours
+from recollect.stages.ending import ConfidenceVerdict, Cut
 from recollect.stages.floors import KeywordFloor, ScoreFloor
-from recollect.stages.kind_adjustments import KindAdjust
-from recollect.stages.neighbours import Neighbours
+from recollect.stages.lowered import KindAdjust
+from recollect.stages.rerank import CrossEncoder
 from recollect.stages.signal_sums import Bonus, WeightedSum
 from recollect.stages.supersede import Supersede
-from recollect.stages.verdict import ConfidenceVerdict
 from recollect.types import Ranking
 from recollect_evaluation.baselines import BASELINES
 

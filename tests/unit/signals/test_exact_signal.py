@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from recollect.context import SearchContext
-from recollect.signals.exact import ExactMatch
+from recollect.signals.words import ExactMatch
 from recollect.types import Hit, Ranking, leaf
 
 Search = Callable[..., SearchContext]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from recollect.context import SearchContext
-from recollect.signals.importance import Importance
+from recollect.signals.labels import Importance
 
 Search = Callable[..., SearchContext]
 MEMORIES = {

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from recollect.context import SearchContext
-from recollect.signals.person import Person
+from recollect.signals.words import Person
 
 Search = Callable[..., SearchContext]
 SIGNAL = Person(weight=1.0, share=0.1)

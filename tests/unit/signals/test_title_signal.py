@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recollect.settings import Embedding, Rerank, Settings
-from recollect.signals.title import holds_all
+from recollect.signals.words import holds_all
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 

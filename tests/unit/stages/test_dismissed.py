@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recollect.stages.dismissed import Dismissed
+from recollect.stages.lowered import Dismissed
 from recollect.types import Hit, Ranking, leaf, ranked, recompute
 from recollect.verdicts import Opinion
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from recollect.context import SearchContext
-from recollect.stages.exact_floor import ExactFloor
+from recollect.stages.floors import ExactFloor
 from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute
 
 Search = Callable[..., SearchContext]

@@ -9,7 +9,7 @@ import pytest
 from recollect.context import SearchContext
 from recollect.query.sameness import FILLERS, TURNING, Wording, same
 from recollect.query.terms import STOP_WORDS
-from recollect.stages.near_duplicates import NearDuplicates
+from recollect.stages.duplicates import NearDuplicates
 from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute
 
 Search = Callable[..., SearchContext]

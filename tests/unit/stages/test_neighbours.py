@@ -7,7 +7,7 @@ from typing import cast
 
 from recollect.context import SearchContext
 from recollect.present.words import place_in_file
-from recollect.stages.neighbours import Neighbours
+from recollect.stages.duplicates import Neighbours
 from recollect.store.folders import ChunkPlace, FileChunk
 from recollect.types import FilePlace, Hit, Ranking, leaf
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from planned_search import OverAt
 
 from recollect.errors import ProviderError
-from recollect.stages.rerank_deadline import RerankRun
+from recollect.stages.rerank import RerankRun
 
 CANDIDATES = [(f"m{number}", f"text {number}") for number in range(5)]
 

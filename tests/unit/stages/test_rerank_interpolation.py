@@ -11,7 +11,7 @@ from planned_search import OverAt
 from recollect.context import SearchContext
 from recollect.errors import ProviderError
 from recollect.maths import logistic, logit
-from recollect.stages.rerank_interpolation import RerankInterpolation
+from recollect.stages.rerank import RerankInterpolation
 from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute
 
 Search = Callable[..., SearchContext]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from recollect.query.passages import window
-from recollect.stages.rerank_text import focused, whole
+from recollect.stages.rerank import focused, whole
 from recollect.types import Memory
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

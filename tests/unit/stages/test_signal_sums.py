@@ -8,9 +8,9 @@ import pytest
 
 from recollect.context import SearchContext
 from recollect.signals.base import added
-from recollect.signals.exact import ExactMatch
-from recollect.signals.importance import Importance
-from recollect.signals.time_match import TimeMatch
+from recollect.signals.dates import TimeMatch
+from recollect.signals.labels import Importance
+from recollect.signals.words import ExactMatch
 from recollect.stages.signal_sums import Bonus
 from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute, weighted
 

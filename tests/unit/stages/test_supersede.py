@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from recollect.context import SearchContext
+from recollect.stages.lowered import Validity
 from recollect.stages.supersede import Supersede
-from recollect.stages.validity import Validity
 from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute
 
 Search = Callable[..., SearchContext]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from recollect.context import SearchContext
-from recollect.stages.validity import Validity
+from recollect.stages.lowered import Validity
 from recollect.types import Hit, Ranking, leaf, ranked, recompute
 
 Search = Callable[..., SearchContext]

@@ -13,7 +13,7 @@ from recollect.context import SearchContext
 from recollect.errors import UserError
 from recollect.recipes.base import check
 from recollect.recipes.registry import BUILT_IN
-from recollect.stages.verdict import ConfidenceVerdict
+from recollect.stages.ending import ConfidenceVerdict
 from recollect.types import Judgement, Ranking
 
 Search = Callable[..., SearchContext]

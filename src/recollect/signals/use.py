@@ -1,4 +1,4 @@
-"""`used`: how often a memory was of use before."""
+"""Signals of use: what people said of a memory, and how often it was of use."""
 
 from __future__ import annotations
 
@@ -7,6 +7,19 @@ from collections.abc import Mapping, Sequence
 from recollect.context import SearchContext
 from recollect.signals.base import Signal, SignalValue
 from recollect.types import Use
+
+
+class Feedback(Signal, frozen=True, tag="feedback", kw_only=True):
+    """From −1 (dismissed) to 1 (accepted), by how alike the questions are: the recipe's `feedback`
+    says how that is measured. What was dismissed for another question is not worse for this one."""
+
+    about = "accepted or dismissed before"
+    family = "rarity"
+
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
+        opinions = context.opinions
+        return {id: SignalValue(opinions[id].raw, opinions[id].how) for id in ids if id in opinions}
+
 
 # Being returned says little: the ranking itself brought that about. Somebody who opens a memory has
 # chosen it, and an acceptance says that it was right.

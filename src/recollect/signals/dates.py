@@ -1,4 +1,4 @@
-"""`temporal_decay`: memories fade, or hold until their window closes."""
+"""Signals of time: what a query asks for, and the age of a memory."""
 
 from __future__ import annotations
 
@@ -10,6 +10,56 @@ from recollect.context import SearchContext
 from recollect.recipes.ranges import Share, Span
 from recollect.signals.base import Signal, SignalValue
 from recollect.types import Memory
+
+
+class TimeMatch(Signal, frozen=True, tag="time_match", kw_only=True):
+    """1 for a memory made in a period that the query bounds ("last week", "before 2026-03-01"),
+    `hint` for one that it only hints at ("recently"). Favours and never drops: a memory may speak
+    of a time without having been made in it."""
+
+    about = "made in the time asked for"
+    family = "time"
+    reads_time = True
+
+    hint: Share = 0.5
+
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
+        named = context.understanding.asked_periods
+        if not named:
+            return {}
+        from recollect.query.time.periods import understood, within  # noqa: PLC0415  start-up time
+
+        raw = 1.0 if named[0].exact else self.hint
+        how = "made in the time asked for: " + "; ".join(map(understood, named))
+        return {
+            id: SignalValue(raw, how) for id in ids if within(context.memory(id).created_at, named)
+        }
+
+
+HOUR = timedelta(hours=1)
+YEAR_HOURS = 8760.0
+
+
+def hyperbolic(updated_at: datetime, now: datetime, hours: float = YEAR_HOURS) -> SignalValue:
+    """`1 / (1 + age / 8760 h)`: a year 0.5, two years a third. Age is never below 0."""
+    age = max(0.0, (now - updated_at) / HOUR)
+    how = f"{age / 24:.1f} days old (1/(1 + {age:.1f} h / {hours:g} h))"
+    return SignalValue(1.0 / (1.0 + age / hours), how)
+
+
+class Recency(Signal, frozen=True, tag="recency", kw_only=True):
+    """Age counts from `updated_at`; for a file that is its modification time."""
+
+    about = "how new it is"
+    family = "time"
+
+    hours: Span = YEAR_HOURS
+
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
+        return {
+            id: hyperbolic(context.memory(id).updated_at, context.now, self.hours) for id in ids
+        }
+
 
 DAY = timedelta(days=1)
 

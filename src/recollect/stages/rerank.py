@@ -1,0 +1,296 @@
+"""The stages that ask a reranker: which texts it reads, until when, and what its scores do."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct, structs
+
+from recollect.context import SearchContext, scores_of
+from recollect.deadline import NO_DEADLINE, Deadline
+from recollect.errors import ProviderError
+from recollect.maths import logistic, logit
+from recollect.models.base import Reranker
+from recollect.models.english import readable_words
+from recollect.query.passages import best_field, window
+from recollect.query.terms import keywords, lowered
+from recollect.recipes.ranges import AtLeastOne, Count, Number, Share, Weight
+from recollect.signals.base import added
+from recollect.stages.base import NEVER, Stage
+from recollect.types import Hit, Memory, Ranking, Reach, Term, combine, leaf, weighted
+
+# Words in one piece: camelCase, and what underscores join.
+COMPOUND = re.compile(r"\b[A-Za-z]+(?:[a-z][A-Z]|_)\w*")
+BORDER = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def whole(memory: Memory) -> str:
+    """Everything; the model cuts what it cannot take in."""
+    return f"{memory.title}\n{memory.text}".strip()
+
+
+def focused(memory: Memory, query: str, size: int) -> str:
+    """The title and about `size` characters of the text, or of the details where more of the
+    query's words stand together there; the beginning where there are none. Identifiers that the
+    query says in plain words are read as these."""
+    words = keywords(query)
+    body = getattr(memory, best_field(memory, words, size, ("text", "details"))[0])
+    return spoken(f"{memory.title}\n{window(body, words, size)}".strip(), query)
+
+
+def spoken(text: str, query: str) -> str:
+    """`FileSyncService` as `File Sync Service` where the query has these words; a model sees one
+    word that it does not know otherwise."""
+    asked = set(lowered(query))
+
+    def plain(found: re.Match[str]) -> str:
+        parts = BORDER.sub(" ", found[0])
+        return parts if asked.issuperset(parts.lower().split()) else found[0]
+
+    return COMPOUND.sub(plain, text)
+
+
+class RerankRun:
+    """What a reranker has said so far, gathered by a thread that the search does not have to wait
+    for: a remote reranker that hangs holds up nothing."""
+
+    def __init__(
+        self, reranker: Reranker, query: str, batch: int, deadline: Deadline = NO_DEADLINE
+    ) -> None:
+        self._reranker = reranker
+        self._query = query
+        self._batch = batch
+        self._deadline = deadline
+        self._scores: dict[str, float] = {}
+        self._ready = threading.Event()
+        self._late = threading.Event()
+        self.failure: str | None = None
+
+    def by(self, seconds: float, candidates: Sequence[tuple[str, str]]) -> dict[str, float]:
+        """The scores of the candidates, (id, text) best first, that were read in time. Loading the
+        model does not count, since it happens once, unless the search itself has a deadline."""
+        thread = threading.Thread(target=self._read, args=(candidates,), daemon=True)
+        thread.start()
+        self._ready.wait(self._deadline.within(None))
+        thread.join(self._deadline.within(seconds))
+        self._late.set()
+        return dict(self._scores)
+
+    def _read(self, candidates: Sequence[tuple[str, str]]) -> None:
+        try:
+            self._reranker.ready()
+            self._ready.set()
+            for first in range(0, len(candidates), self._batch):
+                if self._late.is_set():
+                    return
+                ids, texts = zip(*candidates[first : first + self._batch], strict=True)
+                scores = self._reranker.scores(self._query, texts)
+                if not self._late.is_set():
+                    self._scores |= zip(ids, scores, strict=True)
+        except ProviderError as error:
+            self.failure = str(error)
+        finally:
+            self._ready.set()
+
+
+def rerank_scores(
+    stage: str,
+    ids: Sequence[str],
+    text_of: Callable[[str], str],
+    batch: int,
+    context: SearchContext,
+) -> dict[str, float]:
+    """What the reranker said of these memories, best first, by the search's deadline; empty, and
+    said why under the stage's name, when it said nothing. Where there is none, no text is made."""
+    if context.deadline.over:
+        context.degrade(stage, context.deadline.reason)
+        return {}
+    with context.timed(stage):
+        try:
+            reranker = context.models.reranker()
+        except ProviderError as error:
+            context.degrade(stage, str(error))
+            return {}
+        run = RerankRun(reranker, context.search.query, batch, context.deadline)
+        candidates = [(id, text_of(id)) for id in ids]
+        scores = run.by(context.models.budget_ms / 1000, candidates)
+    if run.failure is not None:
+        context.degrade(stage, run.failure)
+    elif len(scores) < len(candidates):
+        limit = context.deadline.milliseconds if context.deadline.over else None
+        which = f" of {limit} ms" if limit else ""
+        reason = f"reranked {len(scores)} of {len(candidates)} within the deadline{which}"
+        context.degrade(stage, reason, Reach(len(scores), len(candidates), limit))
+    return scores
+
+
+class Skip(Struct, frozen=True, forbid_unknown_fields=True):
+    """`base + span · logistic(steepness · (x − centre))`, at most `cap`, where `x` is the RRF over
+    the largest that the fusion can give, times the cosine for a memory that came through vectors.
+    Source: the `gnosis` recipe, "Skip", where the largest is 2/61; the RRF is the one before the
+    kind boosts.
+    """
+
+    base: Share = 0.40
+    span: Share = 0.30
+    steepness: Weight = 10.0
+    centre: Share = 0.4
+    cap: Share = 0.70
+
+    def score(self, rrf: float, cosine: float | None, *, largest: float) -> Term:
+        x = rrf / largest * (1.0 if cosine is None else cosine)
+        risen = self.span * logistic(self.steepness * (x - self.centre))
+        how = f"{self.span:g} · logistic({self.steepness:g} · ({x:.4f} − {self.centre:g}))"
+        parts = (leaf("base", self.base, "lowest unverified score"), leaf("fused", risen, how))
+        total = combine("unverified", "sum", parts)
+        return capped("unverified", total, self.cap)
+
+
+def capped(name: str, term: Term, cap: float) -> Term:
+    """`min(term, cap)`; the cap appears in the explanation only where it bites."""
+    if term.value <= cap:
+        return term
+    return combine(name, "min", (term, leaf("cap", cap, f"at most {cap:g}")))
+
+
+# What was not reached stands in order below the lowest verified score, even where that is 0.
+LEAST = 1e-6
+
+
+class CrossEncoder(Stage, frozen=True, tag="cross_encoder"):
+    """Each candidate's score becomes what the reranker says of it, 0…1.
+
+    Fewer than `skip_below` candidates are not worth a reranker: `skip` scores them from ranks and
+    cosine, unverified. The same holds for all of them when there is no reranker. Candidates are
+    read best first, `batch` at a time, until the deadline; what is not reached keeps its fused
+    order below what was verified.
+    """
+
+    about = "the model that reads query and memory together"
+    family = "reranking"
+    needs = ("rrf",)
+    gives = ("reranking",)
+
+    skip_below: Count = 0
+    skip: Skip = Skip()
+    batch: AtLeastOne = 8
+    name: str = "rerank"
+
+    def deferral(self, query: str) -> dict[str, object]:
+        return {"skip_below": NEVER}
+
+    def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
+        if not ranking.hits or len(ranking) < self.skip_below:
+            return self._unverified(ranking, context)
+        scores = rerank_scores(
+            self.name, ranking.ids, lambda id: whole(context.memory(id)), self.batch, context
+        )
+        if not scores:
+            return self._unverified(ranking, context)
+        lowest = max(LEAST, min(scores.values()))
+        best = ranking.hits[0].score
+        reranked = ranking.resorted(self._hit(hit, scores, lowest, best) for hit in ranking)
+        return structs.replace(reranked, reranked=len(scores))
+
+    def _hit(self, hit: Hit, scores: dict[str, float], lowest: float, best: float) -> Hit:
+        score = scores.get(hit.memory_id)
+        if score is not None:
+            return hit.rescored(leaf(self.name, score, "cross-encoder")).finding(verified=True)
+        parts = (
+            leaf("lowest_verified", lowest, "lowest score the reranker gave"),
+            leaf("fused", hit.score / best, "fused score over the largest"),
+        )
+        return hit.rescored(combine("not_reached", "product", parts)).finding(unreached=True)
+
+    def _unverified(self, ranking: Ranking, context: SearchContext) -> Ranking:
+        # The RRF as it was fused, before any stage changed it.
+        fused, cosines = scores_of(context.fused), scores_of(context.by_vectors())
+        largest = context.fused.largest
+        return ranking.resorted(
+            hit.rescored(
+                self.skip.score(fused[hit.memory_id], cosines.get(hit.memory_id), largest=largest)
+            )
+            for hit in ranking
+        )
+
+
+class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
+    """`score + weight · (clip(logit, floor, bound) − floor)` for the best `top` candidates: a logit
+    of `floor` or less says nothing, since a cross-encoder rejects whatever shares no word with the
+    query, the right answer in other words included.
+
+    A cross-encoder alone is right about questions in whole sentences and often wrong about
+    keywords, so it moves candidates and does not order them; a query of fewer than `least_words`
+    words it does not see at all, and none that was compared word by word. Of a long text it reads
+    `characters` where the query's words stand: half the time, and no worse. What it did not reach
+    by the deadline, and what stands further down, is held to be as good as the worst it read: the
+    order of fusion stays among them.
+
+    No logits can exchange two candidates that stand further apart than `weight · (bound − floor)`.
+    So it reads the first candidate, on which the verdict depends, and on down to the first such
+    gap; of those behind the results that are asked for only what can still become the first: half
+    the reading, and no worse (benchmarks/reading.py).
+    """
+
+    about = "the model that reads query and memory together"
+    family = "reranking"
+    gives = ("reranking",)
+
+    weight: Weight = 0.25
+    bound: Weight = 10.0
+    floor: Number = -10.0
+    top: AtLeastOne = 20
+    characters: AtLeastOne = 450
+    least_words: Count = 3
+    batch: AtLeastOne = 4
+    name: str = "rerank"
+
+    def deferral(self, query: str) -> dict[str, object]:
+        return {"least_words": NEVER} if len(readable_words(query)) >= self.least_words else {}
+
+    def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
+        text = context.search.query
+        if not ranking or len(readable_words(text)) < self.least_words or context.compared:
+            return ranking
+        contested = self._contested([hit.score for hit in ranking], context.limit)
+        scores = rerank_scores(
+            self.name,
+            ranking.ids[:contested],
+            lambda id: focused(context.memory(id), text, self.characters),
+            self.batch,
+            context,
+        )
+        if not scores:
+            return ranking
+        logits = {id: self._bounded(score) for id, score in scores.items()}
+        worst = min(logits.values())
+        reranked = ranking.resorted(self._hit(hit, logits, worst) for hit in ranking)
+        return structs.replace(reranked, reranked=len(logits))
+
+    def _contested(self, scores: Sequence[float], limit: int) -> int:
+        """How many of the best the reranker could exchange."""
+        reach = self.weight * (self.bound - self.floor)
+        for place in range(1, min(self.top, len(scores))):
+            above = scores[place - 1] if place < limit else scores[0]
+            if above - scores[place] > reach:
+                return place
+        return min(self.top, len(scores))
+
+    def _bounded(self, score: float) -> float:
+        return max(self.floor, min(self.bound, logit(score))) - self.floor
+
+    def _hit(self, hit: Hit, logits: dict[str, float], worst: float) -> Hit:
+        read = hit.memory_id in logits
+        logit = logits.get(hit.memory_id, worst)
+        if not read:
+            how = "not read by the reranker: as the lowest it gave (logit of a cross-encoder)"
+        else:
+            said = "found fitting" if logit + self.floor > 0 else "held possible"
+            how = (
+                f"{said if logit else 'not recognised'} by the reranker (logit of a cross-encoder)"
+            )
+        term = weighted(self.name, self.weight, logit, how)
+        moved = hit.rescored(added(hit.why, term))
+        return moved.finding(verified=True) if read else moved
