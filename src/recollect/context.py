@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from recollect.models.base import Embedder, Matrix, Reranker
     from recollect.models.tokens import QueryTokens
     from recollect.present.answering import Answering
+    from recollect.query.exact import MemoryText
     from recollect.query.exclusions import Exclusion
     from recollect.query.likeness import Likeness
-    from recollect.query.memory_text import MemoryText
     from recollect.store.base import Store, Vector
     from recollect.verdicts import Opinion
 
@@ -309,7 +309,7 @@ class SearchContext:
     def text(self, id: str) -> MemoryText:
         """A memory as words, for the stages that read texts; each is read once."""
         if id not in self._texts:
-            from recollect.query.memory_text import MemoryText  # noqa: PLC0415  start-up time
+            from recollect.query.exact import MemoryText  # noqa: PLC0415  start-up time
 
             self._texts[id] = MemoryText(
                 self._memories[id],

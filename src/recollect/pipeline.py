@@ -16,7 +16,7 @@ from recollect.errors import UserError
 from recollect.present import sentences
 from recollect.present.snippet import marked, passages
 from recollect.present.views import VIEWS
-from recollect.query.past import asks_before, without_past
+from recollect.query.intent import asks_before, without_past
 from recollect.query.terms import keywords, words
 from recollect.recipes.base import Recipe
 from recollect.recipes.learned import taught

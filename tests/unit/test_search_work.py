@@ -13,7 +13,7 @@ import pytest
 
 from recollect import Recollect
 from recollect.context import SearchContext
-from recollect.query import memory_text, passages
+from recollect.query import exact, passages
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.stages import rerank
 
@@ -49,7 +49,7 @@ def counts(memory: Recollect, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     count(memory.store.memories, "get", lambda ids: "read")
     count(memory.store.keyword, "tokens", lambda text: f"tokens {text}")
     count(rerank, "focused", lambda *_: "text for a reranker")
-    count(memory_text, "holds", lambda folded, term: f"holds {term} {folded}")
+    count(exact, "holds", lambda folded, term: f"holds {term} {folded}")
     count(passages, "densest", lambda text, *_: f"passage {text}")
     return counted
 

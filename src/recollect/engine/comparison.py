@@ -20,6 +20,7 @@ from recollect.ingest.saving import Sameness
 from recollect.lifetime import Lifetime
 from recollect.models.english import has_plain_letters
 from recollect.query.cosine_scale import SAME, scale_of
+from recollect.query.pairs import nearly_equal
 from recollect.query.replacement import (
     Statement,
     Tokens,
@@ -28,7 +29,6 @@ from recollect.query.replacement import (
     seems_to_replace,
 )
 from recollect.query.sameness import ALIKE, Wording, same_facts
-from recollect.query.word_pairs import nearly_equal
 from recollect.times import validity
 from recollect.types import Memory
 
@@ -156,7 +156,7 @@ def _cosines(
         return {}
     import numpy as np  # noqa: PLC0415  start-up time
 
-    from recollect.query.vector_pairs import near_pairs  # noqa: PLC0415  numpy
+    from recollect.query.pairs import near_pairs  # noqa: PLC0415  numpy
 
     identity = session.models.embedder().identity
     scale = scale_of(identity)

@@ -1,4 +1,6 @@
-"""What kind of question a query is. Source: the `router` recipe, the intent table."""
+"""What a question asks for: words or meaning (source: the `router` recipe, the intent table), what
+holds, what was before, or what came after.
+"""
 
 from __future__ import annotations
 
@@ -42,3 +44,42 @@ def is_slug(text: str) -> bool:
 
 
 KEYWORD_RULES = (is_empty, is_quoted, has_operator, has_date, is_short, is_slug)
+
+
+# Words that ask for what held before. The past tense alone does not: "what was decided" asks for
+# the decision that holds.
+PAST = (
+    r"\b(?:before(?!\s+\w+ing\b)|formerly|previously|at the time|used to|use to|back then|back when"
+    r"|in the past|originally|former|previous|prior|until now"
+    r"|vorher|früher|damals|ehemals|bisher(?:ige[rns]?)?|bis dahin"
+    r"|avant|auparavant|autrefois|ancien(?:ne)?s?"
+    r"|antes|anterior(?:mente)?|antigu[oa]|solía\w*"
+    r"|раньше|прежде|прежн\w+)\b|以前|之前|原来|过去|前は|かつて|昔|예전|이전|전에는"
+)
+# Those that say nothing of what is searched for. "Before" does where something follows it.
+BARE = (
+    r"\bbefore(?=\W*$)|\b(?:formerly|previously|back then|in the past|used to|use to"
+    r"|vorher|früher|damals|auparavant|autrefois|antes|раньше)\b"
+)
+# Words that ask for what holds after something else: "what replaced Redis", "are we still on 3.11".
+SUCCESSOR = (
+    r"\b(?:replaced|replaces|instead of|in place of|took over|successor|now|nowadays|still"
+    r"|currently|these days|anymore|jetzt|noch|aktuell|statt|maintenant|encore|ahora|todavía)\b"
+)
+
+
+def asks_before(query: str) -> bool:
+    """Whether the query asks for what held before."""
+    return not asks_for_successor(query) and bool(re.search(PAST, query, re.IGNORECASE))
+
+
+def asks_for_successor(query: str) -> bool:
+    """Whether the query asks for what took the place of something, or for what holds now."""
+    return bool(re.search(SUCCESSOR, query, re.IGNORECASE))
+
+
+def without_past(query: str) -> str:
+    """Return the query without the words that ask for what was before and nothing else; all of it
+    where nothing would be left."""
+    rest = re.sub(BARE, " ", query, flags=re.IGNORECASE)
+    return rest if re.search(r"\w", rest) else query

@@ -15,7 +15,7 @@ from typing import Literal
 from msgspec import Struct
 
 from recollect.query.terms import STOP_WORDS, lowered, outside
-from recollect.query.time.values import Period
+from recollect.query.time.calendar import Period
 from recollect.types import Severity
 
 Order = Literal["newest", "oldest"]

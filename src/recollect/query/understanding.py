@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from recollect.query import fts5
-from recollect.query.intent import intent
-from recollect.query.past import asks_before, asks_for_successor
+from recollect.query.intent import asks_before, asks_for_successor, intent
 from recollect.query.terms import WORD, composed, keywords, lowered, words
 from recollect.store.base import KeywordQuery
 from recollect.types import Filter, Intent, Memory, Search
 
 if TYPE_CHECKING:
     from recollect.query.listing import Asked
-    from recollect.query.time.values import Period
+    from recollect.query.time.calendar import Period
     from recollect.store.base import Store
 
 

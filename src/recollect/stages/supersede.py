@@ -1,4 +1,7 @@
-"""Of statements about the same thing, the one that holds at the time asked for stands first."""
+"""Of statements about the same thing, the one that holds at the time asked for stands first.
+
+A link was made by somebody; everything else here is what the ranking believes.
+"""
 
 from __future__ import annotations
 

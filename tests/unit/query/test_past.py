@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.query.past import asks_before, asks_for_successor, without_past
+from recollect.query.intent import asks_before, asks_for_successor, without_past
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
+from recollect.query.time.calendar import Period
 from recollect.query.time.languages import time_words
 from recollect.query.time.periods import periods, understood, without
 from recollect.query.time.translation import translated
-from recollect.query.time.values import Period
 
 NOW = datetime(2026, 11, 15, 9, tzinfo=UTC)
 

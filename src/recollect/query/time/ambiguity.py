@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 
+from recollect.query.time.calendar import TimeName
 from recollect.query.time.grammar import (
     AFTER_MARCH,
     AFTER_QUARTER,
@@ -24,7 +25,6 @@ from recollect.query.time.grammar import (
     ORDINARY_WEEKDAYS,
     pattern,
 )
-from recollect.query.time.values import TimeName
 
 
 def means_time(text: str, name: TimeName, now: datetime) -> bool:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from recollect.query.terms import keywords
+from recollect.query.time.calendar import Period
 from recollect.query.time.hints import LEADS
-from recollect.query.time.values import Period
 from recollect.types import Span
 
 # Only after these: most that follows `before` and `after` is no event.

@@ -22,7 +22,16 @@ from msgspec.structs import replace
 
 from recollect.query.terms import keywords, outside
 from recollect.query.time.ambiguity import means_time
-from recollect.query.time.calendar import DAY, WEEK, midnight_of, monday_of
+from recollect.query.time.calendar import (
+    DAY,
+    WEEK,
+    Interval,
+    Lead,
+    Period,
+    TimeName,
+    midnight_of,
+    monday_of,
+)
 from recollect.query.time.grammar import (
     COMMA,
     FAR_LEAD,
@@ -37,7 +46,6 @@ from recollect.query.time.grammar import (
 from recollect.query.time.hints import HINT
 from recollect.query.time.readers import interval_of
 from recollect.query.time.translation import Translation, translated
-from recollect.query.time.values import Interval, Lead, Period, TimeName
 from recollect.times import MICROSECOND, from_clock, on_clock
 from recollect.types import Span
 

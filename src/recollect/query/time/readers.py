@@ -11,6 +11,8 @@ from recollect.query.time.calendar import (
     HOUR,
     SATURDAY,
     WEEK,
+    Interval,
+    TimeName,
     back_from,
     calendar_unit,
     first_of,
@@ -29,7 +31,6 @@ from recollect.query.time.grammar import (
     WEEKDAYS,
     YEAR,
 )
-from recollect.query.time.values import Interval, TimeName
 
 
 def interval_of(name: TimeName, now: datetime) -> Interval | None:
