@@ -16,12 +16,7 @@ from recollect.errors import Interrupted, StoreError
 from recollect.retry import waits
 from recollect.store.base import Stored
 from recollect.types import Degraded
-from recollect_postgres.errors import (
-    SEARCH_SECONDS,
-    SOON,
-    as_store_errors,
-    is_passing,
-)
+from recollect_postgres.errors import SEARCH_SECONDS, SOON, as_store_errors, is_passing
 from recollect_postgres.migration import check_version, refuse_other_version
 from recollect_postgres.pool import Connection, Pool, pool_of
 from recollect_postgres.replica import Replica

@@ -8,9 +8,9 @@ from operator import itemgetter
 
 from recollect.store.base import Stored
 from recollect.store.differences import earlier
+from recollect.store.history import VERSION_BYTES, WRITE_BYTES
 from recollect.store.memory_rows import BadRow, content_hash_of
 from recollect.store.vault import Finding
-from recollect.store.version_rows import VERSION_BYTES, WRITE_BYTES
 from recollect_postgres.memories import READ, from_row
 from recollect_postgres.pool import Connection
 

@@ -8,12 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from recollect.query.fts5 import each_counted
-from recollect.store.base import (
-    KeywordIndexName,
-    KeywordMatches,
-    KeywordQuery,
-    KeywordStatistics,
-)
+from recollect.store.base import KeywordIndexName, KeywordMatches, KeywordQuery, KeywordStatistics
 from recollect.store.sqlite.packed.ranking import Keys
 from recollect.store.sqlite.segments.packing import columns_of
 from recollect.store.sqlite.snippets import snippets

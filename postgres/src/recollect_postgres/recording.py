@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from recollect.store.base import Stored
 from recollect.store.differences import MADE, difference, number_of
-from recollect.store.history import Change
-from recollect.store.version_rows import VERSION_BYTES, WRITE_BYTES
+from recollect.store.history import VERSION_BYTES, WRITE_BYTES, Change
 from recollect.times import to_micros
 from recollect_postgres.pool import Connection
 

@@ -9,13 +9,11 @@ from typing import Any
 
 from recollect.errors import StoreError
 from recollect.lifetime import Lifetime
-from recollect.store.aging import Aging
 from recollect.store.base import Writing
-from recollect.store.candidates import CapturedRemarks
-from recollect.store.file_rows import StoredFolders
+from recollect.store.folders import StoredFolders
 from recollect.store.history import Change
 from recollect.store.prepared import PreparedMemories
-from recollect.store.reviews import Reviews
+from recollect.store.reviews import Aging, CapturedRemarks, Reviews
 from recollect.store.trash import Trash
 from recollect.store.vault import Finding
 from recollect.types import Degraded
@@ -63,8 +61,6 @@ SELECT DISTINCT ON (j.path) j.path, m.id FROM unnest(%s::text[]) AS j (path)
 
 class PostgresStore:
     """One vault of a database. A command makes nothing that pays off later."""
-
-    keeps_history = True
 
     def __init__(
         self, url: str, vault: str, *, lifetime: Lifetime = Lifetime.LIBRARY, **options: Any

@@ -73,6 +73,7 @@ POSTGRES = {
     "newest first": "newness",
     "by time": "",
     "array": "array_agg",
+    "in order": "",
 }
 
 

@@ -51,6 +51,7 @@ SQLITE = {
     "newest first": "updated_at DESC",
     "by time": "INDEXED BY writes_at",
     "array": "json_group_array",
+    "in order": "CROSS",  # the planner joins from left to right
 }
 
 Done = TypeVar("Done")

@@ -29,12 +29,10 @@ from recollect.store.sqlite.vocabulary import SqliteVocabulary
 from recollect.types import Degraded
 
 if TYPE_CHECKING:
-    from recollect.store.aging import Aging
-    from recollect.store.candidates import CapturedRemarks
-    from recollect.store.file_rows import StoredFolders
+    from recollect.store.folders import StoredFolders
     from recollect.store.history import Change
     from recollect.store.prepared import PreparedMemories
-    from recollect.store.reviews import Reviews
+    from recollect.store.reviews import Aging, CapturedRemarks, Reviews
     from recollect.store.sqlite.history import SqliteHistory
     from recollect.store.trash import Trash
     from recollect.store.vault import Finding
@@ -98,7 +96,7 @@ class SqliteStore:
 
     @cached_property
     def folders(self) -> StoredFolders:
-        from recollect.store.file_rows import StoredFolders  # noqa: PLC0415  start-up time
+        from recollect.store.folders import StoredFolders  # noqa: PLC0415  start-up time
 
         return StoredFolders(self.database, FIRST_PARTS)
 
@@ -116,13 +114,13 @@ class SqliteStore:
 
     @cached_property
     def candidates(self) -> CapturedRemarks:
-        from recollect.store.candidates import CapturedRemarks  # noqa: PLC0415  start-up time
+        from recollect.store.reviews import CapturedRemarks  # noqa: PLC0415  start-up time
 
         return CapturedRemarks(self.database)
 
     @cached_property
     def aging(self) -> Aging:
-        from recollect.store.aging import Aging  # noqa: PLC0415  start-up time
+        from recollect.store.reviews import Aging  # noqa: PLC0415  start-up time
 
         return Aging(self.database, self.memories.where)
 

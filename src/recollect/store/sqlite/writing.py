@@ -26,7 +26,7 @@ import msgspec
 
 from recollect.store.base import FeedbackEvent, Stored
 from recollect.store.feedback_log import complete_feedback
-from recollect.store.file_rows import StoredFiles
+from recollect.store.folders import StoredFiles
 from recollect.store.history import Change
 from recollect.store.memory_rows import FIELDS, content_hash_of, values_of
 from recollect.store.prepared import PreparedMemories
