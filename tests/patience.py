@@ -23,7 +23,7 @@ WAITS = {
         "REMOTE_PATIENCE_S": LONGEST_S,
     },
     "recollect.models.providers": {"WARM_TIMEOUT_S": LONGEST_S},
-    "recollect.store.sqlite.rekey": {"ALONE_SECONDS": LONGEST_S},
+    "recollect.store.sqlite.replacement": {"ALONE_SECONDS": LONGEST_S},
 }
 AS_SHIPPED: dict[str, float] = {}
 

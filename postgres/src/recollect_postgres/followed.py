@@ -20,9 +20,9 @@ import numpy as np
 from recollect.errors import StoreError
 from recollect.store.base import VectorMatch
 from recollect.store.sqlite import scan, vector_rows
-from recollect.store.sqlite.segments.background import ENDING_S
 from recollect.store.sqlite.vector_codes import row_size
 from recollect.store.sqlite.vector_rows import EXACT_ROWS, READ_ROWS, VectorRows
+from recollect.store.sqlite.writing import ENDING_S
 from recollect.types import Span, best_first
 from recollect_postgres.pool import Connection
 from recollect_postgres.vector_values import as_rows

@@ -19,7 +19,6 @@ from recollect.errors import Interrupted, StoreError
 from recollect.lifetime import Lifetime
 from recollect.store.base import KeywordIndexName
 from recollect.store.prepared import Row
-from recollect.store.sqlite.segments.background import ENDING_S
 from recollect.store.sqlite.segments.joining import (
     TOKENS,
     ReadBehind,
@@ -28,6 +27,7 @@ from recollect.store.sqlite.segments.joining import (
 )
 from recollect.store.sqlite.segments.merging import NOTHING, Abandoned, Size, chosen
 from recollect.store.sqlite.segments.reader import WORDS, Segment
+from recollect.store.sqlite.writing import ENDING_S
 from recollect_postgres.hnsw import index_many
 from recollect_postgres.indexing import MOST_SMALL, NUMBER, write_documents, write_rows
 from recollect_postgres.pool import Connection

@@ -23,13 +23,7 @@ from recollect.store.prepared import Packed, PackedIndex, PreparedMemories
 from recollect.store.sqlite import subwords
 from recollect.store.sqlite.fts5_index import LONGEST, tokenizer
 from recollect.store.sqlite.segments.pieces import TokenizedTexts, in_pieces, ordered, starts
-from recollect.store.sqlite.segments.postings import (
-    DOCUMENT,
-    Numbers,
-    Occurrences,
-    Places,
-    encoded,
-)
+from recollect.store.sqlite.segments.postings import DOCUMENT, Numbers, Occurrences, Places, encoded
 from recollect.types import Memory
 
 FIELDS = (*COLUMNS["stemmed"], "details")  # of a memory, as the view `indexed` has them
