@@ -18,20 +18,18 @@ from recollect.store.trash import Trash
 from recollect.store.vault import Finding
 from recollect.types import Degraded
 from recollect_postgres import indexing
-from recollect_postgres.checks import word_findings
 from recollect_postgres.database import PostgresDatabase
-from recollect_postgres.examination import counts_finding, examine
-from recollect_postgres.feedback import PostgresFeedback
+from recollect_postgres.examination import counts_finding, examine, word_findings
+from recollect_postgres.feedback import PostgresFeedback, PostgresUsage
+from recollect_postgres.filters import PostgresTopics
 from recollect_postgres.history import PostgresHistory
+from recollect_postgres.indexing import PostgresVocabulary
 from recollect_postgres.keyword import PostgresKeyword
 from recollect_postgres.memories import PostgresMemories
 from recollect_postgres.merging import Merging
 from recollect_postgres.segments import WordSegments
-from recollect_postgres.topics import PostgresTopics
 from recollect_postgres.transactions import CHANGES, Growth
-from recollect_postgres.usage import PostgresUsage
 from recollect_postgres.vectors import PostgresVectors
-from recollect_postgres.vocabulary import PostgresVocabulary
 from recollect_postgres.writing import PostgresWriting
 
 COUNTS = """
