@@ -19,8 +19,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from data import CHANGE
-from recollect.store.sqlite.browsing import BROWSING
-from recollect.store.sqlite.facets import DAY_OF
+from recollect.store.sqlite.memories import BROWSING, DAY_OF
 from recollect.store.sqlite.store import SqliteStore
 from recollect.times import EPOCH
 from recollect.types import Filter, Memory, place_of

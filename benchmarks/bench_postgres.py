@@ -38,7 +38,7 @@ from recollect.query.terms import tokens
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings, StoreSettings
 from recollect.types import Filter
-from recollect_postgres.hnsw import index_many
+from recollect_postgres.merging import index_many
 from recollect_postgres.migration import migrate
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import pytest
 from recollect.files import exclusive
 from recollect.store.sqlite.scratch import ScratchDatabase
 from recollect.store.sqlite.segments import buffer, merging
-from recollect.store.sqlite.segments.background import BackgroundMerging
+from recollect.store.sqlite.writing import BackgroundMerging
 
 _patch = pytest.MonkeyPatch()
 undo = _patch.undo

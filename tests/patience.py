@@ -22,8 +22,8 @@ WAITS = {
         "LOCAL_PATIENCE_S": LONGEST_S,
         "REMOTE_PATIENCE_S": LONGEST_S,
     },
-    "recollect.models.ollama": {"WARM_TIMEOUT_S": LONGEST_S},
-    "recollect.store.sqlite.rekey": {"ALONE_SECONDS": LONGEST_S},
+    "recollect.models.providers": {"WARM_TIMEOUT_S": LONGEST_S},
+    "recollect.store.sqlite.replacement": {"ALONE_SECONDS": LONGEST_S},
 }
 AS_SHIPPED: dict[str, float] = {}
 

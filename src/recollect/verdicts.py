@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.query.likeness import Likeness, normalised
-from recollect.store.base import FeedbackLog, Verdict
+from recollect.store.base import Verdict
+from recollect.store.feedback_log import StoredFeedback
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
@@ -26,7 +27,7 @@ class Opinion(NamedTuple):
 
 def opinions(
     query: str,
-    log: FeedbackLog,
+    log: StoredFeedback,
     likeness: Likeness,
     identity: str | None = None,
     vector: Vector | None = None,

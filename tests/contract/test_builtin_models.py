@@ -10,9 +10,9 @@ import pytest
 from suites.embedders import SENTENCES, EmbedderContract
 from suites.rerankers import RerankerContract
 
+from recollect.models.active import Absent, open_embedder, open_reranker
 from recollect.models.base import Embedder, Reranker
 from recollect.models.builtin import builtin
-from recollect.models.registry import Absent, open_embedder, open_reranker
 from recollect.settings import Embedding, Rerank
 
 

@@ -10,8 +10,7 @@ from suites.embedders import EmbedderContract
 
 from model_server import Fault, ModelServer
 from recollect.models.base import Embedder
-from recollect.models.ollama import OllamaEmbedder
-from recollect.models.openai import OpenAIEmbedder
+from recollect.models.providers import OllamaEmbedder, OpenAIEmbedder
 from recollect.settings import Embedding
 
 

@@ -8,9 +8,9 @@ import pytest
 from suites.rerankers import RerankerContract
 
 from model_server import ModelServer
+from recollect.models.active import RerankCache
 from recollect.models.base import Reranker
-from recollect.models.http import HttpReranker
-from recollect.models.rerank_cache import RerankCache
+from recollect.models.providers import HttpReranker
 from recollect.settings import Rerank
 
 

@@ -15,7 +15,7 @@ from examples import one_in
 from recollect.store.base import Store
 from recollect.store.sqlite import scan, vector_codes, vector_rows
 from recollect.store.sqlite.cipher import Sealed, header_at
-from recollect.store.sqlite.rekey import change_key, new_header
+from recollect.store.sqlite.replacement import change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
 
 CONTRACT = [name for name in dir(StoreContract) if name.startswith("test_")]

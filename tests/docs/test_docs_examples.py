@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from model_server import ModelServer
 from recollect import Recollect
 from recollect.ingest.draft import draft
+from recollect.models.active import open_embedder, open_reranker
 from recollect.models.builtin import builtin
-from recollect.models.registry import open_embedder, open_reranker
 from recollect.recipes.registry import Recipes
 from recollect.settings_reading import load_settings
 

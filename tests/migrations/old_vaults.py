@@ -12,7 +12,7 @@ from typing import Any
 from recollect.engine import Recollect
 from recollect.ingest.jsonl import as_line
 from recollect.settings import Embedding, Rerank, Settings
-from recollect.store.sqlite.schema import VERSION
+from recollect.store.sqlite.migration import VERSION
 
 HERE = Path(__file__).parent
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))

@@ -15,7 +15,7 @@ import pytest
 from recollect.engine import Recollect
 from recollect.ingest.jsonl import as_line
 from recollect.settings import Embedding, Rerank, Settings
-from recollect.store.sqlite.schema import VERSION
+from recollect.store.sqlite.migration import VERSION
 from recollect.types import Filter, Memory
 
 HERE = Path(__file__).parent

@@ -15,7 +15,7 @@ from recollect.ingest.jsonl import as_line
 from recollect.query.subwords import subwords_query
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.base import COLUMNS, KeywordQuery
-from recollect.store.sqlite.schema import VERSION
+from recollect.store.sqlite.migration import VERSION
 from recollect.types import Filter
 
 HERE = Path(__file__).parent

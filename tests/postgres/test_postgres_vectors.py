@@ -18,7 +18,7 @@ from suites.stores.samples import (
 from recollect.store.sqlite import vector_rows
 from recollect.types import Filter
 from recollect_postgres import followed, nearest
-from recollect_postgres.hnsw import index_many
+from recollect_postgres.merging import index_many
 from recollect_postgres.store import PostgresStore
 
 if TYPE_CHECKING:  # exists for type checkers only

@@ -22,12 +22,12 @@ from damaged_vaults import FORGOTTEN, OFF, make, memories, overwrite, places
 from recollect.engine import Recollect
 from recollect.errors import Damaged, NotFound, StoreError
 from recollect.store.base import Stored
-from recollect.store.rescue.new_vault import report
 from recollect.store.rescue.pages import SIZE, Pages
+from recollect.store.rescue.repair import report
 from recollect.store.rescue.salvage import Salvage
 from recollect.store.sqlite.cipher import Sealed, give_key
 from recollect.store.sqlite.errors import REMEDY
-from recollect.store.sqlite.rekey import change_key
+from recollect.store.sqlite.replacement import change_key
 from recollect.types import Memory
 from recollect.vaults import keys
 from recollect.vaults.keys import sealed_with

@@ -28,7 +28,7 @@ from suites.stores.samples import memory
 
 import forked_commands
 from recollect.interfaces.cli.output import table_lines
-from recollect.store.sqlite.rekey import change_key
+from recollect.store.sqlite.replacement import change_key
 from recollect.store.sqlite.store import SqliteStore
 from recollect.vaults.keys import sealed_with
 

@@ -17,8 +17,7 @@ from recollect.errors import NotFound, UserError
 from recollect.interfaces.cli.review import walk
 from recollect.settings import CaptureSettings, Embedding, Rerank, Settings
 from recollect.settings_reading import load_settings
-from recollect.store.rescue.new_vault import write_vault
-from recollect.store.rescue.repair import salvaging
+from recollect.store.rescue.repair import salvaging, write_vault
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))

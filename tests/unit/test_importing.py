@@ -17,7 +17,7 @@ from recollect.engine.redaction import Redaction
 from recollect.ingest.jsonl import RawLine, raw_lines
 from recollect.settings import Embedding, Rerank, Secrets, Settings
 from recollect.store.sqlite.segments import buffer
-from recollect.store.sqlite.segments.background import BackgroundMerging
+from recollect.store.sqlite.writing import BackgroundMerging
 from worker_calls import CallsHere
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))

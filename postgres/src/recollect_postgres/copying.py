@@ -26,7 +26,7 @@ from recollect_postgres.vault_tables import (
     VERSIONS,
     WRITES,
     VaultTables,
-)  # fmt: skip
+)
 
 if TYPE_CHECKING:
     from recollect.engine.session import Session

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 
@@ -16,12 +16,7 @@ from recollect.errors import Interrupted, StoreError
 from recollect.retry import waits
 from recollect.store.base import Stored
 from recollect.types import Degraded
-from recollect_postgres.errors import (
-    SEARCH_SECONDS,
-    SOON,
-    as_store_errors,
-    is_passing,
-)
+from recollect_postgres.errors import SEARCH_SECONDS, SOON, as_store_errors, is_passing
 from recollect_postgres.migration import check_version, refuse_other_version
 from recollect_postgres.pool import Connection, Pool, pool_of
 from recollect_postgres.replica import Replica
@@ -46,17 +41,19 @@ from recollect_postgres.transactions import (
     WRITES,
     WRITTEN,
     WRONG_CLOCK,
-    AfterWrites,
     Facts,
     Growth,
     OwnTransaction,
     VaultLock,
-    WordLookup,
     commit,
     each_row,
     last_row,
     postgres_sql,
 )
+
+if TYPE_CHECKING:
+    from recollect_postgres.merging import Merging
+    from recollect_postgres.segments import WordSegments
 
 Read = TypeVar("Read")
 
@@ -104,7 +101,7 @@ class PostgresDatabase:
             self._frozen = bool(self.rows(READ_ONLY)[0][0])
         return self._frozen
 
-    def attach(self, words: WordLookup, merging: AfterWrites) -> None:
+    def attach(self, words: WordSegments, merging: Merging) -> None:
         """Give it what filters and writes need, and what needs a database itself."""
         self.words, self.merging = words, merging
 

@@ -1,17 +1,20 @@
-"""A Filter as SQL: one translation for every channel, so that a filter holds before any limit."""
+"""A Filter as SQL: one translation for every channel, so that a filter holds before any limit; and
+memories by their tags."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
-from recollect.store.base import KeywordIndexName
+from recollect.hashing import topic_hash
+from recollect.store.base import KeywordIndexName, Match
 from recollect.store.memory_rows import Conditions
 from recollect.types import Filter
+from recollect_postgres.database import PostgresDatabase
 
 if TYPE_CHECKING:
-    from recollect_postgres.database import PostgresDatabase
     from recollect_postgres.pool import Connection
 
 TAGGED = (
@@ -23,6 +26,11 @@ UNCHANGED = (
     "WHERE v.vault = vault() AND v.memory = m.key AND v.write > %s)"
 )
 ANYWHERE: tuple[KeywordIndexName, ...] = ("stemmed", "details")  # together they hold every field
+CARRYING = """
+SELECT m.id, count(DISTINCT t.topic) AS matches
+  FROM topics t JOIN memories m ON m.vault = vault() AND m.key = t.memory
+ WHERE t.vault = vault() AND t.topic = ANY(%s) AND {condition}
+ GROUP BY m.id, m.updated_at ORDER BY matches DESC, m.updated_at DESC, m.id LIMIT %s"""
 
 
 class SqlCondition(NamedTuple):
@@ -59,3 +67,18 @@ def where(filter: Filter, database: PostgresDatabase, *, forgotten: bool = False
     if filter.unchanged_since is not None:
         made.add(UNCHANGED, filter.unchanged_since)
     return SqlCondition(" AND ".join(made.parts), made.values)
+
+
+class PostgresTopics:
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+
+    def hashed(self, word: str) -> bytes:
+        return topic_hash(self._database.secret, word)
+
+    def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Match]:
+        topics = sorted({word.lower() for word in words if "\0" not in word})
+        condition, values = where(filter, self._database)
+        sql = CARRYING.format(condition=condition)
+        rows = self._database.rows(sql, topics, *values, limit)
+        return [Match(id, float(matches)) for id, matches in rows]

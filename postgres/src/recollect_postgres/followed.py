@@ -9,29 +9,33 @@ transaction of the search.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
+from struct import pack
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import numpy as np
+import psycopg
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
 
 from recollect.errors import StoreError
 from recollect.store.base import VectorMatch
 from recollect.store.sqlite import scan, vector_rows
-from recollect.store.sqlite.segments.background import ENDING_S
 from recollect.store.sqlite.vector_codes import row_size
 from recollect.store.sqlite.vector_rows import EXACT_ROWS, READ_ROWS, VectorRows
+from recollect.store.sqlite.writing import ENDING_S
 from recollect.types import Span, best_first
 from recollect_postgres.pool import Connection
-from recollect_postgres.vector_values import as_rows
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
     from recollect.store.sqlite.vector_rows import Keys
     from recollect_postgres.database import PostgresDatabase
 
+HEAD = 4  # bytes
 FEW = 1_000  # PostgreSQL compares so many in a millisecond
 # Of all models of all vaults of a process: 200 MB as codes. Of more PostgreSQL finds the nearest.
 MOST = 1_000_000
@@ -57,6 +61,32 @@ SELECT v.memory, v.passage, v.vector, m.id, v.start, v.stop
  WHERE m.vault = vault() AND m.key = ANY(%s)"""
 
 _every: WeakSet[FollowedVectors] = WeakSet()
+
+
+class VectorValue(bytes):
+    """A vector on its way to the server."""
+
+
+class _Sent(Dumper):
+    format = Format.BINARY  # without a type: the server knows which one the place is for
+
+    def dump(self, obj: VectorValue) -> bytes:
+        return bytes(obj)
+
+
+psycopg.adapters.register_dumper(VectorValue, _Sent)
+
+
+def as_value(vector: Vector) -> VectorValue:
+    return VectorValue(pack(">HH", len(vector), 0) + vector.astype(">f4").tobytes())
+
+
+def as_rows(sent: Sequence[bytes]) -> Vector:
+    """Vectors of one model as rows."""
+    if not sent:
+        return np.empty((0, 0), np.float32)
+    joined = np.frombuffer(b"".join(sent), np.uint8).reshape(len(sent), -1)
+    return joined[:, HEAD:].copy().view(">f4").astype(np.float32)
 
 
 class FollowedVectors:

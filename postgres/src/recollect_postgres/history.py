@@ -1,39 +1,27 @@
-"""What memories were: reading it, and removing the oldest of it as far as the settings say. A
-memory's newest version stays while the memory is forgotten: it says why."""
+"""What memories were: what a write adds to history, since when it is known, removing versions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 
-from recollect.store.history import Keep
-from recollect.store.stored_history import StoredHistory
-from recollect.store.version_rows import VERSION_BYTES, WRITE_BYTES, until_enough
-from recollect.times import moved, to_micros
+from recollect.store.base import Stored
+from recollect.store.differences import MADE, difference, number_of
+from recollect.store.history import (
+    VERSION_BYTES,
+    WRITE_BYTES,
+    Change,
+    RemovableVersion,
+    StoredHistory,
+)
+from recollect.times import to_micros
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.memories import PostgresMemories
 from recollect_postgres.pool import Connection
 from recollect_postgres.transactions import HISTORY
 
-LATEST = (1 << 63) - 1
-LATELY = 100  # writes
 BEGINS = """
 SELECT coalesce((SELECT history_from FROM vaults WHERE key = vault()),
                 (SELECT at FROM writes WHERE vault = vault() ORDER BY seq LIMIT 1))"""
-OLDEST = """
-SELECT v.memory, v.write, length(v.before)
-  FROM writes w JOIN versions v ON v.vault = w.vault AND v.write = w.seq
-  JOIN memories m ON m.vault = v.vault AND m.key = v.memory
- WHERE w.vault = vault() AND w.at < %s AND (m.forgotten_at IS NULL OR v.write <
-           (SELECT max(write) FROM versions o WHERE o.vault = vault() AND o.memory = v.memory))
- ORDER BY w.seq LIMIT %s"""
-MANY = """
-SELECT memory, write, size FROM (
-    SELECT memory, write, length(before) AS size,
-           row_number() OVER (PARTITION BY memory ORDER BY write DESC) AS place
-      FROM versions WHERE vault = vault() AND memory IN
-           (SELECT memory FROM versions WHERE vault = vault() AND write > %s)) AS placed
- WHERE place > greatest(%s, 1) LIMIT %s"""
 REMOVE = """
 WITH gone AS (
     DELETE FROM versions v USING unnest(%s::bigint[], %s::bigint[]) AS g (memory, write)
@@ -49,29 +37,95 @@ WITH gone AS (
 )
 UPDATE vaults SET history_bytes = history_bytes - %s * (SELECT count(*) FROM gone)
  WHERE key = vault()"""
+INSERT_WRITE = "INSERT INTO writes VALUES (vault(), %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+INSERT = """
+INSERT INTO versions (vault, memory, write, before)
+SELECT vault(), memory, %s, before FROM unnest(%s::bigint[], %s::bytea[]) AS t (memory, before)"""
+LAST = """
+SELECT DISTINCT ON (memory) memory, before FROM versions
+ WHERE vault = vault() AND memory = ANY(%s) ORDER BY memory, write DESC"""
+PURGE = """
+WITH removed AS (
+    DELETE FROM versions WHERE vault = vault() AND memory = ANY(%(keys)s) RETURNING write, before
+), emptied AS (
+    DELETE FROM writes w WHERE w.vault = vault() AND w.seq IN (SELECT write FROM removed)
+       AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.vault = vault() AND v.write = w.seq
+                                                  AND v.memory <> ALL(%(keys)s))
+    RETURNING 1
+)
+UPDATE vaults SET history_bytes = history_bytes
+     - (SELECT coalesce(sum(length(before) + %(version)s), 0) FROM removed)
+     - %(write)s * (SELECT count(*) FROM emptied)
+ WHERE key = vault()"""
+NO_TARGET = "UPDATE writes SET target = '' WHERE vault = vault() AND target = ANY(%s)"
 
 
 class PostgresHistory(StoredHistory):
-    BEGINS, SIZE = BEGINS, HISTORY
+    BEGINS, NOW = BEGINS, HISTORY
 
     def __init__(self, database: PostgresDatabase, memories: PostgresMemories) -> None:
         super().__init__(database, memories)
-        self._now = database.history_now
+        self._history_now = database.history_now
 
-    def _remove(self, connection: Connection, rows: Sequence[tuple[int, ...]]) -> None:
+    def _now(self) -> tuple[int, int]:
+        return self._history_now()
+
+    def _remove(self, connection: Connection, rows: Sequence[RemovableVersion]) -> None:
         if rows:
             memories, writes, sizes = zip(*rows, strict=True)
             freed, last = sum(sizes) + VERSION_BYTES * len(rows), max(writes)
             connection.execute(REMOVE, ([*memories], [*writes], freed, last))
             connection.execute(EMPTY_WRITES, (last, WRITE_BYTES))
 
-    def _removable(
-        self, keep: Keep, now: datetime, most: int, *, whole: bool
-    ) -> list[tuple[int, ...]]:
-        size, last = self._now()
-        if keep.versions is not None:
-            return self._rows(MANY, 0 if whole else last - LATELY, keep.versions, most)
-        if keep.size is not None and size <= keep.size:
-            return []
-        start = LATEST if keep.days is None else to_micros(moved(now, -timedelta(keep.days)))
-        return until_enough(self._rows(OLDEST, start, most), size, keep.size)
+
+class VersionsRecord:
+    """The memories that a write has made and changed; each with what it was before the write."""
+
+    def __init__(self, connection: Connection, change: Change, last_write: int) -> None:
+        self._connection = connection
+        self._change = change
+        self._last_write = last_write
+        self._changed: dict[int, tuple[Stored | None, Stored]] = {}
+        self.write: int | None = None
+
+    def changed(self, key: int, before: Stored | None, after: Stored | None) -> None:
+        """Note a change; what is not there before was made, and what is not there after it has no
+        history."""
+        first, _ = self._changed.pop(key, (before, None))
+        if after is not None:
+            self._changed[key] = first, after
+
+    def purge(self, keys: Sequence[int], ids: Sequence[str]) -> None:
+        """Remove the versions of memories, the writes that changed nothing else, and the ids
+        wherever they are a target."""
+        sizes = {"version": VERSION_BYTES, "write": WRITE_BYTES}
+        self._connection.execute(PURGE, {"keys": keys, **sizes})
+        self._connection.execute(NO_TARGET, (ids,))
+
+    def apply(self) -> int:
+        """Write the versions, none where nothing was changed; returns how many bytes they take."""
+        rows = {key: MADE for key, (before, _) in sorted(self._changed.items()) if before is None}
+        changed = sorted(key for key in self._changed if key not in rows)
+        last = dict[int, bytes](self._connection.execute(LAST, (changed,)) if changed else ())
+        for key in changed:
+            before, after = self._changed[key]
+            assert before is not None
+            if made := difference(before, after, number_of(last.get(key, MADE)) + 1):
+                rows[key] = made
+        if not rows:
+            return 0
+        action, author, clock, reason, target, operation, undoes = self._change
+        self.write = seq = self._last_write + 1
+        first = operation.number if operation and operation.number is not None else seq
+        self._connection.execute(
+            INSERT_WRITE,
+            (seq, first, to_micros(clock()), action, *author, reason, target, undoes),
+        )
+        self._connection.execute(INSERT, (seq, [*rows], [*rows.values()]))
+        return WRITE_BYTES + sum(VERSION_BYTES + len(before) for before in rows.values())
+
+    def committed(self) -> None:
+        """Tell the operation its number, now that the write cannot be undone any more."""
+        operation = self._change.operation
+        if operation is not None and operation.number is None:
+            operation.number = self.write

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from recollect.parts import parts
 from recollect.store.prepared import Packed, PreparedMemories, Row
+from recollect.store.sqlite.connection import LAST
 from recollect.store.sqlite.segments.packing import FIELDS, fields_of, prepared
 from recollect.store.sqlite.segments.reader import WORDS, Documents
 from recollect.store.sqlite.segments.writer import AT_ONCE, documents_of
 from recollect.store.sqlite.vocabulary import memory_tokens
 from recollect.types import Memory
-from recollect_postgres import vectors, vocabulary
+from recollect_postgres import vectors
+from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.pool import Connection
 from recollect_postgres.segments import MadeSegment, SegmentContent
 from recollect_postgres.vectors import IndexChange
@@ -38,6 +40,16 @@ KEYS = "SELECT key FROM memories WHERE vault = vault() AND forgotten_at IS NULL 
 TEXTS = f"""
 SELECT key, {", ".join(FIELDS).replace("tags", "array_to_string(tags, ' ')")} FROM memories
  WHERE vault = vault() AND key = ANY(%s) AND forgotten_at IS NULL ORDER BY key"""
+LOOK_UP = "SELECT token, documents FROM vocabulary WHERE vault = vault() AND token = ANY(%b)"
+BEGINNING = """
+SELECT token, documents FROM vocabulary
+ WHERE vault = vault() AND token >= %s AND token < %s AND length(token) BETWEEN %s AND %s"""
+ADD = """
+INSERT INTO vocabulary SELECT vault(), * FROM unnest(%b::text[], %b::bigint[])
+    ON CONFLICT (vault, token)
+    DO UPDATE SET documents = vocabulary.documents + excluded.documents"""
+REMOVE = """
+DELETE FROM vocabulary WHERE vault = vault() AND token = ANY(%b::text[]) AND documents <= 0"""
 
 
 def index(
@@ -67,7 +79,7 @@ def index(
             new = prepared([fields_of(memory) for _, memory in some])
             counts.update(new.vocabulary)
             made.append(write_segment(connection, new.indexes, [key for key, _ in some]))
-    vocabulary.add_counts(connection, counts)
+    add_counts(connection, counts)
     vectors.follow(connection, changes)
     return [one for one in made if one is not None]
 
@@ -118,4 +130,34 @@ def rebuild(connection: Connection) -> None:
         rows = connection.execute(TEXTS, (some,)).fetchall()
         made = prepared([row[1:] for row in rows])
         write_segment(connection, made.indexes, [row[0] for row in rows])
-        vocabulary.add_counts(connection, made.vocabulary)
+        add_counts(connection, made.vocabulary)
+
+
+class PostgresVocabulary:
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+
+    def documents(self) -> int:
+        with self._database.reading() as connection:
+            return self._database.facts(connection).documents
+
+    def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
+        wanted = sorted({token for token in tokens if "\0" not in token})
+        return dict(self._database.rows(LOOK_UP, wanted)) if wanted else {}
+
+    def beginning(self, start: str, shortest: int, longest: int) -> dict[str, int]:
+        if "\0" in start:
+            return {}
+        asked = (start, start + LAST, shortest, longest)
+        return dict(self._database.rows(BEGINNING, *asked))
+
+
+def add_counts(connection: Connection, counts: Mapping[str, int]) -> None:
+    """Let so many more memories hold each token, or fewer."""
+    changed = sorted((token, by) for token, by in counts.items() if by)
+    if not changed:
+        return
+    connection.execute(ADD, ([token for token, _ in changed], [by for _, by in changed]))
+    fewer = [token for token, by in changed if by < 0]
+    if fewer:
+        connection.execute(REMOVE, (fewer,))

@@ -8,15 +8,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from recollect.query.fts5 import each_counted
-from recollect.store.base import (
-    KeywordIndexName,
-    KeywordMatches,
-    KeywordQuery,
-    KeywordStatistics,
-)
-from recollect.store.sqlite.packed.ranking import Keys
+from recollect.store.base import KeywordIndexName, KeywordMatches, KeywordQuery, KeywordStatistics
+from recollect.store.sqlite.fts5_index import snippets
+from recollect.store.sqlite.packed.search import Keys
 from recollect.store.sqlite.segments.packing import columns_of
-from recollect.store.sqlite.snippets import snippets
 from recollect.types import Memory
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.filters import SqlCondition, settled, where

@@ -19,7 +19,6 @@ from recollect.errors import Interrupted, StoreError
 from recollect.lifetime import Lifetime
 from recollect.store.base import KeywordIndexName
 from recollect.store.prepared import Row
-from recollect.store.sqlite.segments.background import ENDING_S
 from recollect.store.sqlite.segments.joining import (
     TOKENS,
     ReadBehind,
@@ -28,7 +27,7 @@ from recollect.store.sqlite.segments.joining import (
 )
 from recollect.store.sqlite.segments.merging import NOTHING, Abandoned, Size, chosen
 from recollect.store.sqlite.segments.reader import WORDS, Segment
-from recollect_postgres.hnsw import index_many
+from recollect.store.sqlite.writing import ENDING_S
 from recollect_postgres.indexing import MOST_SMALL, NUMBER, write_documents, write_rows
 from recollect_postgres.pool import Connection
 from recollect_postgres.segments import CONTENTS, WordSegments, read_contents
@@ -69,6 +68,22 @@ NEXT = """
 SELECT token FROM postings WHERE vault = vault() AND segment = %s AND words = %s AND token > %s
  ORDER BY token LIMIT 1 OFFSET %s"""
 END = "\U0010ffff" * 2
+# HNSW indexes, one for each model that has many vectors, are made beside everything else, without a
+# lock that others would wait for.
+# Up to so many vectors of a model are compared with a query one by one, which finds the nearest for
+# certain, and takes half a second for so many. An index loses some; docs/scale.md says how many.
+EXACT_UP_TO = 1_000_000
+MOST_DIMENSIONS = 4_000  # of an index on half-precision vectors
+MODELS = """
+SELECT o.key, o.dimensions FROM models o WHERE o.vault = vault() AND o.dimensions <= %s
+   AND (SELECT i.indisvalid FROM pg_index i
+         WHERE i.indexrelid = to_regclass('hnsw_' || o.key)) IS DISTINCT FROM true
+   AND (SELECT count(*) FROM vectors v WHERE v.vault = vault() AND v.model = o.key) > %s"""
+# One that is there and not ready was interrupted.
+DROP = "DROP INDEX CONCURRENTLY IF EXISTS recollect.hnsw_{model}"
+CREATE = """
+CREATE INDEX CONCURRENTLY hnsw_{model} ON recollect.vectors
+ USING hnsw ((vector::halfvec({dimensions})) halfvec_ip_ops) WHERE model = {model}"""
 
 
 class Merging:
@@ -222,3 +237,11 @@ class Merging:
 def _all(sources: Sequence[Segment], rows: Mapping[int, list[Row]]) -> ReadBehind:
     """All tokens of small segments at once."""
     return lambda low: (None, [rows[source.number] for source in sources])
+
+
+def index_many(database: PostgresDatabase, exact_up_to: int = EXACT_UP_TO) -> None:
+    """Make the indexes that are due."""
+    for model, dimensions in database.rows(MODELS, MOST_DIMENSIONS, exact_up_to):
+        with database.outside() as connection:
+            connection.execute(DROP.format(model=model))
+            connection.execute(CREATE.format(model=model, dimensions=dimensions))

@@ -15,9 +15,8 @@ from recollect.store.sqlite.vector_rows import exact, shaped
 from recollect.types import Filter, Span, best_first
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.filters import SqlCondition, settled, where
-from recollect_postgres.followed import FollowedVectors
+from recollect_postgres.followed import FollowedVectors, VectorValue, as_rows, as_value
 from recollect_postgres.pool import Connection
-from recollect_postgres.vector_values import VectorValue, as_rows, as_value
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector

@@ -9,31 +9,27 @@ from typing import Any
 
 from recollect.errors import StoreError
 from recollect.lifetime import Lifetime
-from recollect.store.aging import Aging
 from recollect.store.base import Writing
-from recollect.store.candidates import CapturedRemarks
-from recollect.store.file_rows import StoredFolders
+from recollect.store.folders import StoredFolders
 from recollect.store.history import Change
 from recollect.store.prepared import PreparedMemories
-from recollect.store.reviews import Reviews
+from recollect.store.reviews import Aging, CapturedRemarks, Reviews
 from recollect.store.trash import Trash
 from recollect.store.vault import Finding
 from recollect.types import Degraded
 from recollect_postgres import indexing
-from recollect_postgres.checks import word_findings
 from recollect_postgres.database import PostgresDatabase
-from recollect_postgres.examination import counts_finding, examine
-from recollect_postgres.feedback import PostgresFeedback
+from recollect_postgres.examination import counts_finding, examine, word_findings
+from recollect_postgres.feedback import PostgresFeedback, PostgresUsage
+from recollect_postgres.filters import PostgresTopics
 from recollect_postgres.history import PostgresHistory
+from recollect_postgres.indexing import PostgresVocabulary
 from recollect_postgres.keyword import PostgresKeyword
 from recollect_postgres.memories import PostgresMemories
 from recollect_postgres.merging import Merging
 from recollect_postgres.segments import WordSegments
-from recollect_postgres.topics import PostgresTopics
 from recollect_postgres.transactions import CHANGES, Growth
-from recollect_postgres.usage import PostgresUsage
 from recollect_postgres.vectors import PostgresVectors
-from recollect_postgres.vocabulary import PostgresVocabulary
 from recollect_postgres.writing import PostgresWriting
 
 COUNTS = """
@@ -63,8 +59,6 @@ SELECT DISTINCT ON (j.path) j.path, m.id FROM unnest(%s::text[]) AS j (path)
 
 class PostgresStore:
     """One vault of a database. A command makes nothing that pays off later."""
-
-    keeps_history = True
 
     def __init__(
         self, url: str, vault: str, *, lifetime: Lifetime = Lifetime.LIBRARY, **options: Any

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from recollect.store.base import KeywordIndexName, Stored
+from recollect.store.base import Stored
 from recollect.types import Degraded
 from recollect_postgres.errors import BUSY_SECONDS, SEARCH_SECONDS
 from recollect_postgres.migration import SCHEMA
@@ -73,6 +73,7 @@ POSTGRES = {
     "newest first": "newness",
     "by time": "",
     "array": "array_agg",
+    "in order": "",
 }
 
 
@@ -103,25 +104,6 @@ class Facts(NamedTuple):
     segments: Sequence[int]
     seq: int
     any_archived: bool
-
-
-class WordLookup(Protocol):
-    """What a filter looks up."""
-
-    def holding(self, indexes: Sequence[KeywordIndexName], words: Sequence[str]) -> list[int]:
-        """The keys of the memories of which one of these indexes holds all the words."""
-
-
-class AfterWrites(Protocol):
-    """What follows writes."""
-
-    def wrote(self) -> None: ...
-
-    def resume(self) -> None: ...
-
-    def run(self, *, scrub: bool = False) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class OwnTransaction:

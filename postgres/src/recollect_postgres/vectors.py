@@ -15,9 +15,8 @@ from recollect.store.sqlite.vectors import by_memory
 from recollect.types import Filter, Memory, Span
 from recollect_postgres import nearest
 from recollect_postgres.database import PostgresDatabase
-from recollect_postgres.followed import OF_EACH, FollowedVectors
+from recollect_postgres.followed import OF_EACH, FollowedVectors, as_rows, as_value
 from recollect_postgres.pool import Connection
-from recollect_postgres.vector_values import as_rows, as_value
 from recollect_postgres.waiting import MODEL, WaitingMemories, own_mark, texts_of
 
 if TYPE_CHECKING:

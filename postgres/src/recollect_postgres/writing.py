@@ -13,17 +13,17 @@ import msgspec
 
 from recollect.store.base import FeedbackEvent, Stored
 from recollect.store.feedback_log import complete_feedback
-from recollect.store.file_rows import StoredFiles
+from recollect.store.folders import StoredFiles
 from recollect.store.history import Change
 from recollect.store.memory_rows import FIELDS, content_hash_of, values_of
 from recollect.store.prepared import PreparedMemories
 from recollect.times import to_micros
 from recollect.types import Memory
 from recollect_postgres.database import PostgresDatabase
+from recollect_postgres.history import VersionsRecord
 from recollect_postgres.indexing import index
 from recollect_postgres.memories import find_stored
 from recollect_postgres.pool import Connection
-from recollect_postgres.recording import VersionsRecord
 from recollect_postgres.segments import MadeSegment
 from recollect_postgres.transactions import Growth
 from recollect_postgres.vectors import IndexChange

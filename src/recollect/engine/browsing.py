@@ -126,8 +126,7 @@ def export_all(session: Session) -> Iterator[Stored | FeedbackEvent]:
 
 
 def export_salvaged(session: Session) -> tuple[Iterator[Stored | FeedbackEvent], list[str]]:
-    from recollect.store.rescue.new_vault import report  # noqa: PLC0415  start-up time
-    from recollect.store.rescue.repair import salvaging  # noqa: PLC0415  as above
+    from recollect.store.rescue.repair import report, salvaging  # noqa: PLC0415  start-up time
 
     store = session.in_file("Salvaging", "a backup brings back what cannot be read")
     with salvaging(store.database, store.database.path) as salvage:

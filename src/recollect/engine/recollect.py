@@ -37,7 +37,7 @@ from recollect.engine.operation import operation
 from recollect.engine.searching import EVERYTHING
 from recollect.engine.session import Command
 from recollect.lifetime import Lifetime
-from recollect.models.measuring import measured
+from recollect.models.active import measured
 from recollect.present.agent_context import FORMS
 from recollect.recipes.learned import learned_by
 from recollect.store.history import WriteOperation

@@ -19,8 +19,7 @@ from recollect.store.base import Coverage
 from recollect.store.vault import Finding
 
 if TYPE_CHECKING:
-    from recollect.store.rescue.new_vault import SalvageReport
-    from recollect.store.rescue.repair import Mended
+    from recollect.store.rescue.repair import Mended, SalvageReport
 
 # The checks that find damage, and not only derived data that is out of date.
 DAMAGE = ("file", "memories")

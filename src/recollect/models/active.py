@@ -2,19 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import count
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
-from msgspec import structs
+from msgspec import Struct, structs
 
-from recollect.errors import ProviderError
+from recollect.errors import ProviderError, UserError
+from recollect.hashing import content_digest
 from recollect.lifetime import Lifetime
-from recollect.models.registry import Absent, open_embedder, open_reranker
-from recollect.settings import Settings
+from recollect.models.base import Embedder, Reranker
+from recollect.models.builtin import builtin, embedding_models
+from recollect.models.folder import ModelFolder
+from recollect.settings import Embedding, Rerank, Settings
 
-if TYPE_CHECKING:
-    from recollect.models.base import Embedder, Reranker
+MOST = 8192  # pairs; 16 bytes of key and a number each
+Key = bytes
+# What `measured` gives the models to read.
+QUERY = "how do we refresh session token {}"
+DOCUMENT = "Refresh token {} is exchanged for a new access token before the old one expires."
+
+
+class Absent(Struct, frozen=True):
+    """There is no model; `reason` is a clause that can follow "because"."""
+
+    reason: str
+
+
+def _own_embedder(settings: Embedding, environment: Mapping[str, str]) -> Embedder:
+    from recollect.models.onnx import embedder_of  # noqa: PLC0415  numpy
+
+    return embedder_of(_folder("embed", "embedding", settings), settings, settings.provider)
+
+
+def _own_reranker(settings: Rerank, environment: Mapping[str, str]) -> Reranker:
+    from recollect.models.onnx import OnnxReranker  # noqa: PLC0415  numpy
+
+    return OnnxReranker(_folder("rerank", "rerank", settings), settings.provider)
+
+
+def _folder(
+    kind: Literal["embed", "rerank"], section: str, settings: Embedding | Rerank
+) -> ModelFolder:
+    if settings.provider == "builtin":
+        return builtin(kind, settings.model)
+    if not settings.model:
+        raise UserError(f"{section}.model must name the folder that holds the ONNX model.")
+    return ModelFolder(Path(settings.model).expanduser(), kind)
+
+
+def _openai(settings: Embedding, environment: Mapping[str, str]) -> Embedder:
+    from recollect.models.providers import OpenAIEmbedder  # noqa: PLC0415  start-up time
+
+    return OpenAIEmbedder(settings, environment)
+
+
+def _ollama(settings: Embedding, environment: Mapping[str, str]) -> Embedder:
+    from recollect.models.providers import OllamaEmbedder  # noqa: PLC0415  start-up time
+
+    return OllamaEmbedder(settings, environment)
+
+
+def _http(settings: Rerank, environment: Mapping[str, str]) -> Reranker:
+    from recollect.models.providers import HttpReranker  # noqa: PLC0415  start-up time
+
+    return HttpReranker(settings, environment)
+
+
+EMBEDDERS: dict[str, Callable[[Embedding, Mapping[str, str]], Embedder | Absent]] = {
+    "builtin": _own_embedder,
+    "onnx": _own_embedder,
+    "openai": _openai,
+    "ollama": _ollama,
+    "none": lambda settings, environment: Absent('embedding.provider is "none"'),
+}
+RERANKERS: dict[str, Callable[[Rerank, Mapping[str, str]], Reranker | Absent]] = {
+    "builtin": _own_reranker,
+    "onnx": _own_reranker,
+    "http": _http,
+    "none": lambda settings, environment: Absent('rerank.provider is "none"'),
+}
+
+
+def open_embedder(settings: Embedding, environment: Mapping[str, str]) -> Embedder | Absent:
+    """The embedder that the settings name; UserError names a setting that is wrong."""
+    if settings.dimensions < 0:
+        raise UserError("embedding.dimensions must be 0 (all of them) or above.")
+    factory = EMBEDDERS.get(settings.provider)
+    if factory is None:
+        raise _unknown("embedding", EMBEDDERS)
+    return factory(settings, environment)
+
+
+def open_reranker(settings: Rerank, environment: Mapping[str, str]) -> Reranker | Absent:
+    """The reranker that the settings name; UserError names a setting that is wrong."""
+    factory = RERANKERS.get(settings.provider)
+    if factory is None:
+        raise _unknown("rerank", RERANKERS)
+    return factory(settings, environment)
+
+
+def _unknown(section: str, registry: Mapping[str, object]) -> UserError:
+    return UserError(f"{section}.provider must be one of: {', '.join(registry)}.")
 
 
 class ActiveModels:
@@ -53,8 +147,6 @@ class ActiveModels:
             return Absent(str(error))
         if isinstance(opened, Absent) or self._lifetime is not Lifetime.SERVER:
             return opened
-        from recollect.models.rerank_cache import RerankCache  # noqa: PLC0415  start-up time
-
         return RerankCache(opened)
 
     def embedder(self) -> Embedder:
@@ -86,8 +178,6 @@ class ActiveModels:
     def _bundled(self) -> dict[str, Embedder]:
         """The bundled embedding models by identity, with the other settings as they are."""
         if self._others is None:
-            from recollect.models.builtin import embedding_models  # noqa: PLC0415  start-up time
-
             settings = self._settings.embedding
             named = (
                 structs.replace(settings, provider="builtin", model=name)
@@ -127,3 +217,79 @@ def _present(model: Model | Absent) -> Model:
     if isinstance(model, Absent):
         raise ProviderError(model.reason, transient=False)
     return model
+
+
+class RerankCache:
+    """A reranker that computes a score once and keeps the last few thousand."""
+
+    def __init__(self, reranker: Reranker, most: int = MOST) -> None:
+        self._reranker = reranker
+        self._most = most
+        self._scores: OrderedDict[Key, float] = OrderedDict()
+        self._guard = threading.Lock()
+
+    @property
+    def identity(self) -> str:
+        return self._reranker.identity
+
+    def ready(self) -> None:
+        self._reranker.ready()
+
+    def scores(self, query: str, documents: Sequence[str]) -> list[float]:
+        keys = [content_digest(f"{len(query)} {query}{text}", 16) for text in documents]
+        known = self._recalled(keys)
+        asked = [place for place, key in enumerate(keys) if key not in known]
+        if asked:
+            scores = self._reranker.scores(query, [documents[place] for place in asked])
+            fresh = {keys[place]: score for place, score in zip(asked, scores, strict=True)}
+            self._keep(fresh)
+            known |= fresh
+        return [known[key] for key in keys]
+
+    def close(self) -> None:
+        """Close the connections of a remote reranker."""
+        if hasattr(self._reranker, "close"):
+            self._reranker.close()
+
+    def _recalled(self, keys: Sequence[Key]) -> dict[Key, float]:
+        with self._guard:
+            found = {key: self._scores[key] for key in keys if key in self._scores}
+            for key in found:
+                self._scores.move_to_end(key)
+            return found
+
+    def _keep(self, fresh: dict[Key, float]) -> None:
+        with self._guard:
+            self._scores |= fresh
+            while len(self._scores) > self._most:
+                self._scores.popitem(last=False)
+
+
+def measured(active: ActiveModels) -> dict[str, float]:
+    """Milliseconds by what was done; a model that is not there is left out. No text comes twice:
+    what the models said of one is remembered."""
+    spent: dict[str, float] = {}
+    numbers = count(time.time_ns())
+
+    def texts(form: str, many: int) -> list[str]:
+        return [form.format(next(numbers)) for _ in range(many)]
+
+    def rerank(many: int) -> object:
+        [query] = texts(QUERY, 1)
+        return active.reranker().scores(query, texts(DOCUMENT, many))
+
+    calls: dict[str, Callable[[], object]] = {
+        "load and embed one query": lambda: active.embedder().queries(texts(QUERY, 1)),
+        "embed one query": lambda: active.embedder().queries(texts(QUERY, 1)),
+        "embed 20 memories": lambda: active.embedder().documents(texts(DOCUMENT, 20)),
+        "load and rerank one": lambda: rerank(1),
+        "rerank 20 memories": lambda: rerank(20),
+    }
+    for name, call in calls.items():
+        start = time.perf_counter()
+        try:
+            call()
+        except ProviderError:
+            continue
+        spent[name] = round((time.perf_counter() - start) * 1000, 1)
+    return spent

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from recollect.errors import ProviderError
 from recollect.models.base import Embedder, Tokenwise, Windowed
-from recollect.store.base import FeedbackLog, VectorIndex, Waiting
+from recollect.store.base import VectorIndex, Waiting
+from recollect.store.feedback_log import StoredFeedback
 from recollect.types import Span
 
 if TYPE_CHECKING:  # exists for type checkers only
@@ -71,7 +72,7 @@ def embed_waiting(
     return batches.done
 
 
-def embed_queries(log: FeedbackLog, embedder: Embedder) -> bool:
+def embed_queries(log: StoredFeedback, embedder: Embedder) -> bool:
     """Embed the queries that there is feedback on, a batch of those without a vector; returns
     whether there were any."""
     waiting = log.unembedded(embedder.identity, BATCH)

@@ -12,13 +12,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlunsplit
 
 import msgspec
 
 from recollect.errors import ProviderError, UserError
-from recollect.models.pauses import LONGEST_PAUSE_S, pause_s, retry_after_s
 from recollect.models.urls import checked_url, host_of, is_loopback
 
 if TYPE_CHECKING:  # httpx2 takes about 100 ms to import; most commands never need it
@@ -34,6 +35,9 @@ LARGEST_ANSWER = 48 * 2**20
 
 NOT_NOW = {408, 425, 429}  # and every 5xx
 FIRST_SERVER_ERROR = 500
+FIRST_PAUSE_S = 0.25
+# Somebody waits for a search: a server that needs longer to recover is reported instead.
+LONGEST_PAUSE_S = 4.0
 
 
 @dataclass(frozen=True)
@@ -296,3 +300,27 @@ def _key_hints(key: Key, setting: str) -> dict[int, str]:
         403: advice,
         429: "too many requests, or the account's quota is used up",
     }
+
+
+def pause_s(attempt: int, asked_s: float, chance: float) -> float:
+    """Seconds to wait after try number `attempt` (from 1): doubled each time, less up to half by
+    `chance` (0…1), plus what the server asked for, and never above LONGEST_PAUSE_S."""
+    own = FIRST_PAUSE_S * 2.0 ** (attempt - 1) * (1 - chance / 2)
+    return min(LONGEST_PAUSE_S, asked_s + own)
+
+
+def retry_after_s(header: str) -> float:
+    """Seconds that a Retry-After header (a number or an HTTP date) asks for; 0 if unreadable."""
+    try:
+        seconds = float(header)
+    except ValueError:
+        seconds = _seconds_until(header)
+    return max(0.0, seconds) if isfinite(seconds) else 0.0
+
+
+def _seconds_until(http_date: str) -> float:
+
+    try:
+        return parsedate_to_datetime(http_date).timestamp() - time.time()
+    except ValueError:
+        return 0.0

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recollect.models.base import broken
-from recollect.settings import Embedding
 
 if TYPE_CHECKING:  # these exist for type checkers only
     from numpy.typing import NDArray
@@ -66,18 +64,6 @@ def in_batches(
             )
         parts.append(rows)
     return np.concatenate(parts)
-
-
-def identity(settings: Embedding) -> str:
-    """Provider, model, and the dimensions and prefixes that were asked for; never an address."""
-    parts = [f"{settings.provider}:{settings.model}"]
-    if settings.dimensions > 0:
-        parts.append(f"dimensions={settings.dimensions}")
-    for name in ("query_prefix", "document_prefix"):
-        if prefix := getattr(settings, name):
-            # Quoted, so that no prefix can be read as the start of another part.
-            parts.append(f"{name}={json.dumps(prefix)}")
-    return " ".join(parts)
 
 
 def _numbers(raw: Sequence[Sequence[float]] | Matrix, who: str) -> NDArray[np.float64]:

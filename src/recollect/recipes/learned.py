@@ -14,7 +14,7 @@ from recollect.fuse.feature_sum import FeatureSum
 from recollect.maths import logistic
 from recollect.recipes.base import Recipe
 from recollect.stages.signal_sums import Bonus, WeightedSum
-from recollect.store.base import FeedbackLog
+from recollect.store.feedback_log import StoredFeedback
 
 # How the weights are fitted: so many steps of this size down the slope of the loss, with so much
 # pull back to what is declared. Enough to settle on a few dozen questions.
@@ -145,7 +145,7 @@ class Learned(Struct, frozen=True, kw_only=True):
     lesson: Lesson | None = None
 
 
-def learned_by(recipe: Recipe, log: FeedbackLog, *, vectors: bool) -> Learned:
+def learned_by(recipe: Recipe, log: StoredFeedback, *, vectors: bool) -> Learned:
     """What a recipe has learned. `vectors`: whether a model makes them."""
     if recipe.feedback is not None:
         text = log.state().lesson

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 from msgspec import Struct
 
 from recollect.deadline import NO_DEADLINE, Deadline
-from recollect.types import Filter, Memory, Place, Span, Use
+from recollect.types import Filter, Memory, Place, Span
 
 if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
     import numpy as np
     from numpy.typing import NDArray
 
-    from recollect.store.folders import FileWriting, Folders
-    from recollect.store.history import Change, History
+    from recollect.store.feedback_log import StoredFeedback
+    from recollect.store.folders import StoredFiles, StoredFolders
+    from recollect.store.history import Change, StoredHistory
     from recollect.store.prepared import PreparedMemories
+    from recollect.store.use_counts import StoredUsage
 
     Vector = NDArray[np.float32]
 
@@ -390,66 +392,11 @@ class Memories(Protocol):
         expire."""
 
 
-class FeedbackLog(Protocol):
-    """A log of what was said. Of one memory for one query, what was said last counts."""
-
-    def add(self, query: str, memory_id: str, accepted: bool, at: datetime) -> None:
-        """Record that a result was accepted or dismissed."""
-
-    def take_back(self, words: str, memory_id: str, accepted: bool | None = None) -> bool:
-        """Remove what was said of a memory for a query, or only if it was this; returns whether
-        there was anything."""
-
-    def counts(self) -> tuple[int, int]:
-        """How often a result was accepted and dismissed; each time counts, also the same again."""
-
-    def standing(self) -> tuple[int, int]:
-        """How many results are accepted and dismissed now."""
-
-    def every(self) -> list[FeedbackEvent]:
-        """All feedback, in the order in which it came."""
-
-    def state(self) -> FeedbackState:
-        """Whether there is any feedback, and what was learned from it, in one look."""
-
-    def learn(self, lesson: str) -> None:
-        """Keep what was learned."""
-
-    def unlearn(self) -> None:
-        """Drop what was learned; feedback given so far is not learned from any more."""
-
-    def questions(self) -> list[FeedbackEvent]:
-        """The last acceptance for each query that has an accepted result, oldest first, as far as
-        it is learned from."""
-
-    def on(self, words: Sequence[str]) -> list[Verdict]:
-        """What stands for these queries."""
-
-    def near(
-        self, identity: str | None, vector: Vector | None, least: float
-    ) -> dict[str, float | None]:
-        """The words of the queries there is feedback on whose cosine is at least that, with the
-        cosine; and None for those without a vector of the model, as far as they are the newest."""
-
-    def unembedded(self, identity: str, limit: int) -> dict[str, str]:
-        """The queries that have no vector of this model, by their words, the newest first."""
-
-    def embed(self, identity: str, vectors: Mapping[str, Vector]) -> None:
-        """Keep the vectors of queries, by their words."""
-
-
-class Usage(Protocol):
-    """How often memories were of use. It belongs to this vault, and is sent to no other."""
-
-    def of(self, ids: Sequence[str]) -> dict[str, Use]:
-        """The use of each of these live memories that was ever used."""
-
-
 class Writing(Protocol):
     """One write transaction: durable when its context ends, undone when it raises."""
 
     @property
-    def files(self) -> FileWriting: ...
+    def files(self) -> StoredFiles: ...
 
     def find(self, ids: Iterable[str]) -> dict[str, Stored]:
         """The memories with these ids, forgotten ones included."""
@@ -497,16 +444,16 @@ class Store(Protocol):
     def vocabulary(self) -> Vocabulary: ...
 
     @property
-    def feedback(self) -> FeedbackLog: ...
+    def feedback(self) -> StoredFeedback: ...
 
     @property
-    def folders(self) -> Folders: ...
+    def folders(self) -> StoredFolders: ...
 
     @property
-    def history(self) -> History: ...
+    def history(self) -> StoredHistory: ...
 
     @property
-    def usage(self) -> Usage: ...
+    def usage(self) -> StoredUsage: ...
 
     def writing(self, change: Change) -> AbstractContextManager[Writing]:
         """Begin a write transaction. It waits for other writers and is durable when the block

@@ -91,11 +91,14 @@ class StoredFeedback:
         return self._read.rows(self._read.sql(sql), *values)
 
     def add(self, query: str, memory_id: str, accepted: bool, at: datetime) -> None:
+        """Record that a result was accepted or dismissed."""
         with self._read.writing() as connection:
             row = row_of(FeedbackEvent(query, memory_id, accepted, at))
             connection.execute(self._read.sql(INSERT), row)
 
     def take_back(self, words: str, memory_id: str, accepted: bool | None = None) -> bool:
+        """Remove what was said of a memory for a query, or only if it was this; returns whether
+        there was anything."""
         with self._read.writing() as connection:
             rows = [row for row in self._standing([words]) if row.of == memory_id]
             if not rows or accepted not in (None, rows[-1].accepted):
@@ -110,12 +113,15 @@ class StoredFeedback:
         """What else a store does then."""
 
     def every(self) -> list[FeedbackEvent]:
+        """All feedback, in the order in which it came."""
         return events_of(self._rows(EVERY))
 
     def counts(self) -> tuple[int, int]:
+        """How often a result was accepted and dismissed; each time counts, also the same again."""
         return self._counted("feedback WHERE {vault}")
 
     def standing(self) -> tuple[int, int]:
+        """How many results are accepted and dismissed now."""
         return self._counted(f"({self.STANDING.replace(NARROWER, '')}) AS standing")
 
     def _counted(self, table: str) -> tuple[int, int]:
@@ -123,14 +129,17 @@ class StoredFeedback:
         return accepted, events - accepted
 
     def state(self) -> FeedbackState:
+        """Whether there is any feedback, and what was learned from it, in one look."""
         [(exists, lesson)] = self._rows(STATE, LESSON)
         return FeedbackState(bool(exists), lesson or "")
 
     def learn(self, lesson: str) -> None:
+        """Keep what was learned."""
         with self._read.writing() as connection:
             connection.execute(self._read.sql(SET_NOTE), (LESSON, lesson))
 
     def unlearn(self) -> None:
+        """Drop what was learned; feedback given so far is not learned from any more."""
         with self._read.writing() as connection:
             sql = "DELETE FROM meta WHERE {vault} AND key = ?"
             connection.execute(self._read.sql(sql), (LESSON,))
@@ -138,6 +147,8 @@ class StoredFeedback:
             connection.execute(self._read.sql(SET_NOTE), (LEARNED_UNTIL, str(last)))
 
     def questions(self) -> list[FeedbackEvent]:
+        """The last acceptance for each query that has an accepted result, oldest first, as far as
+        it is learned from."""
         return events_of(self._rows(self.QUESTIONS, LEARNED_UNTIL))
 
     def _said_last(self, words: Sequence[str]) -> Iterable[tuple[str, str, str, bool]]:
@@ -167,6 +178,7 @@ class StoredFeedback:
         """Keep the vectors of queries, by their words."""
 
     def on(self, words: Sequence[str]) -> list[Verdict]:
+        """What stands for these queries."""
         standing = {
             (row.words, row.of): Verdict(row.words, row.query, row.of, row.accepted)
             for row in self._standing(words)
@@ -185,6 +197,8 @@ class StoredFeedback:
     def near(
         self, identity: str | None, vector: Vector | None, least: float
     ) -> dict[str, float | None]:
+        """The words of the queries there is feedback on whose cosine is at least that, with the
+        cosine; and None for those without a vector of the model, as far as they are the newest."""
         known = self._followed(identity or "")
         found: dict[str, float | None] = dict.fromkeys(known.unembedded)
         if known.vectors is None or vector is None:

@@ -3,12 +3,17 @@ came."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Any
 
-from recollect.store.base import ReviewDecision
+import msgspec
+
+from recollect.store.base import CAPTURED_KEPT, CapturedRemark, ReviewDecision
 from recollect.store.feedback_log import SET_NOTE
 from recollect.store.vault import SqlDatabase
-from recollect.times import from_micros, to_micros
+from recollect.times import from_micros, moved, to_micros
+from recollect.types import Filter
 
 ALL = "SELECT item, decision, at, until FROM reviews WHERE {vault}"
 DECIDE = """
@@ -22,6 +27,31 @@ SELECT 0, id FROM memories
  WHERE {vault} AND {changed since} AND forgotten_at IS NULL ORDER BY {newest first} LIMIT ?"""
 MOST_CHANGED = 5_000
 NOTE = "SELECT value FROM meta WHERE {vault} AND key = ?"
+# A sentence that is known stays as it is, but for where it stands: before a turn is in the
+# transcript, its line is an estimate.
+ADD = """
+INSERT INTO candidates AS c VALUES ({own}?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT ({key}mark) DO UPDATE
+   SET place = excluded.place WHERE c.fields <> '' AND c.place <> excluded.place"""
+WAITING = """
+SELECT mark, at, client, session, {author}, form, place, fields FROM candidates
+ WHERE {vault} AND fields <> '' ORDER BY at, mark"""
+KNOWN = """
+SELECT mark, CASE fields WHEN '' THEN NULL ELSE place END FROM candidates
+ WHERE {vault} AND mark IN"""
+SETTLE = "UPDATE candidates SET fields = '', place = '' WHERE {vault} AND mark = ?"
+FORGET = "DELETE FROM candidates WHERE {vault} AND fields = '' AND at < ?"
+CAPTURES = """
+  FROM memories m LEFT JOIN usage u ON {u.vault} AND u.memory = m.key
+ WHERE <condition> AND m.tier = 'capture'"""
+UNOPENED = " AND coalesce(u.opened, 0) + coalesce(u.accepted, 0) = 0"
+BEYOND = f"""
+SELECT id FROM (
+    SELECT m.id, m.updated_at, row_number() OVER (
+        PARTITION BY m.project
+        ORDER BY {{greatest}}(m.updated_at, coalesce(u.last_at, 0)) DESC, m.id) AS place
+    {CAPTURES}) AS placed
+ WHERE place > ? ORDER BY updated_at, id"""
 
 
 class Reviews:
@@ -58,3 +88,74 @@ class Reviews:
     def set_note(self, key: str, value: str) -> None:
         with self._database.writing() as connection:
             connection.execute(self._sql(SET_NOTE), (key, value))
+
+
+class CapturedRemarks:
+    def __init__(self, database: SqlDatabase) -> None:
+        self._database, self._sql = database, database.sql
+
+    def waiting(self) -> list[CapturedRemark]:
+        """What nobody has decided, the oldest first."""
+        return [
+            CapturedRemark(mark, from_micros(at), *texts, msgspec.json.decode(fields))  # type: ignore[call-arg]
+            for mark, at, *texts, fields in self._database.rows(self._sql(WAITING))
+        ]
+
+    def known(self, marks: Sequence[bytes]) -> dict[bytes, str | None]:
+        """Those of the marks that were captured before, and where they stand; None: decided."""
+        if not marks:
+            return {}
+        sql = self._sql(f"{KNOWN} ({', '.join('?' * len(marks))})")
+        return dict(self._database.rows(sql, *marks))
+
+    def add(self, candidates: Sequence[CapturedRemark]) -> None:
+        with self._database.writing() as connection:
+            for mark, at, *texts, fields in candidates:
+                values = (mark, to_micros(at), *texts, msgspec.json.encode(fields).decode())
+                connection.execute(self._sql(ADD), values)
+
+    def settle(self, mark: bytes, now: datetime) -> None:
+        """Decided: what was said goes from here, and with it the marks of long ago."""
+        with self._database.writing() as connection:
+            connection.execute(self._sql(SETTLE), (mark,))
+            long_ago = to_micros(moved(now, -CAPTURED_KEPT))
+            connection.execute(self._sql(FORGET), (long_ago,))
+
+
+class Aging:
+    """`where`: a filter as a condition on the memories, named `m`, and its values."""
+
+    def __init__(
+        self, database: SqlDatabase, where: Callable[[Filter], tuple[str, list[Any]]]
+    ) -> None:
+        self._database, self._sql = database, database.sql
+        self._where = where
+
+    def unchanged(self, filter: Filter, before: datetime, *, unless_useful: bool) -> list[str]:
+        """Captures that nobody has changed since then, oldest first; without those that somebody
+        opened or accepted."""
+        useful = UNOPENED if unless_useful else ""
+        return self._oldest(filter, " AND m.updated_at < ?" + useful, before)
+
+    def unreturned(self, filter: Filter, before: datetime) -> list[str]:
+        """Captures that were neither changed nor returned, opened or accepted since then."""
+        unused = " AND m.updated_at < ? AND coalesce(u.last_at, 0) < ?"
+        return self._oldest(filter, unused, before, before)
+
+    def beyond(self, filter: Filter, most: int) -> list[str]:
+        """Of the captures of each project all but those that were changed or used last."""
+        return self._ids(BEYOND, filter, most)
+
+    def weak(self, before: datetime, limit: int) -> list[str]:
+        """Captures that nobody signed and that were of no use since they were made, before then."""
+        nobody = " AND m.source = '' AND m.created_at < ? AND coalesce(u.last_at, 0) = 0"
+        return self._oldest(Filter(), nobody, before)[:limit]
+
+    def _oldest(self, filter: Filter, narrower: str, *moments: datetime) -> list[str]:
+        sql = f"SELECT m.id {CAPTURES}{narrower} ORDER BY m.updated_at, m.id"
+        return self._ids(sql, filter, *map(to_micros, moments))
+
+    def _ids(self, sql: str, filter: Filter, *more: int) -> list[str]:
+        condition, values = self._where(filter)
+        sql = self._sql(sql).replace("<condition>", condition)
+        return [id for (id,) in self._database.rows(sql, *values, *more)]

@@ -103,6 +103,7 @@ class StoredUsage:
         return keys
 
     def of(self, ids: Sequence[str]) -> dict[str, Use]:
+        """The use of each of these live memories that was ever used."""
         found, waiting = {}, summed(self._waiting())
         for id, key, *counts in self._read.rows(self._read.sql(READ), self._read.listed(ids)):
             if use := used([count or 0 for count in counts], waiting.get(key)):

@@ -8,26 +8,13 @@ from datetime import datetime
 from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from recollect.store.base import (
-    Memories,
-    MomentField,
-    Store,
-    Stored,
-    TopicIndex,
-    VectorIndex,
-)
+from recollect.store.base import Memories, MomentField, Store, Stored, TopicIndex, VectorIndex
 from recollect.types import Degraded, Filter, Memory
 
 if TYPE_CHECKING:
-    from recollect.store.aging import Aging
     from recollect.store.base import Vector
-    from recollect.store.candidates import CapturedRemarks
-    from recollect.store.feedback_log import StoredFeedback
-    from recollect.store.file_rows import StoredFolders
-    from recollect.store.reviews import Reviews
-    from recollect.store.stored_history import StoredHistory
+    from recollect.store.reviews import Aging, CapturedRemarks, Reviews
     from recollect.store.trash import Trash
-    from recollect.store.use_counts import StoredUsage
 
 Done = TypeVar("Done")
 
@@ -140,18 +127,6 @@ class VaultStore(Store, Protocol):
 
     @property
     def vectors(self) -> VaultVectors: ...
-
-    @property
-    def feedback(self) -> StoredFeedback: ...
-
-    @property
-    def history(self) -> StoredHistory: ...
-
-    @property
-    def folders(self) -> StoredFolders: ...
-
-    @property
-    def usage(self) -> StoredUsage: ...
 
     @property
     def reviews(self) -> Reviews: ...

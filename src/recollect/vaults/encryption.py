@@ -9,7 +9,7 @@ from recollect.errors import UserError
 from recollect.store.sqlite.cipher import KeySource, Sealed, header_at
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.errors import as_store_errors
-from recollect.store.sqlite.rekey import change_key
+from recollect.store.sqlite.replacement import change_key
 from recollect.vaults.keys import forget_in_keyring
 
 

@@ -22,7 +22,7 @@ from recollect.store.base import (
     Vocabulary,
     Writing,
 )
-from recollect.store.history import Change, History
+from recollect.store.history import Change, StoredHistory
 from recollect.types import Degraded, Filter, Memory, Place, Response
 from recollect.vaults.fan_out import FanOut, Member
 from recollect.vaults.fanned_indexes import (
@@ -75,7 +75,7 @@ class FannedStore(FanOut):
         return msgspec.structs.replace(found, results=results, degraded=(*found.degraded, *missing))
 
     @property
-    def history(self) -> History:
+    def history(self) -> StoredHistory:
         return self.first.history
 
     def writing(self, change: Change) -> AbstractContextManager[Writing]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from recollect.errors import Locked, StoreError, UserError
 from recollect.settings import LockSettings
 from recollect.store.sqlite.cipher import KEY_BYTES, MAGIC, KeySource, Sealed
-from recollect.store.sqlite.rekey import new_header
+from recollect.store.sqlite.replacement import new_header
 
 SERVICE = "recollect"  # whose entries they are, in the keyring
 SHORTEST = 8  # characters; what is shorter is found by trying, however slow one try is

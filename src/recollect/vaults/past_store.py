@@ -23,7 +23,7 @@ from recollect.store.base import (
     VectorIndex,
     VectorMatch,
 )
-from recollect.store.folders import ChunkPlace, Folders
+from recollect.store.folders import ChunkPlace, StoredFolders
 from recollect.store.sqlite.scratch import UNKEPT, ScratchStore
 from recollect.store.vault import VaultStore
 from recollect.times import iso
@@ -139,7 +139,7 @@ class PastStore(FannedStore):
         super().__init__([unchanged, Member(HOME, lambda: then)], vault)
         self.memories = cast(Memories, PastMemories(self))
         self.vectors = cast(VectorIndex, PastVectors(self, past, models, deadline))
-        self.folders = cast(Folders, PastFolders(self, past))
+        self.folders = cast(StoredFolders, PastFolders(self, past))
 
 
 class PastMemories(FannedMemories):

@@ -11,7 +11,7 @@ from recollect import Recollect, worker_processes
 from recollect.folders import sync
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite.segments import buffer, packing
-from recollect.store.sqlite.segments.background import BackgroundMerging
+from recollect.store.sqlite.writing import BackgroundMerging
 from worker_calls import CallsHere
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))

@@ -8,7 +8,7 @@ import pytest
 
 from model_server import Fault, ModelServer
 from recollect.errors import ProviderError, UserError
-from recollect.models.http import HttpReranker
+from recollect.models.providers import HttpReranker
 from recollect.settings import Rerank
 
 KEY = "rk-very-secret"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from recollect.models.measuring import measured
+from recollect.models.active import measured
 
 
 def test_no_text_is_read_twice() -> None:

@@ -10,7 +10,7 @@ import pytest
 import patience
 from model_server import Fault, ModelServer
 from recollect.errors import ProviderError, UserError
-from recollect.models.ollama import OllamaEmbedder
+from recollect.models.providers import OllamaEmbedder
 from recollect.settings import Embedding
 
 
@@ -93,7 +93,7 @@ def test_not_warm_and_no_long_wait_when_the_server_is_slow(
 ) -> None:
     shipped = patience.AS_SHIPPED["WARM_TIMEOUT_S"]
     assert shipped <= 0.25
-    monkeypatch.setattr("recollect.models.ollama.WARM_TIMEOUT_S", shipped)
+    monkeypatch.setattr("recollect.models.providers.WARM_TIMEOUT_S", shipped)
     server.loaded, server.delay_s = {"nomic-embed-text:latest"}, 3600.0
     assert not embedder.warm()
 

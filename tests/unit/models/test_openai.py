@@ -10,7 +10,7 @@ import pytest
 
 from model_server import Fault, ModelServer
 from recollect.errors import ProviderError, UserError
-from recollect.models.openai import DEFAULT_URL, OpenAIEmbedder
+from recollect.models.providers import OPENAI_URL, OpenAIEmbedder
 from recollect.settings import Embedding
 
 KEY = "sk-very-secret"
@@ -193,7 +193,7 @@ def test_without_a_model_the_setting_is_named() -> None:
 
 def test_the_address_is_openais_unless_told_otherwise() -> None:
     embedder = OpenAIEmbedder(Embedding(provider="openai", model="m"), {})
-    assert DEFAULT_URL == "https://api.openai.com/v1"
+    assert OPENAI_URL == "https://api.openai.com/v1"
     assert "api.openai.com" in repr(embedder._remote)
 
 

@@ -9,17 +9,9 @@ from typing import Any, get_args
 import pytest
 
 from recollect.errors import UserError
-from recollect.models.http import HttpReranker
-from recollect.models.ollama import OllamaEmbedder
+from recollect.models.active import EMBEDDERS, RERANKERS, Absent, open_embedder, open_reranker
 from recollect.models.onnx import OnnxEmbedder, OnnxReranker
-from recollect.models.openai import OpenAIEmbedder
-from recollect.models.registry import (
-    EMBEDDERS,
-    RERANKERS,
-    Absent,
-    open_embedder,
-    open_reranker,
-)
+from recollect.models.providers import HttpReranker, OllamaEmbedder, OpenAIEmbedder
 from recollect.settings import Embedding, EmbeddingProvider, Rerank, RerankProvider
 
 
@@ -106,7 +98,7 @@ def test_nothing_heavy_is_imported_until_a_request_is_made() -> None:
     """Each of these takes longer to import than a keyword search takes."""
     script = """
 import sys
-from recollect.models.registry import open_embedder, open_reranker
+from recollect.models.active import open_embedder, open_reranker
 from recollect.settings import Embedding, Rerank
 open_embedder(Embedding(provider="none"), {})
 open_reranker(Rerank(provider="http", base_url="http://127.0.0.1:9"), {})

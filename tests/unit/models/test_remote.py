@@ -18,8 +18,16 @@ from hypothesis import strategies as st
 
 from model_server import Fault, ModelServer
 from recollect.errors import ProviderError, UserError
-from recollect.models.pauses import LONGEST_PAUSE_S, pause_s, retry_after_s
-from recollect.models.remote import TRIES, Blamed, Key, Remote, ordered
+from recollect.models.remote import (
+    LONGEST_PAUSE_S,
+    TRIES,
+    Blamed,
+    Key,
+    Remote,
+    ordered,
+    pause_s,
+    retry_after_s,
+)
 from recollect.models.urls import checked_url, host_of, is_loopback
 
 KEY = "sk-very-secret"

@@ -13,8 +13,7 @@ from model_server import ModelServer
 from recollect.errors import ProviderError
 from recollect.hashing import content_digest
 from recollect.lifetime import Lifetime
-from recollect.models.active import ActiveModels
-from recollect.models.rerank_cache import RerankCache
+from recollect.models.active import ActiveModels, RerankCache
 from recollect.settings import Embedding, Rerank, Settings
 
 

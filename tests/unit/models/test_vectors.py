@@ -1,4 +1,4 @@
-"""`finished`, `in_batches` and `identity`."""
+"""`finished`, `in_batches`, and what tells the vectors of one model from those of another."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.errors import ProviderError
-from recollect.models.vectors import BATCH, finished, identity, in_batches
+from recollect.models.active import Absent, open_embedder
+from recollect.models.vectors import BATCH, finished, in_batches
 from recollect.settings import Embedding
 
 WHO = "The embedding provider toy"
@@ -134,6 +135,12 @@ def test_no_texts_ask_nothing() -> None:
         raise AssertionError("There is nothing to ask.")
 
     assert in_batches([], "", ask, dimensions=7, who=WHO).shape == (0, 7)
+
+
+def identity(settings: Embedding) -> str:
+    opened = open_embedder(settings, {})
+    assert not isinstance(opened, Absent)
+    return opened.identity
 
 
 def test_identity_names_only_what_is_set() -> None:

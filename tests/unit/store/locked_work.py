@@ -23,9 +23,9 @@ from recollect.errors import StoreError
 from recollect.ingest.jsonl import as_line, read_lines
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
-from recollect.store.sqlite import rekey
+from recollect.store.sqlite import replacement
 from recollect.store.sqlite.cipher import Sealed, header_at
-from recollect.store.sqlite.rekey import change_key
+from recollect.store.sqlite.replacement import change_key
 from recollect.store.sqlite.store import SqliteStore
 from recollect.vaults.keys import derived, sealed_with
 
@@ -102,9 +102,9 @@ def _rekeyed(path: Path, header: bytes) -> None:
 
 
 def kill_everywhere(path: str, stride: str) -> None:
-    """Lock, rekey and unlock, killed at the lines of `rekey.py` in turn: prints at how many, and
-    how often the vault was then found as it was and as it was to be. With a stride of 3 each takes
-    another third of the lines, which are nearly the same ones in all."""
+    """Lock, rekey and unlock, killed at the lines of `replacement.py` in turn: prints at how many,
+    and how often the vault was then found as it was and as it was to be. With a stride of 3 each
+    takes another third of the lines, which are nearly the same ones in all."""
     source = Path(path)
     told = {}
     changes = (("lock", None, OLD), ("rekey", OLD, NEW), ("unlock", NEW, None))
@@ -144,7 +144,7 @@ def _killing(moment: int) -> Any:
     met: Counter[int] = Counter()
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:
-        if frame.f_code.co_filename != rekey.__file__:
+        if frame.f_code.co_filename != replacement.__file__:
             return None
         met[frame.f_lineno] += event == "line"
         # The first rounds of a loop are like the others.

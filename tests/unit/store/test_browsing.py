@@ -12,8 +12,7 @@ import pytest
 from suites.stores.helpers import save
 from suites.stores.samples import EVERYTHING, NOON, memory
 
-from recollect.store.sqlite import browsing
-from recollect.store.sqlite.browsing import TIERS
+from recollect.store.sqlite.memories import TIERS
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter, Memory, place_of
 
@@ -74,7 +73,7 @@ def in_order(memories: list[Memory]) -> list[Memory]:
 def test_pages_together_are_the_list(
     store: SqliteStore, filter: Filter, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(browsing, "FEW", few)
+    monkeypatch.setattr("recollect.store.sqlite.memories.FEW", few)
     found = [one for page in pages(store, filter) for one in page]
     every = store.memories.browse(filter, 2 * COUNT)
     assert found == every == in_order(every)
@@ -86,7 +85,7 @@ def test_pages_together_are_the_list(
 def test_a_page_costs_the_same_at_any_depth(
     store: SqliteStore, filter: Filter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(browsing, "FEW", 0)
+    monkeypatch.setattr("recollect.store.sqlite.memories.FEW", 0)
     connection = store.database.connection()
     steps: list[int] = [0]
 

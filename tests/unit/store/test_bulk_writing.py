@@ -16,12 +16,11 @@ from words_in_vault import check_words, small_segments
 from patience import until
 from recollect.lifetime import Lifetime
 from recollect.store.prepared import Packed, PreparedMemories
-from recollect.store.sqlite.rekey import change_key
+from recollect.store.sqlite.replacement import change_key
 from recollect.store.sqlite.segments import merging, packing, writer
-from recollect.store.sqlite.segments.background import BackgroundMerging
 from recollect.store.sqlite.segments.packing import fields_of, prepared
 from recollect.store.sqlite.store import SqliteStore
-from recollect.store.sqlite.writing import TRIGGERS
+from recollect.store.sqlite.writing import TRIGGERS, BackgroundMerging
 from recollect.types import Memory
 
 WORDS = (

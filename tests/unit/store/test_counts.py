@@ -16,8 +16,8 @@ from suites.stores.helpers import save
 from suites.stores.samples import CHANGE, EVERYTHING, NOON, memory
 
 from recollect.store.base import AGES, Dates, Facets
-from recollect.store.sqlite.facets import DAYS, FIELDS, GROUPED
 from recollect.store.sqlite.filters import where
+from recollect.store.sqlite.memories import DAYS, GROUPED, GROUPS
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter, Memory
 
@@ -78,7 +78,7 @@ def counted(memories: Sequence[Memory]) -> tuple[Facets, Dates]:
     used = sorted({tag for each in memories for tag in each.tags}, reverse=True)
     names = {tag.lower(): tag for tag in used}  # the first of those that differ only in case
     project, kind, source = (
-        _most_first(Counter(getattr(each, field) for each in memories)) for field in FIELDS
+        _most_first(Counter(getattr(each, field) for each in memories)) for field in GROUPS
     )
     tags = _most_first(Counter({names[topic]: count for topic, count in topics.items()}))
     age = {

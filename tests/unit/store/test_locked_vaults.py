@@ -27,10 +27,10 @@ from recollect.errors import Locked, StoreError, UserError
 from recollect.memory_json import revision
 from recollect.present.response import as_json
 from recollect.recipes.registry import BUILT_IN
-from recollect.store.sqlite import cipher, rekey
+from recollect.store.sqlite import cipher, replacement
 from recollect.store.sqlite.cipher import Sealed, header_at
 from recollect.store.sqlite.opening import Opener
-from recollect.store.sqlite.rekey import change_key, new_header
+from recollect.store.sqlite.replacement import change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
 from recollect.vaults.encryption import lock_vault, rekey_vault, unlock_vault
 from recollect.vaults.keys import sealed_with
@@ -409,7 +409,7 @@ def test_a_kill_at_any_moment_leaves_a_vault_that_opens_with_the_old_or_the_new_
 
 
 def test_a_vault_in_use_is_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rekey, "ALONE_SECONDS", 0.2)
+    monkeypatch.setattr(replacement, "ALONE_SECONDS", 0.2)
     path = locked(tmp_path / "vault.db", "a")
     store = opened(path)
     thread = threading.Thread(target=store.memories.get, args=(["a"],))
@@ -474,7 +474,7 @@ def test_of_two_changes_at_once_one_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="has just changed the key of the vault"):
         change_key(path, OLD.key, NEW)
     with left.open("ab") as stream:
-        stream.write(rekey.NOTE + OLD.header.hex().encode())
+        stream.write(replacement.NOTE + OLD.header.hex().encode())
     opened(path).close()
     assert header_at(path) == OLD.header
     assert sorted(file.name for file in tmp_path.iterdir()) == ["vault.db"]
@@ -489,7 +489,7 @@ def test_a_change_that_fails_leaves_the_vault_as_it_was(
         raise apsw.FullError("disk full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(rekey, "_check", full)
+        patched.setattr(replacement, "_check", full)
         with pytest.raises(StoreError, match="is full"):
             rekey_vault(path, key_of, lambda: NEW)
     store = opened(path)
@@ -533,7 +533,7 @@ def test_what_a_change_of_another_vaults_key_left_does_no_harm(
     change_key(other, None, Sealed(OLD.key, header)) if sealed else None
     change_key(path, None, sealed) if sealed else None
     with monkeypatch.context() as patched:
-        patched.setattr(rekey, "finish", lambda real: None)
+        patched.setattr(replacement, "finish", lambda real: None)
         change_key(other, OLD.key if sealed else None, NEW)
     left = Path(f"{other}{cipher.NEXT}")
     shutil.copyfile(left, f"{path}{cipher.NEXT}")

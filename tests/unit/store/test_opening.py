@@ -10,19 +10,11 @@ from pathlib import Path
 import apsw
 import pytest
 from suites.stores.helpers import matches, nearest, put, save
-from suites.stores.samples import (
-    EVERYTHING,
-    MODEL,
-    NOON,
-    WIDTH,
-    axis,
-    full_memory,
-    memory,
-)
+from suites.stores.samples import EVERYTHING, MODEL, NOON, WIDTH, axis, full_memory, memory
 
 from examples import examples
 from recollect.errors import StoreError
-from recollect.store.sqlite import schema
+from recollect.store.sqlite import migration
 from recollect.store.sqlite.store import SqliteStore
 
 
@@ -117,11 +109,11 @@ def test_another_programs_database_is_refused_and_left_alone(
 
 def test_a_newer_vault_is_refused_by_version_and_left_alone(tmp_path: Path) -> None:
     path = vault(tmp_path / "vault.db")
-    sqlite_file(path, f"PRAGMA user_version = {schema.VERSION + 1}")
+    sqlite_file(path, f"PRAGMA user_version = {migration.VERSION + 1}")
     before = folder_state(tmp_path)
     message = refused(path)
-    assert f"version {schema.VERSION + 1}" in message
-    assert f"up to {schema.VERSION}" in message
+    assert f"version {migration.VERSION + 1}" in message
+    assert f"up to {migration.VERSION}" in message
     assert "install a newer Recollect" in message
     assert folder_state(tmp_path) == before
 
@@ -163,7 +155,7 @@ def test_a_vault_made_by_another_at_the_same_moment_is_no_stranger(tmp_path: Pat
             return True
 
         connection.exec_trace = make_it
-        assert schema.checked_version(connection, path) in (0, schema.VERSION)
+        assert migration.checked_version(connection, path) in (0, migration.VERSION)
         connection.exec_trace = None
         connection.close()
 

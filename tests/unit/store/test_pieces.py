@@ -14,7 +14,7 @@ from recollect.query.terms import tokens
 from recollect.store.base import COLUMNS
 from recollect.store.sqlite import subwords
 from recollect.store.sqlite.fts5_index import tokenizer
-from recollect.store.sqlite.segments import packing, pieces
+from recollect.store.sqlite.segments import packing
 from recollect.store.sqlite.segments.postings import read_places
 
 # Words that some step treats in its own way: identifiers, scripts without spaces, letters that
@@ -22,7 +22,8 @@ from recollect.store.sqlite.segments.postings import read_places
 ODD = (
     "the of running runs don't well-known FooBar baz_qux XMLHttpRequest2 1.4.2 v1.2 U.S. naïve "
     "ΑΣ'Α ΟΔΥΣΣΕΥΣ İstanbul ISTANBUL Ǆ ﬁne ½ ㌀ e\u0301 \u0301x ´x a\u200bb A\u00a0B x\u3000y "
-    "q\x1cz 東京 タワー 한국어 말 ไทย ภาษา \U000fdcba long" + "er" * 30
+    "q\x1cz a\x1fB A\x85b Ab\u2028cD x\u2003y ファイル\u3000同期 "
+    "東京 タワー 한국어 말 ไทย ภาษา \U000fdcba long" + "er" * 30
 ).split(" ")
 
 
@@ -40,7 +41,7 @@ def odd_memories(count: int) -> list[list[str]]:
 
 
 def in_words(texts: list[str]) -> list[list[str]]:
-    found, numbers = pieces.in_pieces(texts)
+    found, numbers = packing.in_pieces(texts)
     spelled = iter([found[number] for number in numbers.tokens.tolist()])
     return [list(islice(spelled, count)) for count in numbers.counts.tolist()]
 
@@ -48,19 +49,6 @@ def in_words(texts: list[str]) -> list[list[str]]:
 def test_the_pieces_of_a_text_are_what_stands_between_blanks() -> None:
     texts = ["", "a", " a  b\ta\n", "nul\0inside", "東京 a", "x" * 40, "x" * 41, "x" * 40 + "y"]
     assert in_words(texts) == [text.replace("\0", " ").split() for text in texts]
-
-
-def test_pieces_that_share_a_hash_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "MIXING", np.uint64(0))  # every piece has the same one
-    texts = ["one two three", "two one", "longer than eight bytes"]
-    assert in_words(texts) == [text.split() for text in texts]
-
-
-def test_pieces_are_the_same_in_one_step_and_in_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = ["one two", "two three", "", "three one four"]
-    whole = in_words(texts)
-    monkeypatch.setattr(pieces, "TOGETHER", 1)
-    assert in_words(texts) == whole == [text.split() for text in texts]
 
 
 @pytest.mark.parametrize("index", ["stemmed", "plain", "subwords", "details"])

@@ -17,14 +17,7 @@ import pytest
 from msgspec.structs import replace
 from own_disk import own_disk
 from suites.stores.helpers import matches, nearest, put, save
-from suites.stores.samples import (
-    EVERYTHING,
-    MODEL,
-    NOON,
-    axis,
-    full_memory,
-    memory,
-)
+from suites.stores.samples import EVERYTHING, MODEL, NOON, axis, full_memory, memory
 
 from recollect.errors import StoreError
 from recollect.store.sqlite import matrix

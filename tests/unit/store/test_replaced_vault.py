@@ -18,8 +18,8 @@ from suites.stores.samples import CHANGE, EVERYTHING, MODEL, axis, memory
 
 from recollect.errors import StoreError
 from recollect.store.sqlite import vault_files
-from recollect.store.sqlite.rekey import change_key
-from recollect.store.sqlite.schema import VERSION
+from recollect.store.sqlite.migration import VERSION
+from recollect.store.sqlite.replacement import change_key
 from recollect.store.sqlite.store import SqliteStore
 
 BEFORE, AFTER, POSTS = 51, 301, 6

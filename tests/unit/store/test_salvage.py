@@ -31,7 +31,7 @@ from recollect.store.rescue.pages import SIZE, TABLE_LEAF, Pages
 from recollect.store.sqlite.checksums import FIELDS, differing
 from recollect.store.sqlite.cipher import Sealed, header_at
 from recollect.store.sqlite.errors import NOTE
-from recollect.store.sqlite.rekey import change_key
+from recollect.store.sqlite.replacement import change_key
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter, Memory
 from recollect.vaults.keys import sealed_with

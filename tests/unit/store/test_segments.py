@@ -20,7 +20,7 @@ from recollect.lifetime import Lifetime
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery
 from recollect.store.sqlite import keyword
 from recollect.store.sqlite.bm25 import pooled_bm25
-from recollect.store.sqlite.rekey import change_key
+from recollect.store.sqlite.replacement import change_key
 from recollect.store.sqlite.segments import buffer, merging, packing
 from recollect.store.sqlite.segments.joining import joined_documents
 from recollect.store.sqlite.segments.merging import Merger, Size, chosen

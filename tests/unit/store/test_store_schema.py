@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 
-from recollect.store.sqlite.schema import APPLICATION_ID, VERSION
+from recollect.store.sqlite.migration import APPLICATION_ID, VERSION
 from recollect.store.sqlite.store import SqliteStore
 
 SNAPSHOT = Path(__file__).with_name("schema.snapshot.sql")

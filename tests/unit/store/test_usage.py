@@ -12,7 +12,7 @@ from recollect.engine import Recollect
 from recollect.lifetime import Lifetime
 from recollect.settings import Embedding, Rerank, Settings, UsageSettings
 from recollect.signals.use import usefulness
-from recollect.store.sqlite import usage
+from recollect.store.sqlite import usage, vault_files
 from recollect.types import Use, recompute
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -60,7 +60,7 @@ def test_a_search_counts_what_it_returned_and_writes_nothing(vault: Path) -> Non
 def test_the_file_beside_the_vault_holds_numbers_alone(vault: Path) -> None:
     with opened(vault, lifetime=Lifetime.ONCE) as memory:
         memory.search("anchor")
-    spool = vault / f"vault.db{usage.SPOOLS[0]}"
+    spool = vault / f"vault.db{vault_files.SPOOLS[0]}"
     assert len(spool.read_bytes()) == usage.RECORD.size
     assert spool.stat().st_mode & 0o777 == 0o600
     with opened(vault, lifetime=Lifetime.ONCE) as memory:  # whoever comes next sees it
@@ -74,7 +74,7 @@ def test_the_next_write_takes_the_counts_into_the_vault(vault: Path) -> None:
     with opened(vault) as memory:
         memory.save(title="Something else entirely")
         assert [row[1:4] for row in rows(memory)] == [(3, 0, 0)]
-        assert not (vault / f"vault.db{usage.SPOOLS[0]}").exists()
+        assert not (vault / f"vault.db{vault_files.SPOOLS[0]}").exists()
         assert memory.usage(["anchor"]) == {"anchor": Use(3, 0, 0, NOW)}
 
 
@@ -124,7 +124,7 @@ def test_nothing_is_counted_where_the_settings_say_so(vault: Path) -> None:
         memory.search("anchor")
         assert memory.usage(["anchor"]) == {}
         assert "used" not in memory.stats()
-    assert not (vault / f"vault.db{usage.SPOOLS[0]}").exists()
+    assert not (vault / f"vault.db{vault_files.SPOOLS[0]}").exists()
 
 
 def test_stats_tell_how_often_memories_were_of_use(vault: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_purged_memory_leaves_no_count(vault: Path) -> None:
 
 
 def test_a_record_that_was_cut_short_is_left_out(vault: Path) -> None:
-    (vault / f"vault.db{usage.SPOOLS[0]}").write_bytes(usage.RECORD.pack(4, 5) + b"\x01\x02")
+    (vault / f"vault.db{vault_files.SPOOLS[0]}").write_bytes(usage.RECORD.pack(4, 5) + b"\x01\x02")
     with opened(vault) as memory:
         assert memory.usage(["anchor"])["anchor"].returned == 1
 

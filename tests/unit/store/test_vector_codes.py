@@ -17,7 +17,7 @@ from suites.stores.samples import CHANGE, EVERYTHING, memory
 
 from recollect.store.sqlite import vector_codes, vector_rows
 from recollect.store.sqlite.cipher import Sealed
-from recollect.store.sqlite.rekey import change_key, new_header
+from recollect.store.sqlite.replacement import change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.vault_files import LOOK_S
 from recollect.store.sqlite.vector_codes import CodeChunk, CodedModel

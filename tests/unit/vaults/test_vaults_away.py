@@ -34,7 +34,7 @@ from vault_homes import (
 from patience import until
 from recollect import Recollect
 from recollect.errors import RecollectError, StoreError
-from recollect.store.sqlite.schema import VERSION
+from recollect.store.sqlite.migration import VERSION
 from recollect.types import Response
 from recollect.vaults import federation
 from recollect.vaults.federation import Federation

@@ -26,7 +26,7 @@ from recollect.interfaces.cli.output import (
 )
 from recollect.interfaces.cli.tables import set_value
 from recollect.lifetime import Lifetime
-from recollect.models.active import ActiveModels
+from recollect.models.active import ActiveModels, measured
 from recollect.models.builtin import (
     MULTILINGUAL,
     builtin,
@@ -36,7 +36,6 @@ from recollect.models.builtin import (
     languages_of,
 )
 from recollect.models.folder import Declared, ModelFolder
-from recollect.models.measuring import measured
 from recollect.present.visible import visible
 from recollect.present.words import counted
 from recollect.settings import Embedding

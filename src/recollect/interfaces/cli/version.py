@@ -7,7 +7,7 @@ import platform
 
 from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.output import say
-from recollect.store.sqlite.schema import VERSION
+from recollect.store.sqlite.migration import VERSION
 from recollect.version import __version__
 
 EXAMPLE = "  recollect version\n  recollect version --json"

@@ -40,13 +40,13 @@ from recollect.store.sqlite import subwords, vector_codes
 from recollect.store.sqlite.checksums import differing
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.fts5_index import TABLES
-from recollect.store.sqlite.integrity import (
+from recollect.store.sqlite.segments import buffer
+from recollect.store.sqlite.snapshot import (
     file_problem,
     integrity,
     orphans_problem,
     references_problem,
 )
-from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.vocabulary import sample_problem, vocabulary_problem
 from recollect.store.vault import Finding
 

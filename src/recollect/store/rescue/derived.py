@@ -12,14 +12,14 @@ import apsw
 from recollect.hashing import intact
 from recollect.store.base import Stored
 from recollect.store.differences import earlier
+from recollect.store.history import LATEST, VERSION_BYTES, WRITE_BYTES, RemovableVersion
 from recollect.store.memory_rows import BadRow
 from recollect.store.sqlite import vector_codes, vocabulary
 from recollect.store.sqlite.connection import as_json_list
-from recollect.store.sqlite.history import BYTES, GROW, LATEST, SIZE, Removable, remove
+from recollect.store.sqlite.history import BYTES, GROW, SIZE, remove
 from recollect.store.sqlite.memories import READ, from_row
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.writer import write_all
-from recollect.store.version_rows import VERSION_BYTES, WRITE_BYTES
 
 SEGMENTS = ("postings", "large_postings", "segment_documents", "segments", "segment_changes")
 TopicHash = Callable[[str], bytes]
@@ -79,16 +79,16 @@ def _rebuild_words(connection: apsw.Connection) -> None:
 
 def history_problem(connection: apsw.Connection) -> str | None:
     """What is wrong with the versions; None for nothing."""
-    if wrong := len({version.memory for version in unreadable(connection)}):
+    if wrong := len({memory for memory, _, _ in unreadable(connection)}):
         return f"{wrong} memories have earlier versions that are not what was written"
     counted, real = connection.execute(SIZE).get, connection.execute(TOTAL).get
     return None if counted == real else f"{counted} bytes are recorded, but there are {real}"
 
 
-def unreadable(connection: apsw.Connection) -> list[Removable]:
+def unreadable(connection: apsw.Connection) -> list[RemovableVersion]:
     """The versions that cannot be read back, with all that are older: each is made from the one
     after it."""
-    found: list[Removable] = []
+    found: list[RemovableVersion] = []
     rows: Any = connection.execute(EVERY)
     for memory, versions in groupby(rows, itemgetter(0)):
         stored: Stored | None = None
@@ -100,7 +100,7 @@ def unreadable(connection: apsw.Connection) -> list[Removable]:
                 stored = earlier(stored, before)
             except (apsw.CorruptError, BadRow, UnicodeDecodeError, IndexError):
                 lost: Any = connection.execute(OF, (memory, write))
-                found += [Removable(*row) for row in lost]
+                found += lost
                 break
     return found
 
@@ -111,7 +111,7 @@ def repair_history(connection: apsw.Connection, altered: Collection[int]) -> int
     lost = {*unreadable(connection)}
     for memory in altered:
         rows: Any = connection.execute(OF, (memory, LATEST))
-        lost |= {Removable(*row) for row in rows}
+        lost |= {*rows}
     remove(connection, [*lost])
     real = int(connection.execute(TOTAL).get)
     counted = int(connection.execute(SIZE).get)

@@ -16,7 +16,6 @@ from recollect.store.sqlite import subwords
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.fts5_index import TABLES, TOKENIZERS
 from recollect.store.sqlite.segments import buffer
-from recollect.store.sqlite.segments.checksums import rows_checksum
 from recollect.store.sqlite.segments.packing import pack
 from recollect.store.sqlite.segments.postings import read_places
 from recollect.store.sqlite.segments.reader import (
@@ -27,7 +26,7 @@ from recollect.store.sqlite.segments.reader import (
     Segment,
     Segments,
 )
-from recollect.store.sqlite.segments.writer import TEXTS, documents_of
+from recollect.store.sqlite.segments.writer import TEXTS, documents_of, rows_checksum
 
 SAMPLE = 32  # memories that are compared word by word, at least one of each segment,
 FEW = 4  # and in a quick check

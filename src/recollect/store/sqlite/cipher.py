@@ -21,7 +21,7 @@ CIPHER = "chacha20"
 MAGIC = b"RCL"  # then one byte: how the key is made; then twelve that are random
 HEADER_BYTES = 16
 KEY_BYTES = 32
-# Beside the vault, while its key is changed (see `rekey.py`):
+# Beside the vault, while its key is changed (see `replacement.py`):
 COPY = "-rekeying"  # an unfinished copy under the new key; of no use until it is renamed
 NEXT = "-rekeyed"  # the finished copy, whose content replaces the vault's
 

@@ -21,8 +21,8 @@ from recollect.store.sqlite import cipher
 from recollect.store.sqlite.cipher import KeySource, Sealed
 from recollect.store.sqlite.errors import as_store_errors, note_damage, refuse_damaged, remove_note
 from recollect.store.sqlite.gate import Gate
+from recollect.store.sqlite.migration import VERSION, checked_version
 from recollect.store.sqlite.opening import GONE, LOG_LOST, Opener, waiting_for_others
-from recollect.store.sqlite.schema import VERSION, checked_version
 from recollect.store.sqlite.vault_files import (
     LOOK_S,
     VaultFiles,
@@ -51,6 +51,7 @@ SQLITE = {
     "newest first": "updated_at DESC",
     "by time": "INDEXED BY writes_at",
     "array": "json_group_array",
+    "in order": "CROSS",  # the planner joins from left to right
 }
 
 Done = TypeVar("Done")

@@ -1,17 +1,24 @@
-"""A Filter as SQL: one translation for every channel, so that a filter holds before any limit."""
+"""A Filter as SQL: one translation for every channel, so that a filter holds before any limit; and
+topics: tags as keyed hashes, so that a lookup reads no words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from contextlib import suppress
+from functools import cached_property
+from typing import NamedTuple
 
 import apsw
+from msgspec.structs import replace
 
+from recollect.errors import Damaged
+from recollect.hashing import topic_hash
 from recollect.query.fts5 import all_of
-from recollect.store.base import KeywordIndexName
-from recollect.store.memory_rows import Conditions
-from recollect.store.sqlite.connection import as_json_list
+from recollect.store.base import KeywordIndexName, Match
+from recollect.store.memory_rows import Conditions, stored_id
+from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.fts5_index import TABLES
+from recollect.store.sqlite.packed.indexes import PackedIndexes
 from recollect.types import Filter
 
 # That a memory has not changed since a write.
@@ -24,6 +31,8 @@ TAGGED = (
 MATCHING = "SELECT rowid FROM {table} WHERE {table} MATCH ?"
 KEYS = "SELECT value FROM json_each(?)"
 ANYWHERE: tuple[KeywordIndexName, ...] = ("stemmed", "details")  # together they hold every field
+ANY_ARCHIVED = """
+SELECT 1 FROM memories WHERE archived_at IS NOT NULL AND forgotten_at IS NULL LIMIT 1"""
 
 
 class Condition(NamedTuple):
@@ -31,39 +40,24 @@ class Condition(NamedTuple):
     values: list[apsw.SQLiteValue]
 
 
-class FilterLookup(Protocol):
-    """What a filter has to look up in the vault."""
-
-    def hashed(self, word: str) -> bytes:
-        """The keyed hash of a tag, which ignores case in every script."""
-
-    def settled(self, filter: Filter) -> Filter:
-        """The filter, with `archived` False where the vault has archived memories that it leaves
-        out: where there are none, no search pays for them."""
-
-    def holding(self, index: KeywordIndexName, words: Sequence[str]) -> list[int] | None:
-        """The keys of the memories of which an index's segments hold all of these words; None
-        where FTS5 has the whole index."""
-
-
 def where(
-    filter: Filter, lookup: FilterLookup, by: str | None = None, *, forgotten: bool = False
+    filter: Filter, topics: SqliteTopics, by: str | None = None, *, forgotten: bool = False
 ) -> Condition:
     """A condition on the memories table, named `m`, and its values; never empty. `by`: of INDEXED
     only this column may choose the index. `forgotten`: only what is in the trash passes."""
     # SQLite takes no index for what has a plus before it.
     made = Conditions("?", [column for column in INDEXED if by not in (None, column)])
     made.add(f"m.forgotten_at IS {'NOT ' if forgotten else ''}NULL")
-    if not forgotten and lookup.settled(filter).archived is False:
+    if not forgotten and topics.settled(filter).archived is False:
         made.add("m.archived_at IS NULL")
     made.columns(filter)
     made.times(filter)
-    made.tags(filter, TAGGED, lookup.hashed)
+    made.tags(filter, TAGGED, topics.hashed)
     if filter.holding:
-        holding = _holding(("stemmed",), filter.holding, lookup)
+        holding = _holding(("stemmed",), filter.holding, topics)
         made.add(holding.sql, *holding.values)
     for words in filter.without:
-        each = [_holding(ANYWHERE, [word], lookup) for word in words]
+        each = [_holding(ANYWHERE, [word], topics) for word in words]
         together = " AND ".join(one.sql for one in each)
         made.add(f"NOT ({together})", *(value for one in each for value in one.values))
     if filter.among is not None:
@@ -74,15 +68,75 @@ def where(
 
 
 def _holding(
-    indexes: Sequence[KeywordIndexName], words: Sequence[str], lookup: FilterLookup
+    indexes: Sequence[KeywordIndexName], words: Sequence[str], topics: SqliteTopics
 ) -> Condition:
     """The memories of which one of these indexes holds all the words."""
     found, values = [], []
     for index in indexes:
-        keys = lookup.holding(index, words)
+        keys = topics.holding(index, words)
         found.append(MATCHING.format(table=TABLES[index]))
         values.append(all_of(words))
         if keys is not None:
             found.append(KEYS)
             values.append(as_json_list(keys))
     return Condition(f"m.key IN ({' UNION '.join(found)})", [*values])
+
+
+class SqliteTopics:
+    """The tags of memories by a hash, and what else a filter looks up in the vault."""
+
+    def __init__(self, database: Database, packed: PackedIndexes) -> None:
+        self._database = database
+        self._packed = packed
+
+    @cached_property
+    def _key(self) -> bytes:
+        for (key,) in self._database.rows("SELECT value FROM meta WHERE key = 'topic_key'"):
+            with suppress(ValueError):
+                return bytes.fromhex(str(key))
+        raise Damaged(
+            f"The vault {self._database.path} is damaged (its key for topics is missing); "
+            "`recollect doctor --fix` repairs it."
+        )
+
+    def forget(self) -> None:
+        """Drop the vault's key for topics."""
+        self.__dict__.pop("_key", None)
+
+    def hashed(self, word: str) -> bytes:
+        """HMAC-SHA-256 of the lower-cased word, in any script, under the vault's own key."""
+        return topic_hash(self._key, word)
+
+    def settled(self, filter: Filter) -> Filter:
+        """The filter, with `archived` False where the vault has archived memories that it leaves
+        out: where there are none, no search pays for them."""
+        if filter.archived is None and self._database.rows(ANY_ARCHIVED):
+            return replace(filter, archived=False)
+        return filter
+
+    def holding(self, index: KeywordIndexName, words: Sequence[str]) -> list[int] | None:
+        """The keys of the memories of which an index's segments hold all of these words; None
+        without segments."""
+        with self._database.reading():
+            packed = self._packed.search(index, all_of(words))
+            return None if packed is None else packed.keys()
+
+    def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Match]:
+        if not self._database.rows("SELECT 1 FROM tags LIMIT 1"):
+            return []
+        hashes = as_json_list(self.hashed(word).hex() for word in dict.fromkeys(words))
+        condition, values = where(filter, self)
+        sql = f"""
+            SELECT m.id, count(DISTINCT t.topic) AS matches
+              FROM json_each(?) wanted
+              JOIN tags t ON t.topic = unhex(wanted.value)
+              JOIN memory_tags mt ON mt.tag = t.key
+              JOIN memories m ON m.key = mt.memory
+             WHERE {condition}
+             GROUP BY m.key
+             ORDER BY matches DESC, m.updated_at DESC, m.id
+             LIMIT ?
+            """
+        with self._database.translated():
+            rows = self._database.rows(sql, hashes, *values, limit)
+            return [Match(stored_id(id), float(matches)) for id, matches in rows]  # type: ignore[arg-type]

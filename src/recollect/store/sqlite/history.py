@@ -1,25 +1,24 @@
-"""What memories were: what a write adds to history, removing the oldest versions, reading them.
-
-A memory's newest version stays while the memory is forgotten: it says why.
-"""
+"""What memories were: what a write adds to history, and removing versions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 from msgspec.structs import replace
 
 from recollect.store.base import Stored
 from recollect.store.differences import FIELDS, MADE, changed_by, difference, earlier, number_of
-from recollect.store.history import Change, Keep
-from recollect.store.sqlite.connection import Database
-from recollect.store.sqlite.memories import READ, SqliteMemories, from_row
-from recollect.store.stored_history import StoredHistory
-from recollect.store.version_rows import VERSION_BYTES, WRITE_BYTES, until_enough
-from recollect.times import moved, to_micros
+from recollect.store.history import (
+    VERSION_BYTES,
+    WRITE_BYTES,
+    Change,
+    RemovableVersion,
+    StoredHistory,
+)
+from recollect.store.sqlite.memories import READ, from_row
+from recollect.times import to_micros
 
 BYTES = "history_bytes"  # in `meta`: how many bytes history takes, about
 INSERT_WRITE = """
@@ -36,23 +35,7 @@ LINKED = f"SELECT memory, before FROM versions WHERE instr(before, x'{FIELDS.ind
 LAST = "SELECT before FROM versions WHERE memory = ? ORDER BY write DESC LIMIT 1"
 GROW = "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = value + excluded.value"
 FROM = "history_from"  # in `meta`: nothing before this time is known
-LATELY = 100  # writes
 SIZE = f"SELECT coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = '{BYTES}'), 0)"
-OLDEST = """
-    SELECT v.memory, v.write, length(v.before)
-      FROM writes w CROSS JOIN versions v ON v.write = w.seq
-      CROSS JOIN memories m ON m.key = v.memory
-     WHERE w.at < ? AND (m.forgotten_at IS NULL OR v.write <
-               (SELECT max(write) FROM versions WHERE memory = v.memory))
-     ORDER BY w.seq LIMIT ?"""
-MANY = """
-    SELECT memory, write, size FROM (
-        SELECT memory, write, length(before) AS size,
-               row_number() OVER (PARTITION BY memory ORDER BY write DESC) AS place
-          FROM versions WHERE memory IN (SELECT memory FROM versions WHERE write > ?))
-     WHERE place > max(?, 1) LIMIT ?"""
-LAST_WRITE = "SELECT coalesce(max(seq), 0) FROM writes"
-LATEST = (1 << 63) - 1
 
 
 class VersionsChange:
@@ -185,41 +168,16 @@ class NoVersions(VersionsChange):
         """Write nothing."""
 
 
-class Removable(NamedTuple):
-    """A version that need not be kept."""
-
-    memory: int
-    write: int
-    size: int
-
-
-def removable(
-    connection: apsw.Connection, keep: Keep, now: datetime, most: int, *, whole: bool
-) -> Sequence[Removable]:
-    """The oldest versions that need not be kept, at most so many."""
-    rows: Any
-    if keep.versions is not None:
-        since = 0 if whole else int(connection.execute(LAST_WRITE).get) - LATELY
-        rows = connection.execute(MANY, (since, keep.versions, most))
-        return [Removable(*row) for row in rows]
-    size = int(connection.execute(SIZE).get)
-    if keep.size is not None and size <= keep.size:
-        return []
-    start = LATEST if keep.days is None else to_micros(moved(now, -timedelta(days=keep.days)))
-    rows = connection.execute(OLDEST, (start, most))
-    return until_enough((Removable(*row) for row in rows), size, keep.size)
-
-
-def remove(connection: apsw.Connection, versions: Sequence[Removable]) -> None:
+def remove(connection: apsw.Connection, versions: Sequence[RemovableVersion]) -> None:
     """Remove these, and the writes that nothing is left of. From the last of them on it is known
     what memories were."""
     if not versions:
         return
     connection.executemany(
         "DELETE FROM versions WHERE memory = ? AND write = ?",
-        [(version.memory, version.write) for version in versions],
+        [(memory, write) for memory, write, _ in versions],
     )
-    last = max(version.write for version in versions)
+    last = max(write for _, write, _ in versions)
     connection.execute(
         "INSERT INTO meta SELECT ?, max(at) FROM writes WHERE seq <= ? ON CONFLICT DO UPDATE "
         "SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))",
@@ -231,7 +189,7 @@ def remove(connection: apsw.Connection, versions: Sequence[Removable]) -> None:
         (last,),
     )
     freed = WRITE_BYTES * connection.changes()
-    freed += sum(VERSION_BYTES + version.size for version in versions)
+    freed += sum(VERSION_BYTES + size for _, _, size in versions)
     connection.execute(GROW, (BYTES, -freed))
 
 
@@ -239,15 +197,7 @@ class SqliteHistory(StoredHistory):
     BEGINS = f"""
 SELECT coalesce((SELECT value FROM meta WHERE key = '{FROM}'),
                 (SELECT at FROM writes ORDER BY seq LIMIT 1))"""
-    SIZE = SIZE
+    NOW = f"SELECT ({SIZE}), coalesce((SELECT max(seq) FROM writes), 0)"
 
-    def __init__(self, database: Database, memories: SqliteMemories) -> None:
-        super().__init__(database, memories)
-        self._file = database
-
-    def _removable(self, keep: Keep, now: datetime, most: int, *, whole: bool) -> Sequence[Any]:
-        with self._file.reading() as connection:
-            return removable(connection, keep, now, most, whole=whole)
-
-    def _remove(self, connection: Any, rows: Sequence[Any]) -> None:
+    def _remove(self, connection: Any, rows: Sequence[RemovableVersion]) -> None:
         remove(connection, rows)

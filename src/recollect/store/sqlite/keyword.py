@@ -32,11 +32,9 @@ from recollect.store.sqlite.bm25 import (
     stopped_at,
 )
 from recollect.store.sqlite.connection import Database
-from recollect.store.sqlite.filters import where
-from recollect.store.sqlite.fts5_index import TABLES
+from recollect.store.sqlite.filters import SqliteTopics, where
+from recollect.store.sqlite.fts5_index import TABLES, snippets
 from recollect.store.sqlite.packed.indexes import PackedIndexes
-from recollect.store.sqlite.snippets import snippets
-from recollect.store.sqlite.topics import SqliteTopics
 from recollect.types import AnyOf, Filter, Memory, any_of, best_first
 
 ALMOST = 1 - 1e-9  # what rounding may take away

@@ -14,7 +14,7 @@ from recollect.retry import patiently, telling
 from recollect.store.sqlite import cipher
 from recollect.store.sqlite.cipher import KeySource, Sealed
 from recollect.store.sqlite.errors import BUSY_SECONDS
-from recollect.store.sqlite.schema import VERSION, checked_version
+from recollect.store.sqlite.migration import VERSION, checked_version
 from recollect.store.sqlite.vault_files import (
     INDEX,
     LOG,
@@ -91,7 +91,7 @@ class Opener:
         remove_orphans(self.real)
         while True:
             if cipher.pending(self.real):
-                from recollect.store.sqlite.rekey import finish  # noqa: PLC0415  start-up time
+                from recollect.store.sqlite.replacement import finish  # noqa: PLC0415  start-up time
 
                 finish(self.real)
             connection = apsw.Connection(
@@ -108,7 +108,7 @@ class Opener:
                 continue
             if not cipher.pending(self.real):
                 if cipher.left_over(self.real):
-                    from recollect.store.sqlite.rekey import tidy  # noqa: PLC0415  as above
+                    from recollect.store.sqlite.replacement import tidy  # noqa: PLC0415  as above
 
                     tidy(self.real)
                 return connection

@@ -12,19 +12,14 @@ from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.errors import BUSY_SECONDS
 from recollect.store.sqlite.fts5_index import TABLES
 from recollect.store.sqlite.memories import UNSCRUBBED
-from recollect.store.sqlite.segments.checksums import rows_checksum
-from recollect.store.sqlite.segments.joining import (
-    in_order,
-    occurrences,
-    selected,
-    stored_rows,
-)
+from recollect.store.sqlite.segments.joining import in_order, occurrences, selected, stored_rows
 from recollect.store.sqlite.segments.postings import encoded
 from recollect.store.sqlite.segments.reader import WORDS, Documents, Segment, Segments
 from recollect.store.sqlite.segments.writer import (
     is_segment,
     remove_segment,
     remove_tokens,
+    rows_checksum,
     write_documents,
     write_rows,
 )

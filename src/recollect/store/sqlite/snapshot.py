@@ -1,4 +1,5 @@
-"""Copies of a vault: made while others write, under the same key, and checked before they count."""
+"""Checks of a vault file that need only a connection to it; and copies of a vault, made while
+others write, under the same key, and checked before they count."""
 
 from __future__ import annotations
 
@@ -26,8 +27,7 @@ from recollect.store.sqlite.cipher import (
     header_of,
 )
 from recollect.store.sqlite.errors import as_store_errors
-from recollect.store.sqlite.integrity import file_problem, references_problem, row_counts
-from recollect.store.sqlite.schema import APPLICATION_ID, checked_version
+from recollect.store.sqlite.migration import APPLICATION_ID, checked_version
 from recollect.store.sqlite.vault_files import mark_copy
 
 STEP = 1024  # pages, 4 MB: what is copied between two reports of progress
@@ -40,6 +40,11 @@ MOST_NAMED = 5  # ids in a message: it is one line
 
 Progress = Callable[[int], None]  # is called with the number of bytes copied since the last call
 Check = Callable[[apsw.Connection], str | None]
+ORPHANS = """
+SELECT (SELECT count(*) FROM postings WHERE segment NOT IN (SELECT number FROM segments))
+     + (SELECT count(*) FROM segment_documents WHERE segment NOT IN (SELECT number FROM segments))
+     + (SELECT count(*) FROM large_postings
+         WHERE key NOT IN (SELECT large FROM postings WHERE large IS NOT NULL))"""
 
 
 class VaultSummary(NamedTuple):
@@ -235,3 +240,39 @@ def keep_as_it_was(vault: Path, version: int, sealed: Sealed | None) -> None:
         write_copy(source, file, lambda connection: None, name=vault.name)
     log = logging.getLogger("recollect.store")
     log.warning("The vault %s is migrated. A copy of it as it was: %s", vault, file)
+
+
+def file_problem(connection: apsw.Connection) -> str | None:
+    """What SQLite's own check finds, without the keyword indexes: they have checks of their own and
+    can be rebuilt."""
+    wrong = [line for line in integrity(connection, "20") if "fts5" not in line.lower()]
+    return "; ".join(wrong) or None
+
+
+def integrity(connection: apsw.Connection, what: str) -> list[str]:
+    """The lines of `PRAGMA integrity_check`; none where all is well."""
+    found = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({what})")]
+    return [] if found == ["ok"] else found
+
+
+def references_problem(connection: apsw.Connection) -> str | None:
+    """How many rows refer to rows that do not exist."""
+    broken = connection.execute("PRAGMA foreign_key_check").fetchall()
+    return f"{len(broken)} rows refer to rows that do not exist" if broken else None
+
+
+def orphans_problem(connection: apsw.Connection) -> str | None:
+    """How many rows of the keyword index belong to no segment."""
+    orphans = int(connection.execute(ORPHANS).get)
+    return f"{orphans} rows of the keyword index belong to no segment" if orphans else None
+
+
+def row_counts(connection: apsw.Connection) -> list[tuple[str, int]]:
+    """The number of rows of each table."""
+    tables = connection.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name"
+    ).fetchall()
+    return [
+        (str(name), int(str(connection.execute(f'SELECT count(*) FROM "{name}"').get)))
+        for (name,) in tables
+    ]

@@ -6,38 +6,33 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import cached_property
 from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from recollect.errors import Damaged, StoreError
 from recollect.lifetime import Lifetime
 from recollect.retry import without_waiting
 from recollect.store.base import Writing
+from recollect.store.folders import StoredFolders
+from recollect.store.history import Change
+from recollect.store.prepared import PreparedMemories
+from recollect.store.reviews import Aging, CapturedRemarks, Reviews
 from recollect.store.sqlite.cipher import KeySource
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.feedback import SqliteFeedback
+from recollect.store.sqlite.filters import SqliteTopics
+from recollect.store.sqlite.history import SqliteHistory
 from recollect.store.sqlite.keyword import SqliteKeyword
 from recollect.store.sqlite.memories import SqliteMemories, unscrubbed
 from recollect.store.sqlite.packed.indexes import PackedIndexes
-from recollect.store.sqlite.segments.background import BackgroundMerging
-from recollect.store.sqlite.topics import SqliteTopics
 from recollect.store.sqlite.usage import SqliteUsage
 from recollect.store.sqlite.vectors import SqliteVectors
 from recollect.store.sqlite.vocabulary import SqliteVocabulary
+from recollect.store.sqlite.writing import BackgroundMerging, write_many, write_memories
+from recollect.store.trash import Trash
+from recollect.store.vault import Finding
 from recollect.types import Degraded
-
-if TYPE_CHECKING:
-    from recollect.store.aging import Aging
-    from recollect.store.candidates import CapturedRemarks
-    from recollect.store.file_rows import StoredFolders
-    from recollect.store.history import Change
-    from recollect.store.prepared import PreparedMemories
-    from recollect.store.reviews import Reviews
-    from recollect.store.sqlite.history import SqliteHistory
-    from recollect.store.trash import Trash
-    from recollect.store.vault import Finding
 
 # The folders come first: their files are found by an index.
 FIRST_PARTS = """
@@ -47,6 +42,14 @@ SELECT j.value, m.id FROM folders o CROSS JOIN json_each(?) j
   JOIN cuts c ON c.file = f.key
   JOIN memories m ON m.key = c.memory AND m.forgotten_at IS NULL
  WHERE f.gone_at IS NULL GROUP BY j.value HAVING c.number = min(c.number)"""
+COUNTS = """
+SELECT (SELECT documents FROM corpus),
+       (SELECT count(*) FROM tags t WHERE EXISTS (SELECT 1 FROM memory_tags WHERE tag = t.key)),
+       (SELECT count(*) FROM memories WHERE archived_at IS NOT NULL AND forgotten_at IS NULL),
+       (SELECT count(*) FROM memories WHERE forgotten_at IS NOT NULL)"""
+GROUPED = """
+SELECT {field}, count(*) FROM memories WHERE forgotten_at IS NULL
+ GROUP BY 1 ORDER BY 2 DESC, 1"""
 
 log = logging.getLogger("recollect.store")
 
@@ -81,56 +84,22 @@ class SqliteStore:
         self.vocabulary = SqliteVocabulary(database)
         self.feedback = SqliteFeedback(database)
         self.usage = SqliteUsage(database)
+        self.folders = StoredFolders(database, FIRST_PARTS)
+        self.history = SqliteHistory(database, self.memories)
+        self.reviews = Reviews(database)
+        self.candidates = CapturedRemarks(database)
+        self.aging = Aging(database, self.memories.where)
+        self.trash = Trash(database, self.memories)
         self.kept = threading.local()  # what others have in memory of the vault, by thread
         self.merging = BackgroundMerging(database, lifetime=lifetime)
 
     def writing(self, change: Change) -> AbstractContextManager[Writing]:
-        from recollect.store.sqlite.writing import write_memories  # noqa: PLC0415  start-up time
-
         return write_memories(self, change)
 
     def writing_many(
         self, change: Change, prepared: PreparedMemories | None = None
     ) -> AbstractContextManager[Writing]:
-        from recollect.store.sqlite.writing import write_many  # noqa: PLC0415  start-up time
-
         return write_many(self, change, prepared)
-
-    @cached_property
-    def folders(self) -> StoredFolders:
-        from recollect.store.file_rows import StoredFolders  # noqa: PLC0415  start-up time
-
-        return StoredFolders(self.database, FIRST_PARTS)
-
-    @cached_property
-    def history(self) -> SqliteHistory:
-        from recollect.store.sqlite.history import SqliteHistory  # noqa: PLC0415  start-up time
-
-        return SqliteHistory(self.database, self.memories)
-
-    @cached_property
-    def reviews(self) -> Reviews:
-        from recollect.store.reviews import Reviews  # noqa: PLC0415  start-up time
-
-        return Reviews(self.database)
-
-    @cached_property
-    def candidates(self) -> CapturedRemarks:
-        from recollect.store.candidates import CapturedRemarks  # noqa: PLC0415  start-up time
-
-        return CapturedRemarks(self.database)
-
-    @cached_property
-    def aging(self) -> Aging:
-        from recollect.store.aging import Aging  # noqa: PLC0415  start-up time
-
-        return Aging(self.database, self.memories.where)
-
-    @cached_property
-    def trash(self) -> Trash:
-        from recollect.store.trash import Trash  # noqa: PLC0415  start-up time
-
-        return Trash(self.database, self.memories)
 
     def resume_merging(self) -> None:
         """For a process that stays: merge, beside everything else, what others have left."""
@@ -195,10 +164,25 @@ class SqliteStore:
             yield connection, connection.pragma("data_version"), connection.total_changes()
 
     def counts(self) -> dict[str, Any]:
-        """How many memories, tags and so on there are."""
-        from recollect.store.sqlite.stats import counts  # noqa: PLC0415  start-up time
-
-        return counts(self.database)
+        """The number of memories (by kind, tier and project, most first), of forgotten ones and of
+        tags, the feedback, and the size of the file and of the log beside it while it is in use."""
+        rows, path = self.database.rows, self.database.path
+        grouped: dict[str, dict[Any, Any]] = {
+            f"{field}s": dict(rows(GROUPED.format(field=field)))  # type: ignore[arg-type]
+            for field in ("kind", "tier", "project")
+        }
+        [(memories, tags, archived, forgotten)] = rows(COUNTS)
+        accepted, dismissed = self.feedback.standing()
+        files = (path, path.with_name(f"{path.name}-wal"))
+        return {
+            "memories": memories,
+            "archived": archived,
+            "forgotten": forgotten,
+            **grouped,
+            "tags": tags,
+            "feedback": {"accepted": accepted, "dismissed": dismissed},
+            "bytes": sum(file.stat().st_size for file in files if file.exists()),
+        }
 
     def seal(self, idle_s: float) -> bool:
         """Forget the key of a locked vault that was not used for `idle_s` seconds, and what is in

@@ -20,10 +20,9 @@ import apsw
 from recollect.errors import StoreError
 from recollect.retry import without_waiting
 from recollect.store.sqlite.connection import Database, as_json_list
+from recollect.store.sqlite.vault_files import SPOOLS
 from recollect.store.use_counts import SECONDS, StoredUsage, summed
 
-# The ends of the names of the spool, and of what was taken from it and is not yet in the vault.
-SPOOLS = ("-usage", "-usage-taken")
 RECORD = Struct("<qq")  # 4 × the memory's key + the kind; microseconds
 # So many bytes are some thousand uses: whoever adds more takes them into the vault.
 LARGEST = 1 << 18

@@ -28,6 +28,8 @@ except ImportError:  # Windows, where a file that is open can be neither removed
 
 LOG, INDEX = "-wal", "-shm"
 ASIDE = "-wal-replaced"  # the log of a vault whose content was overwritten while it was open
+# Uses that were counted, and what was taken from there and is not yet in the vault.
+SPOOLS = ("-usage", "-usage-taken")
 LOG_HEADER_BYTES = 32  # https://www.sqlite.org/fileformat2.html, section 4.1
 SALTS_AT, SALTS_BYTES = 16, 8  # new ones whenever the log starts again at its beginning
 VAULT_ID = "vault_id"

@@ -21,10 +21,9 @@ from recollect.files import exclusive
 from recollect.lifetime import Lifetime
 from recollect.retry import without_waiting
 from recollect.store.base import Coverage, NearPassage, StoredVector, VectorMatch, Waiting
-from recollect.store.sqlite.browsing import BROWSE_TIER
 from recollect.store.sqlite.connection import Database, as_json_list
-from recollect.store.sqlite.filters import where
-from recollect.store.sqlite.topics import SqliteTopics
+from recollect.store.sqlite.filters import SqliteTopics, where
+from recollect.store.sqlite.memories import BROWSE_TIER
 from recollect.types import Filter, Span, best_first
 
 if TYPE_CHECKING:

@@ -16,28 +16,31 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import apsw
 import msgspec
 
+from recollect.errors import StoreError
+from recollect.lifetime import Lifetime
 from recollect.store.base import FeedbackEvent, Stored
 from recollect.store.feedback_log import complete_feedback
-from recollect.store.file_rows import StoredFiles
+from recollect.store.folders import StoredFiles
 from recollect.store.history import Change
 from recollect.store.memory_rows import FIELDS, content_hash_of, values_of
 from recollect.store.prepared import PreparedMemories
 from recollect.store.sqlite.checksums import checksum
-from recollect.store.sqlite.connection import as_json_list, let_others_write, sqlite_sql
+from recollect.store.sqlite.connection import Database, as_json_list, let_others_write, sqlite_sql
 from recollect.store.sqlite.feedback import remove_feedback
+from recollect.store.sqlite.filters import SqliteTopics
 from recollect.store.sqlite.history import NoVersions, VersionsChange
 from recollect.store.sqlite.memories import READ, UNSCRUBBED, find_stored, from_row
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.subwords import SubwordsChange
-from recollect.store.sqlite.topics import SqliteTopics
 from recollect.store.sqlite.vault_files import SET
 from recollect.store.sqlite.vocabulary import VocabularyChange
 from recollect.times import to_micros
@@ -61,6 +64,7 @@ SELECT max(coalesce((SELECT max(key) FROM memories), 0),
 SET_LAST_KEY = """
 INSERT INTO meta VALUES ('last_key', ?) ON CONFLICT DO UPDATE
    SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))"""
+ENDING_S = 2.0  # how long closing waits for the thread to notice; a merge may end at any point
 BULK = "bulk"  # in `meta` while the triggers leave new memories out of the buffer
 TRIGGERS = apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER
 # What the trigger `memories_insert` does for each memory, for all from a key on.
@@ -327,3 +331,57 @@ def _values(key: int, memory: Memory) -> tuple[apsw.SQLiteValue, ...]:
     fields = values_of(memory)
     check = checksum((key, *fields, None), memory.tags)
     return *fields, content_hash_of(memory), check
+
+
+class BackgroundMerging:
+    """Merges when the buffer is full. A command merges when it closes the vault, and only a little.
+    What fails is done by the next one."""
+
+    def __init__(self, database: Database, *, lifetime: Lifetime) -> None:
+        self._database = database
+        self._once = lifetime is Lifetime.ONCE
+        self._due = False
+        self._segments = False  # whether some were made that may be joined
+        self._closing = False
+        self._guard = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def wrote(self, *, segments: bool = False) -> None:
+        """Look whether there is something to do; somebody has written, perhaps segments. Those are
+        joined after the next write without any: an import that goes on would wait for it."""
+        with self._database.translated():
+            full = buffer.is_full(self._database.connection())
+        self._segments |= segments
+        self._due = full or self._segments
+        if not segments and self._due and not self._once:
+            self._start()
+
+    def resume(self) -> None:
+        """Merge what processes that have ended left: an import joins none of its segments."""
+        with self._database.translated():
+            connection = self._database.connection()
+            if buffer.is_alone(connection) and not buffer.is_full(connection):
+                return
+        self._start()
+
+    def _start(self) -> None:
+        with self._guard:
+            if not self._closing and (self._thread is None or not self._thread.is_alive()):
+                self._segments = False
+                work = self._merge
+                self._thread = threading.Thread(target=work, name="recollect-merge", daemon=True)
+                self._thread.start()
+
+    def _merge(self) -> None:
+        from recollect.store.sqlite.segments.merging import Merger  # noqa: PLC0415  start-up time
+
+        with suppress(StoreError):
+            Merger(self._database, lambda: self._closing).run(briefly=self._once)
+
+    def close(self) -> None:
+        if self._once and self._due:
+            self._merge()
+        with self._guard:
+            self._closing = True
+        if self._thread is not None:
+            self._thread.join(ENDING_S)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.deadline import NO_DEADLINE, Deadline
-from recollect.store.sqlite.packed.base import NO_HITS, Documents, Hits
 from recollect.store.sqlite.packed.phrases import (
     Branch,
     Leaf,
@@ -19,7 +18,7 @@ from recollect.store.sqlite.packed.phrases import (
     is_miscounted,
     leaves,
 )
-from recollect.store.sqlite.packed.segmented import SegmentedSearch
+from recollect.store.sqlite.packed.segmented import NO_HITS, Documents, Hits, SegmentedSearch
 from recollect.store.sqlite.segments.postings import Postings
 
 # An occurrence as one number: the document, the column, and the position in it. Positions of one

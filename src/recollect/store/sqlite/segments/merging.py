@@ -22,17 +22,13 @@ from recollect.store.base import KeywordIndexName
 from recollect.store.prepared import Packed, PreparedMemories, Row
 from recollect.store.sqlite.connection import Database, as_json_list, let_others_write
 from recollect.store.sqlite.segments import buffer
-from recollect.store.sqlite.segments.checksums import RowsChecksum
-from recollect.store.sqlite.segments.joining import (
-    joined_documents,
-    joined_rows,
-    stored_rows,
-)
+from recollect.store.sqlite.segments.joining import joined_documents, joined_rows, stored_rows
 from recollect.store.sqlite.segments.packing import pack
 from recollect.store.sqlite.segments.reader import WORDS, Documents, Segments
 from recollect.store.sqlite.segments.writer import (
     AT_ONCE,
     TEXTS,
+    RowsChecksum,
     StagedSegment,
     begin,
     documents_of,
