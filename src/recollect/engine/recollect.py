@@ -17,6 +17,7 @@ from recollect.checks import named_ids
 from recollect.engine import (
     browsing,
     bulk,
+    comparison,
     context,
     feedback,
     filters,
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from recollect.engine.browsing import Overview
     from recollect.engine.capture import AgentSession, UserTurn
     from recollect.engine.comparison import DuplicateGroup
-    from recollect.engine.configured import ConfiguredSetting, KnownPlaces
     from recollect.engine.history import Agree, Undone
     from recollect.engine.importing import Imported
     from recollect.engine.policies import PolicyOutcome
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from recollect.engine.review import Review, ReviewItem
     from recollect.engine.session import Session
     from recollect.engine.timeline import Timeline
+    from recollect.engine.upkeep import ConfiguredSetting, KnownPlaces
     from recollect.errors import RecollectError
     from recollect.folders.mirroring import Mirrored
     from recollect.folders.report import Synced
@@ -231,9 +232,7 @@ class Recollect:
         `wait` waits for that. Nothing for a caller who may not read. A failure here is no failure
         of the save: it only leaves memories out.
         """
-        from recollect.engine import similar  # noqa: PLC0415  start-up time
-
-        return similar.similar(self.session, memory, wait=wait)
+        return comparison.similar(self.session, memory, wait=wait)
 
     @operation(WRITE)
     def import_lines(
@@ -634,8 +633,6 @@ class Recollect:
         self, *, progress: Callable[[int], None] = lambda done: None
     ) -> list[DuplicateGroup]:
         """Groups of memories that say the same, the surest first."""
-        from recollect.engine import comparison  # noqa: PLC0415  start-up time
-
         return comparison.duplicates(self.session, progress=progress)
 
     # Watching
@@ -905,18 +902,14 @@ class Recollect:
     def model_notes(self) -> list[str]:
         """What a user should know of the embedding model and this vault; nothing where all is
         well."""
-        from recollect.engine import languages  # noqa: PLC0415  start-up time
-
-        return languages.model_notes(self.session)
+        return upkeep.model_notes(self.session)
 
     @operation(SEARCH)
     def language_note(self, *, compared: bool = False) -> str | None:
         """What to do where much of a vault is in languages that the English model cannot read; None
         where it can, or where another model was chosen. Questions of one's own decide where there
         are some, unless they were asked (`compared`) and could not."""
-        from recollect.engine import languages  # noqa: PLC0415  start-up time
-
-        return languages.language_note(self.session, compared=compared)
+        return upkeep.language_note(self.session, compared=compared)
 
     @operation(ADMIN)
     def doctor(
@@ -987,16 +980,12 @@ class Recollect:
     @operation(ADMIN)
     def configured(self) -> list[ConfiguredSetting]:
         """Every setting as this process has it."""
-        from recollect.engine import configured  # noqa: PLC0415  start-up time
-
-        return configured.configured(self.session)
+        return upkeep.configured(self.session)
 
     @operation(ADMIN)
     def known_places(self) -> KnownPlaces:
         """Where memories are searched for."""
-        from recollect.engine import configured  # noqa: PLC0415  start-up time
-
-        return configured.known_places(self.session)
+        return upkeep.known_places(self.session)
 
     @operation(ADMIN)
     def warm_up(self) -> None:

@@ -180,7 +180,11 @@ def test_evidence_is_judged_over_all_that_was_found(tmp_path: Path) -> None:
     vault_file(
         tmp_path / "team.db",
         [
-            {"id": "answer", "title": "Harbor gateway port", "text": "The harbor gateway port is 9."},
+            {
+                "id": "answer",
+                "title": "Harbor gateway port",
+                "text": "The harbor gateway port is 9.",
+            },
             *({"id": f"n{n}", "title": f"Lantern {n}"} for n in range(60)),
         ],
     )
