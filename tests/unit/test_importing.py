@@ -13,8 +13,8 @@ import pytest
 from recollect import Recollect, worker_processes
 from recollect.engine import importing
 from recollect.engine.importing import Imported
-from recollect.engine.redaction import Redaction
 from recollect.ingest.jsonl import RawLine, raw_lines
+from recollect.secrets.redaction import Redaction
 from recollect.settings import Embedding, Rerank, Secrets, Settings
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.background import BackgroundMerging

@@ -11,7 +11,6 @@ from itertools import chain, count, groupby, islice
 from typing import NamedTuple
 
 from recollect.auth.capabilities import DELETE
-from recollect.engine.redaction import TEXTS, Redaction
 from recollect.engine.session import Session
 from recollect.errors import StoreError, UserError
 from recollect.ingest.draft import Draft, complete
@@ -20,6 +19,7 @@ from recollect.ingest.jsonl import Line, RawLine, parsed
 from recollect.ingest.saving import Saved, save_drafts, save_forgotten
 from recollect.parts import parts
 from recollect.present.words import counted
+from recollect.secrets.redaction import TEXTS, Redaction
 from recollect.store.base import SEGMENTS_FROM, FeedbackEvent, Writing
 from recollect.store.history import WriteOperation
 from recollect.store.prepared import PreparedMemories

@@ -16,13 +16,13 @@ from recollect.auth.audit import Audit
 from recollect.checks import sayable_path
 from recollect.engine.late_work import LateWork
 from recollect.engine.other_vaults import OtherVaults
-from recollect.engine.redaction import Redaction
 from recollect.engine.session import Closable, Session
 from recollect.errors import StoreError, UserError
 from recollect.lifetime import Lifetime
 from recollect.models.active import ActiveModels
 from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.recipes.registry import Recipes
+from recollect.secrets.redaction import Redaction
 from recollect.settings import LockSettings, Settings
 from recollect.settings_reading import home_folder, load_settings
 from recollect.store.registry import opened_access, opened_store

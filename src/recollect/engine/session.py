@@ -16,7 +16,6 @@ from recollect.auth.capabilities import DELETE, OWNER, SEARCH, Caller
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.engine.late_work import LateWork
 from recollect.engine.other_vaults import OtherVaults
-from recollect.engine.redaction import Redaction
 from recollect.errors import Forbidden, Interrupted, ProviderError, RecollectError, UserError
 from recollect.lifetime import Lifetime
 from recollect.models.active import ActiveModels
@@ -24,6 +23,7 @@ from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.models.embedding_queue import embed_queries, embed_waiting
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import Recipes
+from recollect.secrets.redaction import Redaction
 from recollect.settings import Settings
 from recollect.store.base import Store, UseKind, Writing
 from recollect.store.sqlite.store import SqliteStore

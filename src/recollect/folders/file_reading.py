@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from recollect.folders.instructions import is_instructions
 from recollect.folders.scan import FoundFile
 from recollect.hashing import bytes_digest
 from recollect.ingest.draft import Draft, complete, draft
+from recollect.secrets.redaction import Redaction
 from recollect.store.folders import Folder, StoredFile
 from recollect.store.prepared import PreparedMemories
 
@@ -31,14 +32,6 @@ CleanDraft = tuple[Draft, Mapping[str, int]]
 FileToRead = tuple[FoundFile, StoredFile | None]  # and what is known of it
 # The reason of a file that can be read once a package is installed.
 LACKING: Reason = "needs an extra"
-
-
-class Cleaning(NamedTuple):
-    """How secrets are replaced: in the text of a file, keeping its lines, and in a draft, whose own
-    text may be a part of another."""
-
-    text: Callable[[str], tuple[str, Mapping[str, int]]]
-    draft: Callable[[Draft, str | None], tuple[Draft, Mapping[str, int]]]
 
 
 class ReadFile(NamedTuple):
@@ -68,7 +61,7 @@ class Reading(NamedTuple):
     """How the files of a folder are read. `now`: for a file whose time no calendar has."""
 
     folder: Folder
-    cleaning: Cleaning | None
+    redaction: Redaction | None
     limits: SizeLimits
     now: datetime
 
@@ -119,9 +112,9 @@ def without_secrets(reading: Reading, document: Document) -> tuple[Document, Map
     """The document without its secrets, and how many of each kind it had. Before the text is split:
     a secret of several lines may end up in several chunks, and none of them would show what it is.
     """
-    if reading.cleaning is None:
+    if reading.redaction is None:
         return document, {}
-    text, redacted = reading.cleaning.text(document.text)
+    text, redacted = reading.redaction.of_document(document.text)
     return document._replace(text=text), redacted
 
 
@@ -171,7 +164,9 @@ def _about(title: str, heading: str) -> str:
 def _clean(reading: Reading, content: Draft, part_of: str | None = None) -> CleanDraft:
     """The file's text was cleaned as a whole. Its path, headings and tags were not, and a chunk
     that begins within a long line may look like a secret that the line did not."""
-    return (content, {}) if reading.cleaning is None else reading.cleaning.draft(content, part_of)
+    return (
+        (content, {}) if reading.redaction is None else reading.redaction.of_draft(content, part_of)
+    )
 
 
 def ready_made(
