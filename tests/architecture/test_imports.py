@@ -60,11 +60,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("query",),
     ("settings_reading",),
     ("settings", "memory_json", "checks", "auth"),
-    ("times",),
+    ("times", "lifetime"),
     (
         "errors",
         "id_paths",
-        "lifetime",
         "types",
         "deadline",
         "entry_points",

@@ -9,9 +9,8 @@ from datetime import UTC, datetime, timedelta
 from msgspec.structs import replace
 
 from recollect.checks import LARGEST_LIMIT, bounded, clean_query, named_ids, several
-from recollect.engine.bulk import selection
-from recollect.engine.filters import read_filter
-from recollect.engine.searching import EVERYTHING, prepare_search
+from recollect.engine.filters import EVERYTHING, read_filter, selection
+from recollect.engine.searching import prepare_search
 from recollect.engine.session import Session
 from recollect.engine.writing import changing, live
 from recollect.errors import UserError

@@ -14,11 +14,10 @@ from msgspec.structs import replace
 
 from recollect.auth.audit import Audit
 from recollect.checks import sayable_path
-from recollect.engine.late_work import LateWork
 from recollect.engine.other_vaults import OtherVaults
 from recollect.engine.session import Closable, Session
 from recollect.errors import StoreError, UserError
-from recollect.lifetime import Lifetime
+from recollect.lifetime import LateWork, Lifetime
 from recollect.models.active import ActiveModels
 from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.recipes.registry import Recipes

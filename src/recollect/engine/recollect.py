@@ -6,9 +6,9 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from msgspec.structs import replace
 
@@ -16,7 +16,6 @@ from recollect.auth.capabilities import ADMIN, CAPABILITIES, DELETE, SEARCH, WRI
 from recollect.checks import named_ids
 from recollect.engine import (
     browsing,
-    bulk,
     comparison,
     context,
     feedback,
@@ -26,17 +25,14 @@ from recollect.engine import (
     lifecycle,
     reading,
     searching,
-    sharing,
     timeline,
     upkeep,
     writing,
 )
 from recollect.engine.context import CONTEXT_LIMIT
-from recollect.engine.filters import read_filter
+from recollect.engine.filters import EVERYTHING, read_filter
 from recollect.engine.opening import open_session
-from recollect.engine.operation import operation
-from recollect.engine.searching import EVERYTHING
-from recollect.engine.session import Command
+from recollect.engine.session import Command, Session
 from recollect.lifetime import Lifetime
 from recollect.models.measuring import measured
 from recollect.present.agent_context import FORMS
@@ -56,7 +52,6 @@ if TYPE_CHECKING:
     from recollect.engine.policies import PolicyOutcome
     from recollect.engine.reading import FilePassages, Retrieved
     from recollect.engine.review import Review, ReviewItem
-    from recollect.engine.session import Session
     from recollect.engine.timeline import Timeline
     from recollect.engine.upkeep import ConfiguredSetting, KnownPlaces
     from recollect.errors import RecollectError
@@ -80,7 +75,36 @@ if TYPE_CHECKING:
     from recollect.types import Chain, Context, Filter, Memory, Place, Response, Search, Use
     from recollect.vaults.known import FoundMemory
 
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
+Method = Callable[Concatenate[Any, P], Answer]
 REVIEW_LIMIT = 20  # items that want a decision
+
+
+def operation(
+    *needs: str, anywhere: bool = False, retry: bool = False
+) -> Callable[[Method[P, Answer]], Method[P, Answer]]:
+    """Declare an operation of `Recollect`: check that its caller has these capabilities before
+    anything of it runs.
+
+    `anywhere`: it is enough to be allowed to use one of the vaults that a search spans; the method
+    uses no other. `retry`: it only reads, or writes once and at its end, so it is repeated when the
+    connection to a database is lost.
+    """
+
+    def declared(method: Method[P, Answer]) -> Method[P, Answer]:
+        @wraps(method)
+        def call(self: Any, /, *args: P.args, **named: P.kwargs) -> Answer:
+            session: Session = self.session
+            session.require(*needs, action=method.__name__, anywhere=anywhere)
+            if retry:
+                return session.store.database.retrying(partial(method, self, *args, **named))
+            return method(self, *args, **named)
+
+        call.needs = frozenset(needs)  # type: ignore[attr-defined]
+        return call
+
+    return declared
 
 
 class Recollect:
@@ -426,12 +450,12 @@ class Recollect:
     @operation(WRITE, SEARCH)
     def publish(self, ids: Sequence[str], to: str) -> list[Memory]:
         """Copy memories of one's own vault into a collection, or bring the copies up to date."""
-        return sharing.publish(self.session, ids, to)
+        return writing.publish(self.session, ids, to)
 
     @operation(DELETE)
     def unpublish(self, ids: Sequence[str], collection: str) -> None:
         """Take memories out of a collection; those of one's own stay."""
-        sharing.unpublish(self.session, ids, collection)
+        writing.unpublish(self.session, ids, collection)
 
     # Searching
 
@@ -568,7 +592,7 @@ class Recollect:
         """The ids of the memories that pass the filter and hold every keyword of the query, in any
         form, in browsing order. A search would also return what is only like it, so it is not
         asked."""
-        return bulk.selected(self.session, query=query, filter=filter)
+        return filters.selected(self.session, query=query, filter=filter)
 
     @operation(SEARCH, retry=True)
     def facets(self, filter: Filter = EVERYTHING, *, as_of: datetime | None = None) -> Facets:

@@ -20,10 +20,9 @@ from recollect.pipeline import run, topics
 from recollect.recipes.base import Recipe
 from recollect.recipes.related import RELATED
 from recollect.store.base import Store
-from recollect.types import Filter, Response, Search
+from recollect.types import Response, Search
 from recollect.vaults.known import HOME
 
-EVERYTHING = Filter()
 FORMER_MODEL = "The former embedding model serves until `recollect reindex` has made new vectors."
 RELATED_READS = 1000  # characters: what a memory is about stands at its beginning
 

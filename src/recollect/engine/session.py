@@ -14,10 +14,9 @@ from msgspec.structs import replace
 from recollect.auth.audit import MOST_KEYS, Audit, Read
 from recollect.auth.capabilities import DELETE, OWNER, SEARCH, Caller
 from recollect.deadline import NO_DEADLINE, Deadline
-from recollect.engine.late_work import LateWork
 from recollect.engine.other_vaults import OtherVaults
 from recollect.errors import Forbidden, Interrupted, ProviderError, RecollectError, UserError
-from recollect.lifetime import Lifetime
+from recollect.lifetime import LateWork, Lifetime
 from recollect.models.active import ActiveModels
 from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.models.embedding_queue import embed_queries, embed_waiting
