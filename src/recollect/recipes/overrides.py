@@ -14,7 +14,7 @@ from typing import Any, get_args
 import msgspec
 
 from recollect.errors import UserError
-from recollect.fuse.rrf import Alone
+from recollect.fuse.fusions import Alone
 from recollect.recall.keyword import Reading
 from recollect.recall.vector import When
 from recollect.recipes.base import Recipe, check, recipe_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from recollect.context import SearchContext, passages_of
-from recollect.fuse.rrf import reciprocal
+from recollect.fuse.fusions import reciprocal
 from recollect.recipes.ranges import Smoothing
 from recollect.signals.base import Signal, SignalValue
 from recollect.types import Ranking
