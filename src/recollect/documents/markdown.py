@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from recollect.checks import is_text
 from recollect.documents.document import Document, SectionStart, main_title, one_line
 from recollect.documents.file_types import MARKDOWN
-from recollect.documents.front_matter import FrontMatter, split
-from recollect.documents.front_matter_fields import LONGEST, memory_fields
+from recollect.documents.front_matter import LONGEST, FrontMatter, memory_fields, split
 from recollect.errors import UserError
 from recollect.types import Memory
 

@@ -8,7 +8,7 @@ from errno import ELOOP
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from recollect.documents import code, file_types
+from recollect.documents import definitions, file_types
 from recollect.documents.decoding import decoded
 from recollect.documents.document import Document, LeftOut, unreadable
 from recollect.documents.markdown import Structure
@@ -174,7 +174,7 @@ def _document(text: str, file_type: str) -> Document | LeftOut:
 
 
 def _unparsed(text: str, file_type: str) -> Document:
-    sections = code.blocks(text) if file_type in file_types.CODE else ()
+    sections = definitions.blocks(text) if file_type in file_types.CODE else ()
     return Document(text, file_type or file_types.TEXT, sections=sections)
 
 

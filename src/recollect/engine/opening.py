@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 from recollect.auth.audit import Audit
 from recollect.checks import sayable_path
 from recollect.engine.other_vaults import OtherVaults
-from recollect.engine.session import Closable, Session
+from recollect.engine.session import Session
 from recollect.errors import StoreError, UserError
 from recollect.lifetime import LateWork, Lifetime
 from recollect.models.active import ActiveModels
@@ -32,10 +33,36 @@ if TYPE_CHECKING:
     from recollect.store.sqlite.cipher import KeySource
     from recollect.store.vault import VaultStore
 
+
+MOST_S = 5.0  # between two looks: the key is held no longer than that beyond its time
 NOT_LOCKED = (
     "The vault {path} is not locked, so a passphrase does not protect it; lock it with `recollect "
     "vault lock`, or leave the passphrase out."
 )
+
+
+class IdleLock:
+    """Lets go of a locked vault that nobody asks, in a process that stays: looks now and then, in a
+    thread of its own, until it is closed.
+
+    Closing it and dropping the key is all that can be done from within: what was read stays in
+    memory that Python has freed but not cleared. `sealed` is called then; a server starts anew (see
+    `interfaces/fresh_process.py`)."""
+
+    def __init__(self, store: SqliteStore, idle_s: float, sealed: Callable[[], None]) -> None:
+        self._store = store
+        self._idle_s = idle_s
+        self._sealed = sealed
+        self._over = threading.Event()
+        threading.Thread(target=self._watch, name="recollect-idle", daemon=True).start()
+
+    def _watch(self) -> None:
+        while not self._over.wait(min(MOST_S, self._idle_s / 4)):
+            if self._store.seal(self._idle_s):
+                self._sealed()
+
+    def close(self) -> None:
+        self._over.set()
 
 
 def open_session(
@@ -147,12 +174,13 @@ def _news(store: VaultStore) -> Callable[[], bool]:
 
 def _idle_lock(
     store: VaultStore, settings: LockSettings, sealed: Callable[[], None]
-) -> Closable | None:
-    from recollect.vaults.idle import idle_lock  # noqa: PLC0415  start-up time
-
-    if not isinstance(store, SqliteStore):
+) -> IdleLock | None:
+    """For a vault that is locked and a time that is set; else there is nothing to let go of."""
+    minutes = settings.idle_minutes
+    if not isinstance(store, SqliteStore) or not minutes:
         return None
-    return idle_lock(store, settings.idle_minutes, sealed)
+    locked = store.database.locked or store.database.at_rest
+    return IdleLock(store, minutes * 60, sealed) if locked else None
 
 
 def make_home(home: Path) -> None:

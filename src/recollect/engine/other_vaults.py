@@ -13,8 +13,7 @@ from recollect.auth.capabilities import Caller
 from recollect.context import Models
 from recollect.settings import Settings
 from recollect.store.base import Store
-from recollect.vaults.known import HOME, untrusted_vault
-from recollect.vaults.trust import project_vault, working_folder
+from recollect.vaults.known import HOME, project_vault, untrusted_vault, working_folder
 
 if TYPE_CHECKING:
     from recollect.vaults.collections import Collections

@@ -11,9 +11,8 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
-from recollect.auth.own_token import own_token
 from recollect.auth.session_store import SessionStore
-from recollect.auth.token_store import TokenStore
+from recollect.auth.token_store import TokenStore, own_token
 from recollect.auth.tokens import digest
 from recollect.errors import NotFound
 from recollect.files import write_whole
