@@ -6,11 +6,11 @@ from collections import Counter
 
 import numpy as np
 
-from recollect.parts import parts
 from recollect.store.sqlite.segments.packing import prepared
 from recollect.store.sqlite.segments.reader import WORDS
 from recollect.store.sqlite.segments.writer import AT_ONCE, documents_of
 from recollect.store.vault import Finding
+from recollect.worker_processes import parts
 from recollect_postgres.indexing import KEYS, TEXTS
 from recollect_postgres.pool import Connection
 from recollect_postgres.segments import WordSegments

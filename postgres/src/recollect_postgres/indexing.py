@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from recollect.parts import parts
 from recollect.store.prepared import Packed, PreparedMemories, Row
 from recollect.store.sqlite.segments.packing import FIELDS, fields_of, prepared
 from recollect.store.sqlite.segments.reader import WORDS, Documents
 from recollect.store.sqlite.segments.writer import AT_ONCE, documents_of
 from recollect.store.sqlite.vocabulary import memory_tokens
 from recollect.types import Memory
+from recollect.worker_processes import parts
 from recollect_postgres import vectors, vocabulary
 from recollect_postgres.pool import Connection
 from recollect_postgres.segments import MadeSegment, SegmentContent

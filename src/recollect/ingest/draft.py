@@ -145,3 +145,8 @@ def _default(name: str) -> object:
 def _type_name(value: object) -> str:
     names = {bool: "true or false", int: "a number", float: "a number", list: "a list"}
     return names.get(type(value), "an object")
+
+
+def cut_title(text: str, most: int) -> str:
+    """The text as a title of about so many characters: cut between words, where there are any."""
+    return text if len(text) <= most else f"{text[:most].rsplit(' ', 1)[0]} …"

@@ -13,7 +13,6 @@ from recollect.context import Models
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.errors import ProviderError, UserError
 from recollect.models.embedding_queue import Batches
-from recollect.parts import parts
 from recollect.store.base import (
     Coverage,
     Memories,
@@ -32,6 +31,7 @@ from recollect.vaults.fan_out import Member
 from recollect.vaults.fanned_indexes import FannedPart, FannedVectors
 from recollect.vaults.fanned_store import ORDERS, FannedMemories, FannedStore
 from recollect.vaults.known import HOME
+from recollect.worker_processes import parts
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector

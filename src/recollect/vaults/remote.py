@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from recollect.errors import NotFound, ProviderError, UserError
-from recollect.id_paths import id_path
+from recollect.memory_json import id_path
 from recollect.models.remote import Blamed, Key, Remote
 from recollect.present.schema import FileLines, MemoryDate
 from recollect.present.views import VIEWS, FullView
