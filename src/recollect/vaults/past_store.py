@@ -27,9 +27,14 @@ from recollect.store.sqlite.scratch import UNKEPT, ScratchStore
 from recollect.store.vault import VaultStore
 from recollect.times import iso
 from recollect.types import Filter, Memory
-from recollect.vaults.fan_out import Member
-from recollect.vaults.fanned_indexes import FannedPart, FannedVectors
-from recollect.vaults.fanned_store import ORDERS, FannedMemories, FannedStore
+from recollect.vaults.fanned_store import (
+    ORDERS,
+    FannedMemories,
+    FannedPart,
+    FannedStore,
+    FannedVectors,
+    Member,
+)
 from recollect.vaults.known import HOME
 from recollect.worker_processes import parts
 
@@ -145,7 +150,7 @@ class PastStore(FannedStore):
 class PastMemories(FannedMemories):
     def replaced(self, ids: Sequence[str]) -> list[Memory]:
         """By links of then: what has changed since may have had another one."""
-        every = self._fan_out.ask(lambda one: one.store.memories.replaced(ids))
+        every = self._store.ask(lambda one: one.store.memories.replaced(ids))
         found = [each for one, some in every for each in some if each.id not in one.changed]
         return sorted(found, key=ORDERS["newest"])
 
