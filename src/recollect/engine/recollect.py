@@ -1022,7 +1022,7 @@ class Recollect:
     @operation(ADMIN)
     def embed_now(self, progress: Callable[[int], None] = lambda done: None) -> str | None:
         """Embed what has no vector yet; returns the reason when the model failed, else None."""
-        return self.session.embed_now(progress)
+        return upkeep.embed_now(self.session, progress)
 
     @operation(ADMIN)
     def dependencies(self) -> dict[str, str | None]:

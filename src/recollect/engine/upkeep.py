@@ -14,7 +14,7 @@ from recollect.engine.comparison import BEGINNING, whole_text
 from recollect.engine.feedback import gold_folder, judgements
 from recollect.engine.searching import in_vault, prepare_search
 from recollect.engine.session import Session
-from recollect.errors import RecollectError, StoreError, UserError
+from recollect.errors import ProviderError, RecollectError, StoreError, UserError
 from recollect.models.active import ActiveModels
 from recollect.models.embedding_queue import TextsRefused, embed_queries, embed_waiting
 from recollect.models.english import reading
@@ -58,6 +58,18 @@ def reindex(
     if everything and session.models.embeds():
         session.store.vectors.remove(session.models.chosen().identity)
     return switch_model(session, session.models, progress=progress)
+
+
+def embed_now(session: Session, progress: Callable[[int], None] = lambda done: None) -> str | None:
+    if not session.models.embeds():
+        return None
+    try:
+        embed_waiting(session.store.vectors, session.models.embedder(), progress=progress)
+        while embed_queries(session.store.feedback, session.models.embedder()):
+            pass
+    except ProviderError as error:
+        return str(error)
+    return None
 
 
 def switch_model(
