@@ -191,14 +191,13 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         *,
         reason: str = "",
         target: str = "",
-        operation: WriteOperation | None = None,
         undoes: int | None = None,
         automatic: bool = False,
         store: VaultStore | None = None,
     ) -> Iterator[Writing]:
-        """A write by this caller: what memories were before it is kept, and why it was made. Writes
-        with the same `operation` are undone together. `store`: another one than the vault."""
-        change = self._change(action, reason, target, operation, undoes, automatic)
+        """A write by this caller: what memories were before it is kept, and why it was made.
+        `store`: another one than the vault."""
+        change = self._change(action, reason, target, None, undoes, automatic)
         store = store or self.store
         with store.writing(change) as write:
             yield write
@@ -211,7 +210,8 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         operation: WriteOperation | None = None,
         prepared: PreparedMemories | None = None,
     ) -> Iterator[Writing]:
-        """A write by this caller that may add many memories, some of them `prepared`."""
+        """A write by this caller that may add many memories, some of them `prepared`. Writes with
+        the same `operation` are undone together."""
         change = self._change(action, operation=operation)
         with self.store.writing_many(change, prepared) as write:
             yield write

@@ -231,13 +231,13 @@ def forget(
 
 @contextmanager
 def changing(
-    session: Session, action: str, ids: Sequence[str], *, reason: str = "", target: str = ""
+    session: Session, action: str, ids: Sequence[str], *, target: str = ""
 ) -> Iterator[Writing]:
     """A write to these memories. For one that another vault holds, the error names that vault: the
     others are only read. They are asked when the write is over, so that no writer waits for
     them."""
     try:
-        with session.writing(action, reason=reason, target=target) as write:
+        with session.writing(action, target=target) as write:
             yield write
     except NotFound as error:
         for id in filter(is_text, ids) if session.caller.may(SEARCH) else ():

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from recollect.documents import file_types
 from recollect.documents.chunking import chunked
 from recollect.documents.document import Chunk, Document, LeftOut, Reason
-from recollect.documents.reader import SizeLimits, parse, read_bytes
+from recollect.documents.reader import parse, read_bytes
 from recollect.folders.instructions import SOURCE as INSTRUCTIONS
 from recollect.folders.instructions import is_instructions
 from recollect.folders.scan import FoundFile
@@ -156,7 +156,6 @@ class Reading(NamedTuple):
 
     folder: Folder
     redaction: Redaction | None
-    limits: SizeLimits
     now: datetime
 
 
@@ -179,7 +178,7 @@ def _opened(
 ) -> tuple[ReadFile, bytes | None]:
     """A file, and its bytes if they have to be read; `before`: what is known of it."""
     file = ReadFile(found, time.time_ns())
-    raw = read_bytes(found.full, found.path, reading.limits)
+    raw = read_bytes(found.full, found.path)
     if isinstance(raw, LeftOut):
         return file._replace(left_out=raw), None
     file = file._replace(digest=bytes_digest(raw))

@@ -18,7 +18,6 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from recollect.checks import lies_in
-from recollect.documents.reader import DEFAULT, SizeLimits
 from recollect.errors import NotFound
 from recollect.folders.chunk_writing import ChunkWriter
 from recollect.folders.file_reading import (
@@ -74,7 +73,6 @@ class Sync:
         folder: Folder,
         redaction: Redaction | None,
         now: Callable[[], datetime],
-        limits: SizeLimits = DEFAULT,
         own: Collection[str] = (),
         home: Path | None = None,
     ) -> None:
@@ -87,7 +85,6 @@ class Sync:
         self._root = Path(folder.path)
         self._redaction = redaction
         self._now = now
-        self._limits = limits
         self._own = frozenset(own)
         self._home = home
         self.report = Synced()
@@ -191,7 +188,7 @@ class Sync:
     ) -> Iterator[tuple[list[ReadFile], PreparedMemories | None]]:
         """The files read, in batches; many are read by worker processes, which also prepare what is
         written of them."""
-        reading = Reading(self._folder, self._redaction, self._limits, self._now())
+        reading = Reading(self._folder, self._redaction, self._now())
         workers = 0
         batches: Iterable[tuple[list[ReadFile], PreparedMemories | None]]
         each = (read_files(reading, [file]) for file in files)
