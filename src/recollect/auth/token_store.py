@@ -134,7 +134,10 @@ def _row(token: Token, hashed: bytes) -> tuple[Value, ...]:
         _json(token.capabilities),
         _json(token.vaults),
         _json(token.collections),
-        *(_micros(time) for time in (token.created_at, token.expires_at, None, None)),
+        to_micros(token.created_at),
+        None if token.expires_at is None else to_micros(token.expires_at),
+        None,
+        None,
     )
 
 
@@ -161,10 +164,6 @@ def _json(names: tuple[str, ...] | None) -> str | None:
 
 def _names(names: str | None) -> tuple[str, ...] | None:
     return None if names is None else msgspec.json.decode(names, type=tuple[str, ...])
-
-
-def _micros(time: datetime | None) -> int | None:
-    return None if time is None else to_micros(time)
 
 
 def moment(micros: int | None) -> datetime | None:

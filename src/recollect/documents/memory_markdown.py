@@ -158,12 +158,12 @@ def parse(text: str) -> ParsedFile:
         fields |= others
     extras = "".join(field.lines for field in lines if field.key not in FIELDS)
     others = {name: value for name, value in fields.items() if name not in FIELDS}
-    ours = {name: value for name, value in fields.items() if _is_given(name, value)}
+    ours = {
+        name: value
+        for name, value in fields.items()
+        if name in FIELDS and (value != "" or name not in NEVER_EMPTY)
+    }
     return ParsedFile(_with_body(ours, found.body), extras, others)
-
-
-def _is_given(name: str, value: object) -> bool:
-    return name in FIELDS and (value != "" or name not in NEVER_EMPTY)
 
 
 def loose_id(text: str) -> str:

@@ -88,9 +88,9 @@ def open_session(
     file = sayable_path(Path(path) if path is not None else folder / "vault.db")
     if path is None:
         make_home(folder)
-    has_passphrase = passphrase is not None or (
-        path is None and _configured(settings.vault, environment)
-    )
+    # That in the settings or the environment is for the home's vault.
+    configured = settings.vault.passphrase_file or environment.get(settings.vault.passphrase_env)
+    has_passphrase = passphrase is not None or bool(path is None and configured)
     useless = UserError(NOT_LOCKED.format(path=file))
     if has_passphrase and not file.exists():
         raise useless
@@ -139,11 +139,6 @@ def _vault_model(store: VaultStore) -> str | None:
     with suppress(StoreError):
         return None if store.database.at_rest else store.vectors.model()
     return None
-
-
-def _configured(settings: LockSettings, environment: Mapping[str, str]) -> bool:
-    """Whether there is a passphrase in the settings or the environment: for the home's vault."""
-    return bool(settings.passphrase_file or environment.get(settings.passphrase_env))
 
 
 def _keys(

@@ -174,13 +174,13 @@ def policies(session: Session) -> Iterator[Found]:
             yield Found("policy", (), outcome.sentence, "later", choices, name=outcome.name)
 
 
-KINDS: tuple[Callable[[Session], Iterator[Found]], ...] = (
-    candidates,
-    secrets,
-    contradictions,
-    duplicates,
-    expired,
-    expiring,
-    unused,
-    policies,
-)
+KINDS: dict[ReviewKind, Callable[[Session], Iterator[Found]]] = {
+    "candidate": candidates,
+    "secret": secrets,
+    "contradiction": contradictions,
+    "duplicate": duplicates,
+    "expired": expired,
+    "expiring": expiring,
+    "unused": unused,
+    "policy": policies,
+}

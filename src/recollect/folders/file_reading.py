@@ -6,6 +6,7 @@ import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import NamedTuple
 
 from recollect.documents import file_types
@@ -25,6 +26,7 @@ from recollect.types import SESSION
 
 # A file that was written anew shares nothing with its old version, however many are compared.
 MOST_COMPARED = 100
+HEADING_AND_TEXT = attrgetter("heading", "text")
 SUFFIX = 10  # letters of five bits each: enough for every chunk of every file
 SOURCE = "folder"
 # Fields that a file's front matter may give, and what they are where it does not.
@@ -57,7 +59,7 @@ def matching_memories(before: Sequence[StoredChunk], after: Sequence[Chunk]) -> 
     left = list(before)
     if not left:
         return found
-    for key in (_heading_and_text, _text, _heading):
+    for key in (HEADING_AND_TEXT, attrgetter("text"), attrgetter("heading")):
         waiting: dict[object, deque[StoredChunk]] = defaultdict(deque)
         for stored in left:
             waiting[key(stored)].append(stored)
@@ -84,18 +86,6 @@ def _similar(candidates: Sequence[StoredChunk], chunk: Chunk) -> StoredChunk | N
     return None
 
 
-def _heading_and_text(chunk: StoredChunk | Chunk) -> object:
-    return chunk.heading, chunk.text
-
-
-def _text(chunk: StoredChunk | Chunk) -> object:
-    return chunk.text
-
-
-def _heading(chunk: StoredChunk | Chunk) -> object:
-    return chunk.heading
-
-
 def first_ids(folder: Folder, path: str, chunks: Sequence[Chunk]) -> list[str]:
     """The id that each chunk of a file gets as a new memory, unless it is taken."""
     return [
@@ -109,8 +99,8 @@ def repetitions(chunks: Sequence[Chunk]) -> list[int]:
     seen: Counter[object] = Counter()
     found = []
     for chunk in chunks:
-        found.append(seen[_heading_and_text(chunk)])
-        seen[_heading_and_text(chunk)] += 1
+        found.append(seen[HEADING_AND_TEXT(chunk)])
+        seen[HEADING_AND_TEXT(chunk)] += 1
     return found
 
 
@@ -238,7 +228,9 @@ def drafts_of(
     common = Draft({**common.fields, **{name: None for name in UNSAID if fields[name] is None}})
     drafts = []
     for chunk in chunks:
-        about = _about(document.title, chunk.heading)
+        title, heading = document.title, chunk.heading
+        about = heading if heading.startswith(title) else f"{title} > {heading}"
+        about = about.removesuffix(" > ")
         if named == "title":
             about = about.replace(" > ", " › ") or found.path
         own = draft({"text": chunk.text, named: about}, change=True)
@@ -247,11 +239,6 @@ def drafts_of(
             redacted = Counter(found_in_all) + Counter(redacted)
         drafts.append((Draft({**common.fields, **own.fields}), redacted))
     return drafts
-
-
-def _about(title: str, heading: str) -> str:
-    whole = heading if heading.startswith(title) else f"{title} > {heading}"
-    return whole.removesuffix(" > ")
 
 
 def _clean(reading: Reading, content: Draft, part_of: str | None = None) -> CleanDraft:

@@ -236,7 +236,7 @@ def _below(root: str, changes: Iterable[str]) -> list[str]:
     themselves."""
     start = root.rstrip(os.sep) + os.sep
     found = [path[len(start) :] for path in changes if path.startswith(start)]
-    return [_posix(path) for path in found if NEVER.isdisjoint(Path(path).parts)]
+    return [Path(path).as_posix() for path in found if NEVER.isdisjoint(Path(path).parts)]
 
 
 def _identity(path: str) -> Identity | None:
@@ -245,10 +245,6 @@ def _identity(path: str) -> Identity | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def _posix(path: str) -> str:
-    return path.replace(os.sep, "/") if os.sep != "/" else path
 
 
 def _is_folder(path: Path) -> bool:

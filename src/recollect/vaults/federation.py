@@ -155,7 +155,8 @@ class Federation:
             except RecollectError as error:
                 away.append(Degraded(vault.name, str(error)))
         if not answers:
-            raise _no_answer({part.channel: part.reason for part in away})
+            why = "; ".join(f"{part.channel}: {part.reason}" for part in away)
+            raise StoreError(f"No vault could answer: {why}")
         answers.sort(key=lambda answer: vaults.index(answer.vault))
         declared = recipe.deep if search.deep and recipe.deep else recipe
         found = merged(declared, answers, _limit(declared, search, answers), away)
@@ -277,8 +278,3 @@ def _awaited(future: Future[Answer], start: float, longest_s: float) -> Answer:
         raise StoreError(
             "It did not answer in time; search.vault_deadline_ms sets the time, and deadline_ms."
         ) from error
-
-
-def _no_answer(away: Mapping[str, str]) -> StoreError:
-    why = "; ".join(f"{name}: {reason}" for name, reason in away.items())
-    return StoreError(f"No vault could answer: {why}")

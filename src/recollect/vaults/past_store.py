@@ -4,7 +4,7 @@ vault itself, what has in a vault in memory, as it was. Words, vectors and feedb
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
@@ -86,7 +86,8 @@ class PastVault:
 
     def take_vectors(self, identity: str) -> None:
         """Give `then` the vectors of the memories whose wording is the same now."""
-        waiting = {stored.memory.id: stored for stored in self._without_vector(identity)}
+        known = self.then.vectors.stored(identity, [*self._held])
+        waiting = {id: stored for id, stored in self._held.items() if id not in known}
         now = self.vault.memories.get([*waiting])
         same = [id for id, one in now.items() if _wording(one) == _wording(waiting[id].memory)]
         found = self.vault.vectors.stored(identity, same)
@@ -101,10 +102,6 @@ class PastVault:
                 spans=[one.span for _, one in rows],
                 tokens=[one.tokens for _, one in rows],
             )
-
-    def _without_vector(self, identity: str) -> Iterator[Stored]:
-        known = self.then.vectors.stored(identity, [*self._held])
-        return (stored for id, stored in self._held.items() if id not in known)
 
 
 def _wording(memory: Memory) -> tuple[str, str, str]:
