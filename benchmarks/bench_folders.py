@@ -28,7 +28,7 @@ import apsw
 from recollect import Recollect
 from recollect.documents.chunking import chunked
 from recollect.documents.document import LeftOut
-from recollect.documents.reader import read
+from recollect.documents.reader import parse, read_bytes
 from recollect.settings import Embedding, Rerank, Settings
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
@@ -121,7 +121,8 @@ def bare_reading(folder: Path, database: Path) -> tuple[float, int]:
             for name in names:
                 file = Path(where, name)
                 hashlib.blake2b(file.read_bytes()).digest()
-                document = read(file, name)
+                raw = read_bytes(file, name)
+                document = raw if isinstance(raw, LeftOut) else parse(raw, name)
                 if isinstance(document, LeftOut):
                     continue
                 rows = [(name, one.text) for one in chunked(document).chunks]

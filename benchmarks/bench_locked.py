@@ -18,8 +18,7 @@ from recollect.engine import Recollect
 from recollect.ingest.jsonl import read_lines
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite.cipher import header_at
-from recollect.vaults.encryption import lock_vault, rekey_vault, unlock_vault
-from recollect.vaults.keys import Keys, derived, sealed_with
+from recollect.vaults.keys import Keys, derived, lock_vault, rekey_vault, sealed_with, unlock_vault
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 PASSPHRASE = "a passphrase for measuring"

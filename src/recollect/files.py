@@ -116,10 +116,9 @@ def locked_folder(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def exclusive(lock: Path, *, shared: bool = False) -> Iterator[bool]:
-    """Hold this lock file: True where no other process or thread has it. `shared`: with all others
-    that hold it so, behind who holds it alone. Where there are no locks (Windows), and where the
-    file cannot be made, everybody is alone."""
+def exclusive(lock: Path) -> Iterator[bool]:
+    """Hold this lock file: True where no other process or thread has it. Where there are no locks
+    (Windows), and where the file cannot be made, everybody is alone."""
     try:
         handle = None if fcntl is None else os.open(lock, os.O_RDWR | os.O_CREAT | NOFOLLOW, 0o600)
     except OSError:
@@ -129,7 +128,7 @@ def exclusive(lock: Path, *, shared: bool = False) -> Iterator[bool]:
         return
     try:
         try:
-            fcntl.flock(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             yield False
             return

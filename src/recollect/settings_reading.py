@@ -7,6 +7,7 @@ or the environment, the key, and the allowed values.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from ipaddress import ip_network
 from pathlib import Path
@@ -40,6 +41,14 @@ from recollect.settings import (
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
 
+
+# Settings for a thousand vaults; tomllib takes a second for as much.
+MOST_CHARACTERS = 200_000
+# Recipes need six; deeper tables would exhaust the stack of whoever walks through them.
+DEEPEST = 20
+# tomllib takes the square of a dotted key's length.
+LONG_KEY = r"(?<![\w-])(?:[\w-]++[\"']?[ \t]*+\.[ \t]*+[\"']?){50}"
+TOO_DEEP = f"it is nested deeper than {DEEPEST} levels"
 PREFIX = "RECOLLECT_"
 RESERVED = {"RECOLLECT_HOME", "RECOLLECT_NOW"}
 
@@ -107,6 +116,32 @@ def checked_value(key: str, text: str) -> object:
     return getattr(checked, name)
 
 
+def toml_values(text: str) -> dict[str, Any]:
+    """The values of the text. ValueError says why it cannot be read."""
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"it has {len(text):,} characters; at most {MOST_CHARACTERS:,} are read")
+    if re.search(LONG_KEY, text):
+        raise ValueError(TOO_DEEP)
+    import tomllib  # noqa: PLC0415  start-up time: few homes have a file of settings
+
+    try:
+        values = tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+    level: list[Any] = [values]
+    for _ in range(DEEPEST):
+        level = [inner for value in level for inner in _members(value)]
+        if not level:
+            return values
+    raise ValueError(TOO_DEEP)
+
+
+def _members(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
 def _read(file: Path) -> dict[str, Any]:
     try:
         text = file.read_text(encoding="utf-8-sig")  # some editors begin a file with a BOM
@@ -116,8 +151,6 @@ def _read(file: Path) -> dict[str, Any]:
         raise UserError(f"{file} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise UserError(f"{file} cannot be read as TOML: it is not valid UTF-8 text.") from error
-    from recollect.toml_text import toml_values  # noqa: PLC0415  start-up time: few homes have one
-
     try:
         return toml_values(text)
     except ValueError as error:

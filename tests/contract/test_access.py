@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from recollect.auth.access import Access, LineLog
-from recollect.auth.attempts import PER_ADDRESS, Attempts
-from recollect.auth.credentials import Credentials
+from recollect.auth.credentials import PER_ADDRESS, Attempts, Credentials
 from recollect.auth.home_access import HomeAccess
 from recollect.auth.session_store import LASTS, LINK_LASTS, MOST_SESSIONS, SessionStore
 from recollect.auth.token_store import COARSE, TokenStore

@@ -15,8 +15,7 @@ from http_server import NOW, environment, serving
 
 from recollect.auth.capabilities import SEARCH
 from recollect.auth.home_access import HomeAccess
-from recollect.auth.own_token import own_token
-from recollect.auth.token_store import TokenStore
+from recollect.auth.token_store import TokenStore, own_token
 from recollect.interfaces.http.api import OPERATIONS
 from recollect.interfaces.http.metrics import Metrics
 from recollect.interfaces.http.openapi import ALWAYS, WITH_BODY

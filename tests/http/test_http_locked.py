@@ -16,15 +16,14 @@ from http_thread import threaded_server
 from process_memory import occurrences, wait_until_fresh
 
 from patience import until
-from recollect.auth.attempts import PER_ADDRESS
+from recollect.auth.credentials import PER_ADDRESS
 from recollect.engine import Recollect
+from recollect.engine.opening import IdleLock
 from recollect.errors import Locked
 from recollect.lifetime import Lifetime
 from recollect.settings import Embedding, LockSettings, Rerank, Settings
 from recollect.store.sqlite.store import SqliteStore
-from recollect.vaults.encryption import lock_vault, rekey_vault
-from recollect.vaults.idle import IdleLock
-from recollect.vaults.keys import Keys, sealed_with
+from recollect.vaults.keys import Keys, lock_vault, rekey_vault, sealed_with
 
 PASSPHRASE = "correct horse battery"
 IDLE = "0.01"  # minutes
@@ -172,7 +171,7 @@ def test_a_locked_vault_is_unlocked_on_the_page(tmp_path: Path) -> None:
             assert wrong.status_code == 423
         form = {"passphrase": PASSPHRASE}
         assert server.client.post("/unlock", data=form, headers=page).status_code == 429
-        with mock.patch("recollect.auth.attempts.Attempts.wait_s", return_value=0):
+        with mock.patch("recollect.auth.credentials.Attempts.wait_s", return_value=0):
             opened = server.client.post("/unlock", data=form, headers=page)
         assert (opened.status_code, opened.headers["location"]) == (303, "/")
         assert server.client.get("/memory/jwt", headers=page).status_code == 200

@@ -16,10 +16,9 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from http_server import API, SECRET, environment, problem
 
 from recollect import Recollect
-from recollect.auth.attempts import IN_ALL, PER_ADDRESS, Attempts, SharedCounts
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import CAPABILITIES, SEARCH, WRITE
-from recollect.auth.credentials import Credentials
+from recollect.auth.credentials import IN_ALL, PER_ADDRESS, Attempts, Credentials, SharedCounts
 from recollect.auth.home_access import HomeAccess
 from recollect.auth.session_store import LASTS, LINK_LASTS, SessionStore
 from recollect.auth.token_store import TokenStore

@@ -27,9 +27,8 @@ from jsonschema import validate
 from patience import until
 from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE
 from recollect.auth.home_access import HomeAccess
-from recollect.auth.own_token import own_token
 from recollect.auth.session_store import SessionStore
-from recollect.auth.token_store import TokenStore
+from recollect.auth.token_store import TokenStore, own_token
 from recollect.interfaces.cli import main as cli
 from recollect.interfaces.cli import open_
 from recollect.interfaces.cli.schemas import schema_of

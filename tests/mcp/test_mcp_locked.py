@@ -14,8 +14,7 @@ from test_mcp_process import Running, running
 
 from patience import until
 from recollect.settings import LockSettings
-from recollect.vaults.encryption import lock_vault, rekey_vault
-from recollect.vaults.keys import Keys, sealed_with
+from recollect.vaults.keys import Keys, lock_vault, rekey_vault, sealed_with
 
 PASSPHRASE = "correct horse battery"
 LOCKED = {"RECOLLECT_PASSPHRASE": PASSPHRASE, "RECOLLECT_VAULT__IDLE_MINUTES": "0.03"}

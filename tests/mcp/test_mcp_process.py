@@ -18,8 +18,7 @@ from mcp_doors import RECOLLECT, environment, opened
 from model_server import ModelServer
 from patience import LONGEST_S, until
 from recollect.settings import LockSettings
-from recollect.vaults.encryption import lock_vault, unlock_vault
-from recollect.vaults.keys import Keys, sealed_with
+from recollect.vaults.keys import Keys, lock_vault, sealed_with, unlock_vault
 
 INITIALIZE = {
     "protocolVersion": "2025-11-25",

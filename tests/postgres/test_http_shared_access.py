@@ -11,8 +11,7 @@ import pytest
 from http_thread import ThreadServer, threaded_server
 
 from patience import until
-from recollect.auth.attempts import PER_ADDRESS
-from recollect.auth.credentials import Credentials
+from recollect.auth.credentials import PER_ADDRESS, Credentials
 from recollect.auth.session_store import SessionStore
 from recollect.auth.token_store import TokenStore
 from recollect.auth.tokens import digest

@@ -104,7 +104,7 @@ def test_an_import_that_is_cut_off_says_what_is_there_and_goes_on_when_it_is_cal
 ) -> None:
     lines = [RawLine(number, b'{"title": "Note %d"}' % number) for number in range(1, 6)]
     with monkeypatch.context() as patch:
-        patch.setattr("recollect.engine.import_batches.IMPORT_BATCH", 2)
+        patch.setattr("recollect.engine.importing.IMPORT_BATCH", 2)
         patch.setattr(engine.store.database, "_retry_s", 0.01)
         patch.setattr("recollect_postgres.database.commit", Ends(commit, cut))
         told = r"nothing was written\. Imported before that: 2 memories\. Import again"

@@ -14,11 +14,8 @@ from msgspec.structs import replace
 from examples import examples
 from recollect import Filter, Recollect
 from recollect.context import SearchContext
-from recollect.recall.accepted import Accepted
-from recollect.recall.details import Details
-from recollect.recall.exact import Exact
-from recollect.recall.listed import Listed
-from recollect.recall.recent import Recent
+from recollect.recall.keyword import Details, Exact
+from recollect.recall.lists import Accepted, Listed, Recent
 from recollect.recipes.ranges import Depth
 from recollect.recipes.registry import BUILT_IN
 from recollect.recipes.unions import AnyChannel

@@ -12,7 +12,7 @@ import sys
 import numpy as np
 from crash_work import BATCH, Author, Change, drafts
 
-from recollect.engine import Recollect, import_batches
+from recollect.engine import Recollect, importing
 from recollect.ingest.jsonl import read_lines
 from recollect.store import history
 from recollect.times import EPOCH
@@ -23,7 +23,7 @@ VECTOR = np.array([1, 0, 0, 0], np.float32)
 
 
 def work(name: str, seed: str) -> None:
-    import_batches.IMPORT_BATCH = import_batches.SEGMENT_BATCH = (
+    importing.IMPORT_BATCH = importing.SEGMENT_BATCH = (
         BATCH  # so that a kill is likely to come between two
     )
     logging.getLogger("recollect.store").setLevel(logging.ERROR)  # a purge warns of backups

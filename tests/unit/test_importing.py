@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from recollect import Recollect, worker_processes
-from recollect.engine import import_batches
+from recollect.engine import importing
 from recollect.engine.importing import Imported
-from recollect.engine.redaction import Redaction
 from recollect.ingest.jsonl import RawLine, raw_lines
+from recollect.secrets.redaction import Redaction
 from recollect.settings import Embedding, Rerank, Secrets, Settings
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.writing import BackgroundMerging
@@ -26,11 +26,11 @@ TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
 
 @pytest.fixture(autouse=True)
 def _few_lines_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_batches, "FEW", 6)
-    monkeypatch.setattr(import_batches, "IMPORT_BATCH", 8)
-    monkeypatch.setattr(import_batches, "SEGMENT_BATCH", 8)
-    monkeypatch.setattr(import_batches, "SEGMENTS_FROM", 16)
-    monkeypatch.setattr(import_batches, "fitting", lambda: 2)
+    monkeypatch.setattr(importing, "FEW", 6)
+    monkeypatch.setattr(importing, "IMPORT_BATCH", 8)
+    monkeypatch.setattr(importing, "SEGMENT_BATCH", 8)
+    monkeypatch.setattr(importing, "SEGMENTS_FROM", 16)
+    monkeypatch.setattr(importing, "fitting", lambda: 2)
     monkeypatch.setattr(buffer, "FIRST", 3)
     monkeypatch.setattr(buffer, "MOST", 3)
     monkeypatch.setattr(BackgroundMerging, "wrote", lambda *_, **__: None)
@@ -83,10 +83,10 @@ def test_a_large_import_does_what_a_small_one_does(
     options: dict[str, bool], bad: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raw = lines() if bad else [line for line in lines() if b"titel" not in line and line != b"{\n"]
-    monkeypatch.setattr(import_batches, "Workers", CallsHere)
+    monkeypatch.setattr(importing, "Workers", CallsHere)
     large = imported(tmp_path / "large.db", raw, **options)
     again = imported(tmp_path / "large.db", raw, **options)
-    monkeypatch.setattr(import_batches, "FEW", 1000)
+    monkeypatch.setattr(importing, "FEW", 1000)
     monkeypatch.setattr(buffer, "FIRST", 1000)
     assert large == imported(tmp_path / "small.db", raw, **options)
     assert again == imported(tmp_path / "small.db", raw, **options)
@@ -115,12 +115,12 @@ def test_lines_made_ready_together_are_those_made_ready_one_by_one(
     feedback = {"query": ODD[0], "id": "x", "accepted": True, "at": "2026-01-01T00:00:00Z"}
     raw = [json.dumps(line).encode() for line in [*drafts, {"feedback": feedback}, {"odd": 1}]]
     some = [RawLine(number, text) for number, text in enumerate(raw, start=1)]
-    together = import_batches.ready_made(redaction, True, some)
-    alone = import_batches.cleaned(redaction, True, some).lines
+    together = importing.ready_made(redaction, True, some)
+    alone = importing.cleaned(redaction, True, some).lines
     assert together.lines == alone
     assert any(found for _, found in alone)
     assert any("secret" in line.reason for line, _ in alone)
-    again = import_batches.ready_made(redaction, False, [line for line, _ in alone])
+    again = importing.ready_made(redaction, False, [line for line, _ in alone])
     assert together.prepared == again.prepared
 
 
@@ -148,7 +148,7 @@ def test_an_import_that_is_interrupted_leaves_whole_batches_and_no_process(
             super().__init__(function, count)
             started.append(self)
 
-    monkeypatch.setattr(import_batches, "Workers", Noted)
+    monkeypatch.setattr(importing, "Workers", Noted)
 
     def interrupted() -> Iterator[RawLine]:
         yield from raw_lines([b'{"title": "Memory %d"}\n' % number for number in range(36)])

@@ -11,7 +11,7 @@ import pytest
 
 from patience import until
 from recollect import Recollect
-from recollect.engine import learning
+from recollect.engine import feedback
 from recollect.engine.searching import in_vault
 from recollect.lifetime import Lifetime
 from recollect.recipes.learned import fitted
@@ -108,7 +108,7 @@ class Gate:
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
     gate = Gate()
-    monkeypatch.setattr(learning, "in_vault", gate.in_vault)
+    monkeypatch.setattr(feedback, "in_vault", gate.in_vault)
     return gate
 
 

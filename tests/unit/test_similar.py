@@ -10,7 +10,7 @@ import pytest
 
 from recollect import Recollect
 from recollect.auth.capabilities import SEARCH, WRITE, Caller
-from recollect.engine import similar
+from recollect.engine import comparison
 from recollect.errors import StoreError
 from recollect.lifetime import Lifetime
 from recollect.settings import Embedding, Rerank, Settings
@@ -93,7 +93,7 @@ def test_what_is_replaced_comes_first_and_a_few_are_named_in_all(memory: Recolle
     saved = memory.save(id="new", title="Deploys run on Buildkite", project="site")
     memory.embed_now()
     found = memory.similar(saved)
-    assert len(found) == similar.MOST
+    assert len(found) == comparison.MOST
     assert (found[0].memory.id, found[0].why) == ("jenkins", "seems to replace")
 
 

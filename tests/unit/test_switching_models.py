@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from recollect.engine import Recollect
+from recollect.engine import Recollect, upkeep
 from recollect.engine.searching import FORMER_MODEL
 from recollect.ingest.draft import draft
 from recollect.models.active import ActiveModels
@@ -113,7 +113,7 @@ def test_a_process_with_old_settings_follows_a_switch_that_another_made(memory: 
     use(memory, Models(old, new))
     assert memory.models.embedder() is new
     memory.save_all([draft({"title": "After the switch"})])
-    memory.session.embed_now()
+    upkeep.embed_now(memory.session)
     assert memory.store.vectors.coverage("toy:5") == (4, 4)
     assert memory.store.vectors.coverage("toy:8") == (0, 4), "Nothing is made of the old model."
 

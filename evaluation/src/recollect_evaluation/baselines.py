@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from recollect.fuse.rrf import Rrf
+from recollect.fuse.fusions import Rrf
 from recollect.query.terms import keywords
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector

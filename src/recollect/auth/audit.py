@@ -89,28 +89,16 @@ class Audit:
         marks: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         """Log a change; `marks` makes the hashes of the ids, where there are few."""
-        if self.access is None:
-            return
-        ids = tuple(marks()) if count <= MOST_MARKS else ()
-        self._append(
-            AuditEntry(
-                time=_now(), caller=caller.name, token=caller.token, action=action, outcome="done",
-                count=count, vault=vault, ids=ids,
-            )
-        )  # fmt: skip
+        if self.access is not None:
+            ids = tuple(marks()) if count <= MOST_MARKS else ()
+            self._append(caller, action, vault, "done", count, ids=ids)
 
     def refused(self, caller: Caller, action: str, vault: str, why: str) -> None:
         """Log a refusal. A repetition soon after is counted and written with the next line."""
-        if self.access is None:
-            return
-        count = self._due((caller.name, caller.token, action, vault, why))
-        if count:
-            self._append(
-                AuditEntry(
-                    time=_now(), caller=caller.name, token=caller.token, action=action,
-                    outcome="refused", count=count, vault=vault, why=why,
-                )
-            )  # fmt: skip
+        if self.access is not None:
+            count = self._due((caller.name, caller.token, action, vault, why))
+            if count:
+                self._append(caller, action, vault, "refused", count, why=why)
 
     def read(self, read: Read) -> None:
         """Log a read, where that is possible."""
@@ -152,9 +140,24 @@ class Audit:
                 del self._repeating[next(iter(self._repeating))]
         return counted + 1 if due else 0
 
-    def _append(self, entry: AuditEntry) -> None:
-        """Write the line; where that fails, warn. The logged change itself stays."""
+    def _append(
+        self,
+        caller: Caller,
+        action: str,
+        vault: str,
+        outcome: AuditOutcome,
+        count: int,
+        why: str = "",
+        ids: tuple[str, ...] = (),
+    ) -> None:
+        """Write the line; where that fails, warn. The logged change itself stays. The time is the
+        clock's, not that of RECOLLECT_NOW."""
         assert self.access is not None
+        now = iso(datetime.now(UTC).replace(microsecond=0))
+        entry = AuditEntry(
+            time=now, caller=caller.name, token=caller.token, action=action, outcome=outcome,
+            count=count, vault=vault, why=why, ids=ids,
+        )  # fmt: skip
         try:
             self.access.audit.append(msgspec.json.encode(entry))
         except OSError as error:
@@ -162,8 +165,3 @@ class Audit:
 
             log = logging.getLogger("recollect.auth.audit")
             log.warning("%s cannot be written: %s.", error.filename, error.strerror)
-
-
-def _now() -> str:
-    """The clock's time, not that of RECOLLECT_NOW."""
-    return iso(datetime.now(UTC).replace(microsecond=0))

@@ -162,19 +162,14 @@ class HomeAccess:
     def _prepare(self, connection: apsw.Connection) -> None:
         if _version(connection) < VERSION:
             connection.execute("PRAGMA journal_mode = WAL")
-            _make(connection)
+            with _transaction(connection):
+                if _version(connection) < VERSION:  # else another process has made the tables
+                    connection.execute(f"{SCHEMA} PRAGMA user_version = {VERSION}")
         if _version(connection) > VERSION:
             raise StoreError(
                 f"{self.file} was made by a newer Recollect; install a newer Recollect to use it."
             )
         connection.execute("PRAGMA synchronous = FULL")  # a revoked token stays revoked
-
-
-def _make(connection: apsw.Connection) -> None:
-    """Create the tables, unless another process has done so meanwhile."""
-    with _transaction(connection):
-        if _version(connection) < VERSION:
-            connection.execute(f"{SCHEMA} PRAGMA user_version = {VERSION}")
 
 
 @contextmanager
@@ -257,7 +252,6 @@ def _opened(file: Path, largest: int, shorten: Callable[[Path], None]) -> int:
 
 def _halve(file: Path) -> None:
     """Keep the newer half."""
-
     kept = file.read_bytes()[-LARGEST_READS // 2 :]
     with replacing(file) as stream:
         stream.write(kept[kept.find(b"\n") + 1 :])

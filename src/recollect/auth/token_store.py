@@ -1,20 +1,28 @@
-"""The tokens of a home or a database: made, listed, revoked, and recognised by their hashes."""
+"""The tokens of a home or a database: made, listed, revoked, and recognised by their hashes.
+
+A server keeps one for the user it runs as: in `token` of the home, mode 0600. Whoever can read the
+file can read the vault beside it, too. Other users of the machine can reach the server's port, but
+not the file.
+"""
 
 from __future__ import annotations
 
 import hmac
 import os
+import stat
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from recollect.auth.access import Access, Value
-from recollect.auth.capabilities import CAPABILITIES
+from recollect.auth.capabilities import CAPABILITIES, EVERYTHING, OWNER
 from recollect.auth.tokens import Token, check_request, digest, new_secret, real_time, well_formed
-from recollect.errors import NotFound, StoreError
+from recollect.errors import NotFound, StoreError, UserError
+from recollect.files import locked_folder, opened_regular, write_whole
 from recollect.retry import without_waiting
 from recollect.times import from_micros, to_micros
 
@@ -26,6 +34,8 @@ COLUMNS = (
 
 
 NOTE_USE = "UPDATE {table} SET used_at = ? WHERE {{vault}} AND id = ?"
+NAME = "token"  # the file of the token that a server keeps for its user
+LONGEST = 200
 
 
 class TokenStore:
@@ -124,7 +134,10 @@ def _row(token: Token, hashed: bytes) -> tuple[Value, ...]:
         _json(token.capabilities),
         _json(token.vaults),
         _json(token.collections),
-        *(_micros(time) for time in (token.created_at, token.expires_at, None, None)),
+        to_micros(token.created_at),
+        None if token.expires_at is None else to_micros(token.expires_at),
+        None,
+        None,
     )
 
 
@@ -153,9 +166,45 @@ def _names(names: str | None) -> tuple[str, ...] | None:
     return None if names is None else msgspec.json.decode(names, type=tuple[str, ...])
 
 
-def _micros(time: datetime | None) -> int | None:
-    return None if time is None else to_micros(time)
-
-
 def moment(micros: int | None) -> datetime | None:
     return None if micros is None else from_micros(micros)
+
+
+def own_token(home: Path, stored: TokenStore) -> tuple[str, Token]:
+    """The token's secret and what is known of it. A new one is made where there is none, where it
+    was revoked, and where others could have read it: that one is revoked then."""
+    file = home / NAME
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with locked_folder(home):
+            secret, private = _read(file)
+            found = stored.known(secret)
+            if found is not None and found[1] == "live":
+                if private:
+                    return secret, found[0]
+                stored.revoke(found[0].id)
+            secret, token = stored.create(EVERYTHING, name=OWNER.name)
+            write_whole(file, f"{secret}\n")
+    except OSError as error:
+        raise UserError(
+            f"The token for this user cannot be kept in {file}: {error.strerror}. Make the folder "
+            "writable, or serve with --no-auth."
+        ) from error
+    return secret, token
+
+
+def _read(file: Path) -> tuple[str, bool]:
+    """What the file holds, and whether only this user could read it; nothing where there is none,
+    or where it is a link."""
+    try:
+        stream = opened_regular(file)
+    except OSError:
+        return "", False
+    if stream is None:
+        return "", False
+    with stream:
+        found = os.fstat(stream.fileno())
+        # Windows keeps the rights of files elsewhere; a home there is private by itself.
+        others = stat.S_IMODE(found.st_mode) & 0o077 if os.name == "posix" else 0
+        mine = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+        return stream.read(LONGEST).decode(errors="replace").strip(), mine and not others

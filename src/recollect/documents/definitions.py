@@ -1,4 +1,7 @@
-"""Where the definitions of a source file begin, found by tree-sitter.
+"""Source code: its definitions as sections, named `Class > method`, found by tree-sitter.
+
+Comments and decorators before a definition belong to it. Without a parser for the language a
+section begins at a line without indentation after a blank line, and has no name.
 
 Grammars are C code, and at some files they take minutes, or all the memory there is: files that
 nobody vouches for are read through `parser_process.py`.
@@ -14,10 +17,14 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from recollect.documents.document import Document, SectionStart
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
+
 
 Place = tuple[int, int, str]
 
@@ -80,6 +87,8 @@ LEADING = frozenset(
 # Enough for a class in a class in a class in a namespace.
 DEEPEST = 5
 LONGEST_NAME = 100
+# Lines that end a block begin none.
+ENDS = ("}", ")", "]", "end", "fi", "done", "esac", "*/", "-->", "</")
 
 
 def places(source: bytes, language: str) -> list[Place] | None:
@@ -198,3 +207,20 @@ def _written(node: Node | None) -> str:
 
 def _short(name: str) -> str:
     return " ".join(name.split())[:LONGEST_NAME]
+
+
+def document(text: str, language: str) -> Document:
+    found = places(text.encode(), language)
+    if found is None:
+        return Document(text, language, sections=blocks(text))
+    return Document(text, language, sections=tuple(SectionStart(*place) for place in found))
+
+
+def blocks(text: str) -> tuple[SectionStart, ...]:
+    """The starts of blocks that blank lines and indentation set apart."""
+    lines = enumerate(text.split("\n"))
+    return tuple(
+        SectionStart(number, 1, "")
+        for (_, before), (number, line) in pairwise(lines)
+        if line[:1].strip() and not before.strip() and not line.startswith(ENDS)
+    )

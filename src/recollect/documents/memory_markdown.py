@@ -16,12 +16,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
 
-from recollect.documents.front_matter import OPENING, block, split
+from recollect.documents.document import main_title
+from recollect.documents.front_matter import OPENING, block, memory_fields, split, tag_list
+from recollect.documents.reader import structure
 from recollect.ingest.draft import DEFAULTS, FIELDS
 from recollect.times import iso
 from recollect.types import TIMES, Memory
@@ -155,12 +158,12 @@ def parse(text: str) -> ParsedFile:
         fields |= others
     extras = "".join(field.lines for field in lines if field.key not in FIELDS)
     others = {name: value for name, value in fields.items() if name not in FIELDS}
-    ours = {name: value for name, value in fields.items() if _is_given(name, value)}
+    ours = {
+        name: value
+        for name, value in fields.items()
+        if name in FIELDS and (value != "" or name not in NEVER_EMPTY)
+    }
     return ParsedFile(_with_body(ours, found.body), extras, others)
-
-
-def _is_given(name: str, value: object) -> bool:
-    return name in FIELDS and (value != "" or name not in NEVER_EMPTY)
 
 
 def loose_id(text: str) -> str:
@@ -248,3 +251,25 @@ def _under(name: str, section: str) -> str:
     """A section's text without its heading, if it still has one."""
     first, _, rest = section.strip().partition("\n")
     return rest.strip() if first.rstrip() == _heading(name) else section.strip()
+
+
+def our_fields(file: ParsedFile) -> dict[str, object]:
+    """The fields of a file that has an id, exactly as it gives them."""
+    fields = dict(file.fields)
+    if "tags" in fields:
+        fields["tags"] = tag_list(fields["tags"], at_spaces=True, exact=True)
+    return fields
+
+
+def note_fields(file: ParsedFile, path: str) -> dict[str, object]:
+    """The fields of a file that a person wrote. Its title is the front matter's, else the first
+    heading's, else the file's name; its tags are those of the front matter and of the text."""
+    fields = memory_fields(file.others).fields | our_fields(file)
+    text, title, tags = fields.get("text"), fields.get("title"), fields.get("tags", [])
+    found = structure(text if isinstance(text, str) else "")
+    if title is None or (isinstance(title, str) and not title.strip()):
+        fields["title"] = main_title(found.sections) or PurePosixPath(path).stem
+    tags = tag_list(tags)
+    if isinstance(tags, list) and all(isinstance(tag, str) for tag in tags):
+        fields["tags"] = list(dict.fromkeys([*tags, *found.tags]))
+    return fields

@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from recollect.documents import code, docx, file_types, html, markdown, notebook, pdf, rst
+from recollect.documents import definitions, docx, file_types, html, markdown, notebook, pdf, rst
 from recollect.documents.definitions import GRAMMARS
 from recollect.documents.document import Document, LeftOut
 
@@ -34,7 +34,7 @@ TEXT_PARSERS: dict[str, Callable[[str], Answer]] = {
     file_types.RST: rst.document,
     file_types.HTML: html.document,
     file_types.NOTEBOOK: notebook.document,
-    **{language: partial(code.document, language=language) for language in GRAMMARS},
+    **{language: partial(definitions.document, language=language) for language in GRAMMARS},
 }
 BINARY_PARSERS: dict[str, Callable[[bytes], Document | LeftOut]] = {
     file_types.PDF: pdf.document,

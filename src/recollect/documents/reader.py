@@ -6,9 +6,9 @@ import os
 import re
 from errno import ELOOP
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 
-from recollect.documents import code, file_types
+from recollect.documents import definitions, file_types
 from recollect.documents.decoding import decoded
 from recollect.documents.document import Document, LeftOut, unreadable
 from recollect.documents.markdown import Structure
@@ -35,18 +35,10 @@ LEAST_MINIFIED = 5_000
 CHANGED = LeftOut("vanished", "it changed while it was read")
 
 
-class SizeLimits(NamedTuple):
-    """How large a file may be, in bytes."""
-
-    # A long book is 1 MB of text; a larger file is a log or data.
-    text: int = 2_000_000
-    # Pictures take most of it.
-    document: int = 50_000_000
-    # Nothing says that it is text at all.
-    unknown: int = 200_000
-
-
-DEFAULT = SizeLimits()
+# How large a file may be, in bytes. A long book is 1 MB of text; a larger file is a log or data.
+LARGEST_TEXT = 2_000_000
+LARGEST_BINARY = 50_000_000  # pictures take most of it
+LARGEST_UNKNOWN = 200_000  # nothing says that it is text at all
 # Characters: the worst text of that size takes less than a second to parse, so that notes need no
 # process of their own.
 SMALL = 16_000
@@ -58,20 +50,17 @@ TOO_MUCH = LeftOut(
 NOT_FINISHED = "Its parser did not finish: it is split at blank lines."
 
 
-def read(path: Path, relative: str, limits: SizeLimits = DEFAULT) -> Document | LeftOut:
-    """The document at `path`. `relative` is its path below the folder; its name tells its type."""
-    raw = read_bytes(path, relative, limits)
-    return raw if isinstance(raw, LeftOut) else parse(raw, relative)
-
-
-def read_bytes(path: Path, relative: str, limits: SizeLimits = DEFAULT) -> bytes | LeftOut:
-    """The bytes of a file whose name and size say that it is worth reading."""
+def read_bytes(path: Path, relative: str) -> bytes | LeftOut:
+    """The bytes of a file whose name and size say that it is worth reading. `relative` is its path
+    below the folder; its name tells its type."""
     name = relative.rpartition("/")[2]
     if file_types.is_binary_name(name):
         return LeftOut("binary")
     if file_types.is_generated_name(name):
         return LeftOut("generated", "its name says so")
-    raw = _bytes(Path(path), _limit(file_types.type_of(name), limits))
+    file_type = file_types.type_of(name)
+    limit = LARGEST_TEXT if file_type else LARGEST_UNKNOWN
+    raw = _bytes(path, LARGEST_BINARY if file_type in BINARY_PARSERS else limit)
     return LeftOut("empty") if raw == b"" else raw
 
 
@@ -103,12 +92,6 @@ def _parsed(file_type: str, text: str) -> Answer:
     return PARSERS.parsed(file_type, text.encode())
 
 
-def _limit(file_type: str, limits: SizeLimits) -> int:
-    if file_type in BINARY_PARSERS:
-        return limits.document
-    return limits.text if file_type else limits.unknown
-
-
 def _bytes(path: Path, limit: int) -> bytes | LeftOut:
     """The file's content, opened once."""
     try:
@@ -121,7 +104,8 @@ def _bytes(path: Path, limit: int) -> bytes | LeftOut:
         with stream:
             before = os.fstat(stream.fileno())
             if before.st_size > limit:
-                return _too_large(before.st_size, limit)
+                size = f"it has {before.st_size:,} bytes; at most {limit:,} are read"
+                return LeftOut("too large", size)
             raw = stream.read(limit + 1)
             after = os.fstat(stream.fileno())
     except OSError as error:
@@ -138,10 +122,6 @@ def not_opened(error: OSError | ValueError) -> LeftOut:
     if isinstance(error, ValueError):  # a NUL in the path
         return LeftOut("unreadable", "its name cannot be opened")
     return LeftOut("link") if error.errno == ELOOP else unreadable(error)
-
-
-def _too_large(size: int, limit: int) -> LeftOut:
-    return LeftOut("too large", f"it has {size:,} bytes; at most {limit:,} are read")
 
 
 def _parse_text(raw: bytes, file_type: str) -> Document | LeftOut:
@@ -174,7 +154,7 @@ def _document(text: str, file_type: str) -> Document | LeftOut:
 
 
 def _unparsed(text: str, file_type: str) -> Document:
-    sections = code.blocks(text) if file_type in file_types.CODE else ()
+    sections = definitions.blocks(text) if file_type in file_types.CODE else ()
     return Document(text, file_type or file_types.TEXT, sections=sections)
 
 

@@ -10,9 +10,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from recollect.checks import bounded, named_ids
-from recollect.engine.filters import read_filter
+from recollect.engine.filters import EVERYTHING, read_filter
 from recollect.engine.reading import looked_up
-from recollect.engine.searching import EVERYTHING
 from recollect.engine.session import Session
 from recollect.engine.upkeep import salvage_notes
 from recollect.errors import UserError

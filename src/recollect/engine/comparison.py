@@ -1,4 +1,5 @@
-"""Memories compared with each other: what says the same, and what contradicts.
+"""Memories compared with each other: what says the same, what contradicts, and what one that was
+just saved is similar to.
 
 Everything is read once and nothing is compared with everything: words by an index of the rarest
 ones, vectors by buckets: 40 s of one core for 100,000 (bench_duplicates.py). So a process
@@ -11,17 +12,23 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
+from recollect.auth.capabilities import SEARCH
+from recollect.deadline import NO_DEADLINE
 from recollect.engine.session import Session
-from recollect.ingest.saving import Sameness
+from recollect.errors import ProviderError, StoreError
+from recollect.ingest.repeats import MOST_READ, sharing_words
+from recollect.ingest.saving import ABOUT, REPLACES, Sameness, SimilarMemory, SimilarReason
 from recollect.lifetime import Lifetime
 from recollect.models.english import has_plain_letters
 from recollect.query.cosine_scale import SAME, scale_of
 from recollect.query.pairs import nearly_equal
 from recollect.query.replacement import (
+    VERY_ALIKE,
     Statement,
     Tokens,
     comparable,
@@ -30,10 +37,11 @@ from recollect.query.replacement import (
 )
 from recollect.query.sameness import ALIKE, Wording, same_facts
 from recollect.times import validity
-from recollect.types import Memory
+from recollect.types import Filter, Memory, order
 
 if TYPE_CHECKING:
     from recollect.store.vault import VaultStore
+
 
 READ = 1000
 # Cosines of the bundled embedder; benchmarks/duplicates.py measures them on pairs written for it.
@@ -44,6 +52,7 @@ CONTRADICTING = 0.67  # below it the rule for replacements asks for more than wo
 RESTS = 20  # so many times as long as it took is waited before everything is compared again
 # So many characters of a text are looked at: more tells nothing new.
 LONGEST = 20_000
+MOST = 3  # similar memories: whoever saves reads them
 BEGINNING = 500  # the first characters of a text tell its language
 
 
@@ -299,3 +308,76 @@ def _contradictions(
             statements[older], statements[newer], cosine
         ):
             yield Contradiction(memories[older].id, memories[newer].id)
+
+
+def similar(session: Session, memory: Memory, *, wait: bool = False) -> list[SimilarMemory]:
+    found: list[SimilarMemory] = []
+    if session.caller.may(SEARCH):
+        with suppress(StoreError, ProviderError):
+            if wait:
+                session.background.settle(NO_DEADLINE)
+            found = _found(session, memory)
+    found.sort(key=lambda each: (each.why == ABOUT, each.why != REPLACES))
+    return found[:MOST]
+
+
+def _found(session: Session, memory: Memory) -> list[SimilarMemory]:
+    store, now = session.store, session.clock()
+    place = Filter(project=memory.project, space=memory.space)
+    cosines = _nearest(session, memory, place)
+    if not cosines:
+        cosines = dict.fromkeys(sharing_words(store, whole_text(memory), place), 0.0)
+    others = store.memories.get([id for id in cosines if id != memory.id])
+    compared = _Compared(memory, store.keyword.tokens)
+    ranked = sorted(others.values(), key=lambda each: order(cosines[each.id], each.id))
+    reasons = (
+        (other, compared.reason(other, cosines[other.id]))
+        for other in ranked
+        if is_compared(other, now)
+    )
+    return [SimilarMemory(other, why) for other, why in reasons if why is not None]
+
+
+def _nearest(session: Session, memory: Memory, place: Filter) -> dict[str, float]:
+    """The cosines of the nearest memories; none where its own vector is not made yet, or says
+    nothing of the text."""
+    if not session.models.embeds():
+        return {}
+    vectors, identity = session.store.vectors, session.models.embedder().identity
+    if not is_seen(identity, memory):
+        return {}
+    own = vectors.stored(identity, [memory.id]).get(memory.id)
+    found = vectors.nearest(identity, own[0].vector, MOST_READ, place) if own else []
+    scale = scale_of(identity)
+    return {match.memory_id: scale.english(match.score) for match in found}
+
+
+class _Compared:
+    """A saved memory as others are compared with it; its words are read once."""
+
+    def __init__(self, memory: Memory, tokens: Tokens) -> None:
+        self._memory, self._tokens = memory, tokens
+        self._plain, self._wording = plain_words(memory), wording_of(memory, tokens)
+        self._statement = Statement(memory, tokens)
+
+    def reason(self, other: Memory, cosine: float) -> SimilarReason | None:
+        if self._plain == plain_words(other):
+            return "same words"
+        if self._wording.says(wording_of(other, self._tokens), ALIKE):
+            return "nearly the same words"
+        if cosine >= SAME_MEANING and same_facts(whole_text(self._memory), whole_text(other)):
+            return "same meaning"
+        if self._replaces(other, cosine):
+            return REPLACES
+        return ABOUT if cosine >= VERY_ALIKE else None
+
+    def _replaces(self, other: Memory, cosine: float) -> bool:
+        """Whether the memory that was just saved seems to replace this one of the same project."""
+        memory = self._memory
+        if other.updated_at > memory.updated_at or not (
+            is_statement(other) and is_statement(memory)
+        ):
+            return False
+        if (other.project, other.space) != (memory.project, memory.space):
+            return False
+        return seems_to_replace(Statement(other, self._tokens), self._statement, cosine)

@@ -9,8 +9,8 @@ from itertools import islice
 from msgspec.structs import replace
 
 from recollect.checks import bounded, clean_query, one_of
-from recollect.engine.filters import read_filter, unknown_values
-from recollect.engine.searching import EVERYTHING, federated, prepare_search
+from recollect.engine.filters import EVERYTHING, read_filter, unknown_values
+from recollect.engine.searching import federated, prepare_search
 from recollect.engine.session import Session
 from recollect.errors import ProviderError
 from recollect.present.agent_context import FORMS, Form, fitted

@@ -1,4 +1,5 @@
-"""A filter in the vault's own spelling, and what it names that no memory has."""
+"""A filter in the vault's own spelling, what it names that no memory has, and which memories a
+change of many is about."""
 
 from __future__ import annotations
 
@@ -9,14 +10,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from recollect.checks import checked_filter
+from recollect.checks import LARGEST_LIMIT, checked_filter, clean_query
 from recollect.engine.session import Session
+from recollect.errors import UserError
 from recollect.ingest.draft import Draft
 from recollect.present.visible import label
+from recollect.query.terms import keywords
 from recollect.store.base import UsedColumn
 from recollect.types import Filter
 from recollect.vaults.known import HOME
 
+EVERYTHING = Filter()
 WITHOUT: dict[UsedColumn, str] = {"kind": "without_kinds", "project": "without_projects"}
 PLURAL = re.compile(r"(?:(s|x|z|ch|sh)es|(?<!s)s)$")
 MOST_NAMED = 5  # values in a message
@@ -118,3 +122,22 @@ def _unknown_sentence(field: str, value: str, known: Sequence[str]) -> str:
     every = f"there are: {', '.join(map(label, known[:MOST_NAMED]))}{more}."
     hint = f"did you mean {' or '.join(dict.fromkeys(map(label, like[:3])))}?" if like else every
     return f"There is no {field} {value!r}; {hint if known else 'no memory has one.'}"
+
+
+def selected(session: Session, *, query: str = "", filter: Filter = EVERYTHING) -> list[str]:
+    chosen = selection(session, query, filter)
+    return [memory.id for memory in session.store.memories.browse(chosen, LARGEST_LIMIT)]
+
+
+def selection(session: Session, query: str, filter: Filter) -> Filter:
+    """The filter with the query's keywords. UserError where it would let everything pass: a change
+    of all memories is hardly ever meant."""
+    chosen = read_filter(session, filter)
+    if clean_query(query).strip():
+        words = tuple(keywords(query))
+        if not words:
+            raise UserError(f"The query {query!r} has no word to select by; add one.")
+        chosen = replace(chosen, holding=words)
+    if not chosen.narrows():
+        raise UserError("Name memories by id, or give a filter or a query.")
+    return chosen

@@ -133,12 +133,13 @@ def sync_folder(
     from recollect.folders.sync import Sync  # noqa: PLC0415  start-up time
 
     outside_home(Path(folder.path), session.home)
-    cleaning = session.redaction.of_folder(folder)
+    redact = folder.redact and session.settings.secrets.redact
+    redaction = session.redaction if redact else None
     command = Command("sync", WriteOperation(), "folder", automatic=True)
     mine = replace(session, command=command)
     own = [*_own_files(session), *_instruction_files(session, folder)]
     sync = Sync(
-        session.store, mine.writing, mine.writing_many, folder, cleaning, session.clock,
+        session.store, mine.writing, mine.writing_many, folder, redaction, session.clock,
         own=own, home=session.home,
     )  # fmt: skip
     done = sync.run(scan, progress=progress)

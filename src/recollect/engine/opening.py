@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -14,15 +15,14 @@ from msgspec.structs import replace
 
 from recollect.auth.audit import Audit
 from recollect.checks import sayable_path
-from recollect.engine.late_work import LateWork
 from recollect.engine.other_vaults import OtherVaults
-from recollect.engine.redaction import Redaction
-from recollect.engine.session import Closable, Session
+from recollect.engine.session import Session
 from recollect.errors import StoreError, UserError
-from recollect.lifetime import Lifetime
+from recollect.lifetime import LateWork, Lifetime
 from recollect.models.active import ActiveModels
 from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.recipes.registry import Recipes
+from recollect.secrets.redaction import Redaction
 from recollect.settings import LockSettings, Settings
 from recollect.settings_reading import home_folder, load_settings
 from recollect.store.registry import opened_access, opened_store
@@ -33,10 +33,36 @@ if TYPE_CHECKING:
     from recollect.store.sqlite.cipher import KeySource
     from recollect.store.vault import VaultStore
 
+
+MOST_S = 5.0  # between two looks: the key is held no longer than that beyond its time
 NOT_LOCKED = (
     "The vault {path} is not locked, so a passphrase does not protect it; lock it with `recollect "
     "vault lock`, or leave the passphrase out."
 )
+
+
+class IdleLock:
+    """Lets go of a locked vault that nobody asks, in a process that stays: looks now and then, in a
+    thread of its own, until it is closed.
+
+    Closing it and dropping the key is all that can be done from within: what was read stays in
+    memory that Python has freed but not cleared. `sealed` is called then; a server starts anew (see
+    `interfaces/fresh_process.py`)."""
+
+    def __init__(self, store: SqliteStore, idle_s: float, sealed: Callable[[], None]) -> None:
+        self._store = store
+        self._idle_s = idle_s
+        self._sealed = sealed
+        self._over = threading.Event()
+        threading.Thread(target=self._watch, name="recollect-idle", daemon=True).start()
+
+    def _watch(self) -> None:
+        while not self._over.wait(min(MOST_S, self._idle_s / 4)):
+            if self._store.seal(self._idle_s):
+                self._sealed()
+
+    def close(self) -> None:
+        self._over.set()
 
 
 def open_session(
@@ -62,9 +88,9 @@ def open_session(
     file = sayable_path(Path(path) if path is not None else folder / "vault.db")
     if path is None:
         make_home(folder)
-    has_passphrase = passphrase is not None or (
-        path is None and _configured(settings.vault, environment)
-    )
+    # That in the settings or the environment is for the home's vault.
+    configured = settings.vault.passphrase_file or environment.get(settings.vault.passphrase_env)
+    has_passphrase = passphrase is not None or bool(path is None and configured)
     useless = UserError(NOT_LOCKED.format(path=file))
     if has_passphrase and not file.exists():
         raise useless
@@ -115,11 +141,6 @@ def _vault_model(store: VaultStore) -> str | None:
     return None
 
 
-def _configured(settings: LockSettings, environment: Mapping[str, str]) -> bool:
-    """Whether there is a passphrase in the settings or the environment: for the home's vault."""
-    return bool(settings.passphrase_file or environment.get(settings.passphrase_env))
-
-
 def _keys(
     settings: LockSettings, environment: Mapping[str, str], passphrase: str | None, *, asked: bool
 ) -> KeySource:
@@ -148,12 +169,13 @@ def _news(store: VaultStore) -> Callable[[], bool]:
 
 def _idle_lock(
     store: VaultStore, settings: LockSettings, sealed: Callable[[], None]
-) -> Closable | None:
-    from recollect.vaults.idle import idle_lock  # noqa: PLC0415  start-up time
-
-    if not isinstance(store, SqliteStore):
+) -> IdleLock | None:
+    """For a vault that is locked and a time that is set; else there is nothing to let go of."""
+    minutes = settings.idle_minutes
+    if not isinstance(store, SqliteStore) or not minutes:
         return None
-    return idle_lock(store, settings.idle_minutes, sealed)
+    locked = store.database.locked or store.database.at_rest
+    return IdleLock(store, minutes * 60, sealed) if locked else None
 
 
 def make_home(home: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,13 +11,10 @@ from typing import TYPE_CHECKING
 from recollect.auth.capabilities import Caller
 from recollect.context import Models
 from recollect.settings import Settings
-from recollect.store.base import Store
-from recollect.vaults.known import HOME, untrusted_vault
-from recollect.vaults.trust import project_vault, working_folder
+from recollect.vaults.known import HOME, project_vault, untrusted_vault, working_folder
 
 if TYPE_CHECKING:
     from recollect.vaults.collections import Collections
-    from recollect.vaults.fanned_store import FannedStore
     from recollect.vaults.federation import Federation
 
 
@@ -74,16 +70,6 @@ class OtherVaults:
         from recollect.vaults.collections import Collections  # noqa: PLC0415  start-up time
 
         return Collections(self._settings.collections, self._home, self.environment)
-
-    def fanned(
-        self, store: Store, caller: Caller, as_of: datetime | None = None
-    ) -> FannedStore | None:
-        """The store with the collections behind it that the caller belongs to, as they are or as
-        they were."""
-        if self.collections is None:
-            return None
-        names = filter(caller.shares, self.collections.names())
-        return self.collections.fanned(store, names, as_of, self._models)
 
     def reached(self, caller: Caller) -> str:
         """A vault that the caller may use: the home's own, else the first of the others; the home's

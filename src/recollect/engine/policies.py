@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -89,11 +88,11 @@ def _applied(
     found = PolicyOutcome(name, policy, ids, asks, done=False)
     if dry_run or not ids or (asks and not yes):
         return found
-    change = partial(CHANGES[policy.what], at=session.clock())
+    now = session.clock()
     with session.writing("tidy", reason=f"policy {name}", automatic=automatic) as write:
         for before in write.find(ids).values():
             if not before.forgotten:
-                change(write, before)
+                CHANGES[policy.what](write, before, now)
     session.wrote("tidy", ids)
     if policy.what == "purge":
         session.store.scrub()
@@ -130,24 +129,15 @@ def age_of(text: str) -> timedelta:
     return timedelta(days=int(found["count"]) * DAYS[found["unit"][0]])
 
 
-def _forget(write: Writing, before: Stored, at: datetime) -> None:
-    write.forget(before, at)
-
-
 def _archive(write: Writing, before: Stored, at: datetime) -> None:
     write.replace(before, replace(before.memory, archived_at=at))
 
 
-def _purge(write: Writing, before: Stored, at: datetime) -> None:
-    write.purge(before)
-
-
-Change = Callable[..., None]
-CHANGES: dict[str, Change] = {
-    "expire": _forget,
+CHANGES: dict[str, Callable[[Writing, Stored, datetime], object]] = {
+    "expire": lambda write, before, at: write.forget(before, at),
     "archive": _archive,
     "cap": _archive,
-    "purge": _purge,
+    "purge": lambda write, before, at: write.purge(before),
 }
 
 

@@ -6,9 +6,9 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from msgspec.structs import replace
 
@@ -16,7 +16,7 @@ from recollect.auth.capabilities import ADMIN, CAPABILITIES, DELETE, SEARCH, WRI
 from recollect.checks import named_ids
 from recollect.engine import (
     browsing,
-    bulk,
+    comparison,
     context,
     feedback,
     filters,
@@ -25,17 +25,14 @@ from recollect.engine import (
     lifecycle,
     reading,
     searching,
-    sharing,
     timeline,
     upkeep,
     writing,
 )
 from recollect.engine.context import CONTEXT_LIMIT
-from recollect.engine.filters import read_filter
+from recollect.engine.filters import EVERYTHING, read_filter
 from recollect.engine.opening import open_session
-from recollect.engine.operation import operation
-from recollect.engine.searching import EVERYTHING
-from recollect.engine.session import Command
+from recollect.engine.session import Command, Session
 from recollect.lifetime import Lifetime
 from recollect.models.active import measured
 from recollect.present.agent_context import FORMS
@@ -50,14 +47,13 @@ if TYPE_CHECKING:
     from recollect.engine.browsing import Overview
     from recollect.engine.capture import AgentSession, UserTurn
     from recollect.engine.comparison import DuplicateGroup
-    from recollect.engine.configured import ConfiguredSetting, KnownPlaces
     from recollect.engine.history import Agree, Undone
     from recollect.engine.importing import Imported
     from recollect.engine.policies import PolicyOutcome
     from recollect.engine.reading import FilePassages, Retrieved
     from recollect.engine.review import Review, ReviewItem
-    from recollect.engine.session import Session
     from recollect.engine.timeline import Timeline
+    from recollect.engine.upkeep import ConfiguredSetting, KnownPlaces
     from recollect.errors import RecollectError
     from recollect.folders.mirroring import Mirrored
     from recollect.folders.report import Synced
@@ -79,7 +75,36 @@ if TYPE_CHECKING:
     from recollect.types import Chain, Context, Filter, Memory, Place, Response, Search, Use
     from recollect.vaults.known import FoundMemory
 
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
+Method = Callable[Concatenate[Any, P], Answer]
 REVIEW_LIMIT = 20  # items that want a decision
+
+
+def operation(
+    *needs: str, anywhere: bool = False, retry: bool = False
+) -> Callable[[Method[P, Answer]], Method[P, Answer]]:
+    """Declare an operation of `Recollect`: check that its caller has these capabilities before
+    anything of it runs.
+
+    `anywhere`: it is enough to be allowed to use one of the vaults that a search spans; the method
+    uses no other. `retry`: it only reads, or writes once and at its end, so it is repeated when the
+    connection to a database is lost.
+    """
+
+    def declared(method: Method[P, Answer]) -> Method[P, Answer]:
+        @wraps(method)
+        def call(self: Any, /, *args: P.args, **named: P.kwargs) -> Answer:
+            session: Session = self.session
+            session.require(*needs, action=method.__name__, anywhere=anywhere)
+            if retry:
+                return session.store.database.retrying(partial(method, self, *args, **named))
+            return method(self, *args, **named)
+
+        call.needs = frozenset(needs)  # type: ignore[attr-defined]
+        return call
+
+    return declared
 
 
 class Recollect:
@@ -231,9 +256,7 @@ class Recollect:
         `wait` waits for that. Nothing for a caller who may not read. A failure here is no failure
         of the save: it only leaves memories out.
         """
-        from recollect.engine import similar  # noqa: PLC0415  start-up time
-
-        return similar.similar(self.session, memory, wait=wait)
+        return comparison.similar(self.session, memory, wait=wait)
 
     @operation(WRITE)
     def import_lines(
@@ -427,12 +450,12 @@ class Recollect:
     @operation(WRITE, SEARCH)
     def publish(self, ids: Sequence[str], to: str) -> list[Memory]:
         """Copy memories of one's own vault into a collection, or bring the copies up to date."""
-        return sharing.publish(self.session, ids, to)
+        return writing.publish(self.session, ids, to)
 
     @operation(DELETE)
     def unpublish(self, ids: Sequence[str], collection: str) -> None:
         """Take memories out of a collection; those of one's own stay."""
-        sharing.unpublish(self.session, ids, collection)
+        writing.unpublish(self.session, ids, collection)
 
     # Searching
 
@@ -569,7 +592,7 @@ class Recollect:
         """The ids of the memories that pass the filter and hold every keyword of the query, in any
         form, in browsing order. A search would also return what is only like it, so it is not
         asked."""
-        return bulk.selected(self.session, query=query, filter=filter)
+        return filters.selected(self.session, query=query, filter=filter)
 
     @operation(SEARCH, retry=True)
     def facets(self, filter: Filter = EVERYTHING, *, as_of: datetime | None = None) -> Facets:
@@ -634,8 +657,6 @@ class Recollect:
         self, *, progress: Callable[[int], None] = lambda done: None
     ) -> list[DuplicateGroup]:
         """Groups of memories that say the same, the surest first."""
-        from recollect.engine import comparison  # noqa: PLC0415  start-up time
-
         return comparison.duplicates(self.session, progress=progress)
 
     # Watching
@@ -905,18 +926,14 @@ class Recollect:
     def model_notes(self) -> list[str]:
         """What a user should know of the embedding model and this vault; nothing where all is
         well."""
-        from recollect.engine import languages  # noqa: PLC0415  start-up time
-
-        return languages.model_notes(self.session)
+        return upkeep.model_notes(self.session)
 
     @operation(SEARCH)
     def language_note(self, *, compared: bool = False) -> str | None:
         """What to do where much of a vault is in languages that the English model cannot read; None
         where it can, or where another model was chosen. Questions of one's own decide where there
         are some, unless they were asked (`compared`) and could not."""
-        from recollect.engine import languages  # noqa: PLC0415  start-up time
-
-        return languages.language_note(self.session, compared=compared)
+        return upkeep.language_note(self.session, compared=compared)
 
     @operation(ADMIN)
     def doctor(
@@ -987,16 +1004,12 @@ class Recollect:
     @operation(ADMIN)
     def configured(self) -> list[ConfiguredSetting]:
         """Every setting as this process has it."""
-        from recollect.engine import configured  # noqa: PLC0415  start-up time
-
-        return configured.configured(self.session)
+        return upkeep.configured(self.session)
 
     @operation(ADMIN)
     def known_places(self) -> KnownPlaces:
         """Where memories are searched for."""
-        from recollect.engine import configured  # noqa: PLC0415  start-up time
-
-        return configured.known_places(self.session)
+        return upkeep.known_places(self.session)
 
     @operation(ADMIN)
     def warm_up(self) -> None:
@@ -1009,7 +1022,7 @@ class Recollect:
     @operation(ADMIN)
     def embed_now(self, progress: Callable[[int], None] = lambda done: None) -> str | None:
         """Embed what has no vector yet; returns the reason when the model failed, else None."""
-        return self.session.embed_now(progress)
+        return upkeep.embed_now(self.session, progress)
 
     @operation(ADMIN)
     def dependencies(self) -> dict[str, str | None]:

@@ -8,7 +8,7 @@ item comes back.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -16,13 +16,12 @@ from recollect.auth.capabilities import DELETE, WRITE
 from recollect.checks import bounded
 from recollect.engine import lifecycle
 from recollect.engine.capture import accept
-from recollect.engine.review_kinds import KINDS, Found, candidates
+from recollect.engine.review_kinds import KINDS, candidates
 from recollect.engine.session import Session
 from recollect.engine.writing import edit_all, forget, supersede_all
 from recollect.errors import NotFound, UserError
 from recollect.hashing import content_digest
 from recollect.memory_json import memory_json, revision
-from recollect.store.base import ReviewDecision
 from recollect.times import moved
 from recollect.types import Choice, Memory, ReviewKind
 
@@ -170,10 +169,9 @@ def _item(session: Session, id: str) -> ReviewItem:
 def _items(session: Session, kind: str | None, wanted: str | None = None) -> Iterator[ReviewItem]:
     """What nobody has decided. One whose memories are gone or changed since it was found is left
     out where it no longer is what it was."""
-    kinds = [each for each in KINDS if kind is None or _kind_of(each.__name__) == kind]
+    kinds = [each for name, each in KINDS.items() if kind in (None, name)]
     if not kinds:
-        known = ", ".join(_kind_of(each.__name__) for each in KINDS)
-        raise UserError(f"There is no kind {kind!r} of item; there are: {known}.")
+        raise UserError(f"There is no kind {kind!r} of item; there are: {', '.join(KINDS)}.")
     decided = session.store.reviews.all()
     now = session.clock()
     for found in (found for each in kinds for found in each(session)):
@@ -186,30 +184,17 @@ def _items(session: Session, kind: str | None, wanted: str | None = None) -> Ite
         ):
             continue
         every = found.memories or tuple(memories[each] for each in found.ids)
-        key = f"{id}:{_stamp(every, found)}"
+        content = "".join(map(revision, every)) or found.why
+        key = f"{id}:{content_digest(content, 6).hex()}"
         decision = decided.get(key)
-        proposed = _proposed(decision)
+        choice = decision.decision if decision else ""
+        proposed = choice.removeprefix(PROPOSED) if choice.startswith(PROPOSED) else ""
         if decision and not proposed and (decision.until is None or decision.until > now):
             continue
         yield ReviewItem(
             id, found.kind, found.why, found.sure, found.suggested, found.choices, every,
             proposed, key,
         )  # fmt: skip
-
-
-def _kind_of(name: str) -> str:
-    """The kind that a function of KINDS finds: `policies` finds `policy`."""
-    return {"policies": "policy"}.get(name, name.removesuffix("s") if name != "unused" else name)
-
-
-def _stamp(memories: Sequence[Memory], found: Found) -> str:
-    content = "".join(map(revision, memories)) or found.why
-    return content_digest(content, 6).hex()
-
-
-def _proposed(decision: ReviewDecision | None) -> str:
-    choice = "" if decision is None else decision.decision
-    return choice.removeprefix(PROPOSED) if choice.startswith(PROPOSED) else ""
 
 
 def item_json(item: ReviewItem) -> dict[str, object]:

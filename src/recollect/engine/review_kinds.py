@@ -7,24 +7,31 @@ function in KINDS; what is most urgent stands first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 from typing import NamedTuple
+
+import msgspec
 
 from recollect.engine.browsing import expired as expired_memories
 from recollect.engine.browsing import expiring as expiring_memories
 from recollect.engine.capture import candidate_draft
-from recollect.engine.late_secrets import late_secrets
+from recollect.engine.comparison import compared
 from recollect.engine.session import Session
-from recollect.errors import UserError
+from recollect.errors import StoreError, UserError
 from recollect.hashing import content_digest
 from recollect.ingest.draft import complete
-from recollect.times import day, moved
+from recollect.times import day, moved, to_micros
 from recollect.types import Choice, Memory, ReviewKind
 
 SOON = timedelta(days=7)
 UNUSED = timedelta(days=90)
 SAID_SURE = 0.9  # so large a share of what is captured is worth keeping, by bench_capture.py
 MOST = 1_000  # of a kind: more than anybody decides in one go
+NOTE = "secrets_looked_for"  # in `meta`
+AT_ONCE = 5_000  # memories: a second of work
+MOST_NOTED = 1_000
+OFTEN = 100  # changed memories: they need not all be read again the next time
 
 
 class Found(NamedTuple):
@@ -62,9 +69,54 @@ def secrets(session: Session) -> Iterator[Found]:
         yield Found("secret", (secret.id,), why, "edit", ("edit", "forget", "keep", "later"))
 
 
-def contradictions(session: Session) -> Iterator[Found]:
-    from recollect.engine.comparison import compared  # noqa: PLC0415  start-up time
+class LateSecret(NamedTuple):
+    """A memory, and the kinds of secrets in it."""
 
+    id: str
+    kinds: tuple[str, ...]
+
+
+class Looked(msgspec.Struct):
+    """How far the look came: up to this key, at this time, by these rules."""
+
+    rules: str = ""
+    key: int = 0
+    at: int = 0
+    found: list[str] = msgspec.field(default_factory=list)
+
+
+def late_secrets(session: Session) -> list[LateSecret]:
+    """Memories with secrets, saved before a rule for them existed, or with redaction off: those
+    found so far, after a look at the next memories. A look goes on where the last one stopped, by
+    the memories' keys; what changed since then it reads again. With other rules it begins anew.
+    What was found is noted in the vault by id, and checked each time it is shown."""
+    if not session.settings.secrets.redact:
+        return []
+    reviews, rules = session.store.reviews, session.redaction.rules
+    noted = reviews.note(NOTE)
+    looked = msgspec.json.decode(noted, type=Looked) if noted else Looked()
+    if looked.rules != rules:
+        looked = Looked(rules)
+    keys = reviews.unchecked(looked.key, looked.at, AT_ONCE)
+    ids = dict.fromkeys([*looked.found, *(id for _, id in keys)])
+    found = [
+        LateSecret(memory.id, kinds)
+        for memory in session.store.memories.get(list(ids)).values()
+        if (kinds := tuple(session.redaction.of_memory(memory)[1]))
+    ]
+    now = Looked(
+        rules,
+        max([looked.key, *(key for key, _ in keys)]),
+        to_micros(session.clock()),
+        [secret.id for secret in found[:MOST_NOTED]],
+    )
+    if (now.key, now.found) != (looked.key, looked.found) or len(keys) > OFTEN:
+        with suppress(StoreError):  # a vault that cannot be written to is looked through again
+            reviews.set_note(NOTE, msgspec.json.encode(now).decode())
+    return found
+
+
+def contradictions(session: Session) -> Iterator[Found]:
     choices: tuple[Choice, ...] = ("supersede", "merge", "forget", "edit", "keep", "later")
     for older, newer in compared(session).contradictions:
         why = "The newer one seems to replace the older one."
@@ -72,8 +124,6 @@ def contradictions(session: Session) -> Iterator[Found]:
 
 
 def duplicates(session: Session) -> Iterator[Found]:
-    from recollect.engine.comparison import compared  # noqa: PLC0415  start-up time
-
     for group in compared(session).duplicates:
         if group.reason == "same file":
             why = f"The same file is in two folders: {group.about}."
@@ -124,13 +174,13 @@ def policies(session: Session) -> Iterator[Found]:
             yield Found("policy", (), outcome.sentence, "later", choices, name=outcome.name)
 
 
-KINDS: tuple[Callable[[Session], Iterator[Found]], ...] = (
-    candidates,
-    secrets,
-    contradictions,
-    duplicates,
-    expired,
-    expiring,
-    unused,
-    policies,
-)
+KINDS: dict[ReviewKind, Callable[[Session], Iterator[Found]]] = {
+    "candidate": candidates,
+    "secret": secrets,
+    "contradiction": contradictions,
+    "duplicate": duplicates,
+    "expired": expired,
+    "expiring": expiring,
+    "unused": unused,
+    "policy": policies,
+}

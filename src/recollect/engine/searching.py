@@ -7,10 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from recollect.checks import (
-    bounded,
-    checked_search,
-)
+from recollect.checks import bounded, checked_search
 from recollect.deadline import Deadline
 from recollect.engine.filters import own_spelling, unknown_values
 from recollect.engine.reading import looked_up
@@ -19,11 +16,9 @@ from recollect.errors import NotFound
 from recollect.pipeline import run, topics
 from recollect.recipes.base import Recipe
 from recollect.recipes.related import RELATED
-from recollect.store.base import Store
-from recollect.types import Filter, Response, Search
+from recollect.types import Response, Search
 from recollect.vaults.known import HOME
 
-EVERYTHING = Filter()
 FORMER_MODEL = "The former embedding model serves until `recollect reindex` has made new vectors."
 RELATED_READS = 1000  # characters: what a memory is about stands at its beginning
 
@@ -97,25 +92,21 @@ def in_vault(session: Session, recipe: Recipe, search: Search) -> Response:
     deadline = Deadline(search.deadline_ms)
     session.background.settle(deadline)
     with session.store.searching() as degraded:
-        found = _searched(session, recipe, search, session.held(deadline), deadline)
-    return replace(found, degraded=(*found.degraded, *degraded)) if degraded else found
-
-
-def _searched(
-    session: Session, recipe: Recipe, search: Search, store: Store, deadline: Deadline
-) -> Response:
-    fanned = session.fanned(store)
-    found = run(
-        recipe,
-        search,
-        store=fanned or store,
-        models=session.models,
-        deadline=deadline,
-        step=session.step,
-    )
+        store = session.held(deadline)
+        fanned = session.fanned(store)
+        found = run(
+            recipe,
+            search,
+            store=fanned or store,
+            models=session.models,
+            deadline=deadline,
+            step=session.step,
+        )
     if session.models.serves_former:
         found = replace(found, notes=(*found.notes, FORMER_MODEL))
-    return found if fanned is None else fanned.labelled(found)
+    if fanned is not None:
+        found = fanned.labelled(found)
+    return replace(found, degraded=(*found.degraded, *degraded)) if degraded else found
 
 
 def related(session: Session, id: str, limit: int | None = None) -> Response:

@@ -14,34 +14,28 @@ from msgspec.structs import replace
 from recollect.auth.audit import MOST_KEYS, Audit, Read
 from recollect.auth.capabilities import DELETE, OWNER, SEARCH, Caller
 from recollect.deadline import NO_DEADLINE, Deadline
-from recollect.engine.late_work import LateWork
 from recollect.engine.other_vaults import OtherVaults
-from recollect.engine.redaction import Redaction
-from recollect.errors import Forbidden, Interrupted, ProviderError, RecollectError, UserError
-from recollect.lifetime import Lifetime
+from recollect.errors import Forbidden, Interrupted, RecollectError, UserError
+from recollect.lifetime import LateWork, Lifetime
 from recollect.models.active import ActiveModels
 from recollect.models.background_embedding import BackgroundEmbedding
-from recollect.models.embedding_queue import embed_queries, embed_waiting
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import Recipes
+from recollect.secrets.redaction import Redaction
 from recollect.settings import Settings
 from recollect.store.base import Store, UseKind, Writing
+from recollect.store.history import Author, Change, WriteOperation, parse_keep
 from recollect.store.sqlite.store import SqliteStore
 from recollect.times import in_utc, iso, to_micros
 from recollect.types import Memory
 from recollect.vaults.known import HOME, FoundMemory
 
 if TYPE_CHECKING:
-    from recollect.store.history import Change, WriteOperation
     from recollect.store.prepared import PreparedMemories
     from recollect.store.vault import VaultStore
     from recollect.vaults.fanned_store import FannedStore
 
 NOT_IN_FILE = "{what} is for a vault in a file; with PostgreSQL, {who}."
-
-
-def no_step(what: str) -> None:
-    """Nobody wants to know how far the work is."""
 
 
 class Closable(Protocol):
@@ -80,7 +74,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
     client: str = ""
     command: Command | None = None
     lifetime: Lifetime = Lifetime.LIBRARY
-    step: Callable[[str], None] = no_step
+    step: Callable[[str], None] = lambda what: None
     as_of: datetime | None = None
     closing: tuple[Closable, ...] = ()
 
@@ -171,8 +165,13 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         return past_store(self.store, self.as_of, self.models, deadline)
 
     def fanned(self, store: Store) -> FannedStore | None:
-        """The store with the collections that the caller belongs to behind it; None without any."""
-        return self.others.fanned(store, self.caller, self.as_of)
+        """The store with the collections behind it that the caller belongs to, as they are or as
+        they were; None without any."""
+        collections = self.others.collections
+        if collections is None:
+            return None
+        names = filter(self.caller.shares, collections.names())
+        return collections.fanned(store, names, self.as_of, self.models)
 
     def readable_store(self) -> Store:
         store = self.held()
@@ -192,14 +191,13 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         *,
         reason: str = "",
         target: str = "",
-        operation: WriteOperation | None = None,
         undoes: int | None = None,
         automatic: bool = False,
         store: VaultStore | None = None,
     ) -> Iterator[Writing]:
-        """A write by this caller: what memories were before it is kept, and why it was made. Writes
-        with the same `operation` are undone together. `store`: another one than the vault."""
-        change = self._change(action, reason, target, operation, undoes, automatic)
+        """A write by this caller: what memories were before it is kept, and why it was made.
+        `store`: another one than the vault."""
+        change = self._change(action, reason, target, None, undoes, automatic)
         store = store or self.store
         with store.writing(change) as write:
             yield write
@@ -212,7 +210,8 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         operation: WriteOperation | None = None,
         prepared: PreparedMemories | None = None,
     ) -> Iterator[Writing]:
-        """A write by this caller that may add many memories, some of them `prepared`."""
+        """A write by this caller that may add many memories, some of them `prepared`. Writes with
+        the same `operation` are undone together."""
         change = self._change(action, operation=operation)
         with self.store.writing_many(change, prepared) as write:
             yield write
@@ -227,8 +226,6 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         undoes: int | None = None,
         automatic: bool = False,
     ) -> Change:
-        from recollect.store.history import Author, Change  # noqa: PLC0415  start-up time
-
         interface = self.interface
         if self.command is not None:
             action, operation, interface, automatic = self.command
@@ -237,8 +234,6 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
 
     def _compact(self, store: VaultStore) -> None:
         """Remove what need not be kept of history, where anything is due; nobody waits for it."""
-        from recollect.store.history import parse_keep  # noqa: PLC0415  start-up time
-
         keep = parse_keep(self.settings.history.keep)
 
         def compact(stopped: Callable[[], bool]) -> None:
@@ -294,15 +289,3 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         if memories and self.models.embeds():
             with suppress(Interrupted):  # who embeds what waits finds them
                 self.background.saved((store or self.store).vectors, memories)
-
-    def embed_now(self, progress: Callable[[int], None] = lambda done: None) -> str | None:
-        """Embed what has no vector yet; returns the reason when the model failed, else None."""
-        if not self.models.embeds():
-            return None
-        try:
-            embed_waiting(self.store.vectors, self.models.embedder(), progress=progress)
-            while embed_queries(self.store.feedback, self.models.embedder()):
-                pass
-        except ProviderError as error:
-            return str(error)
-        return None

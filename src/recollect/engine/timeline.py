@@ -6,9 +6,8 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from recollect.checks import bounded
-from recollect.engine.filters import read_filter
+from recollect.engine.filters import EVERYTHING, read_filter
 from recollect.engine.reading import looked_up
-from recollect.engine.searching import EVERYTHING
 from recollect.engine.session import Session
 from recollect.errors import NotFound, UserError
 from recollect.present.words import state_json

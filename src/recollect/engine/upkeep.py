@@ -1,29 +1,49 @@
-"""Indexes, vectors and recipes: checking, rebuilding, counting what waits."""
+"""Indexes, vectors, recipes and settings: checking, rebuilding, counting what waits."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
+from recollect.engine.comparison import BEGINNING, whole_text
+from recollect.engine.feedback import gold_folder, judgements
 from recollect.engine.searching import in_vault, prepare_search
 from recollect.engine.session import Session
-from recollect.errors import RecollectError, StoreError, UserError
+from recollect.errors import ProviderError, RecollectError, StoreError, UserError
 from recollect.models.active import ActiveModels
 from recollect.models.embedding_queue import TextsRefused, embed_queries, embed_waiting
+from recollect.models.english import reading
 from recollect.present.words import counted
 from recollect.recipes.base import Recipe
 from recollect.recipes.related import RELATED
+from recollect.settings import CollectionSettings
+from recollect.settings_reading import sources, variable_of
 from recollect.store.base import Coverage
 from recollect.store.vault import Finding
+from recollect.types import Filter
+from recollect.vaults.known import KnownVault, known_vaults
 
 if TYPE_CHECKING:
     from recollect.store.rescue.repair import Mended, SalvageReport
 
+
 # The checks that find damage, and not only derived data that is out of date.
 DAMAGE = ("file", "memories")
 WARMING_WORDS = "warming up"
+PASSWORD = re.compile(r"(?<=://)[^/@\s]*(?=@)|(?<=password=)[^&\s\"]++")
+# So many of the newest memories are looked at: enough to tell, and read in milliseconds.
+SAMPLE = 200
+# Below this share, what the model cannot read is left to the keyword indexes.
+MUCH = 0.1
+# nDCG@10 of questions in eleven languages over English passages (docs/models.md).
+MEASURED = (
+    "Of questions in another language than the memory, `multilingual` scores .85, this model .34."
+)
 
 
 def reindex(
@@ -37,6 +57,18 @@ def reindex(
     if everything and session.models.embeds():
         session.store.vectors.remove(session.models.chosen().identity)
     return switch_model(session, session.models, progress=progress)
+
+
+def embed_now(session: Session, progress: Callable[[int], None] = lambda done: None) -> str | None:
+    if not session.models.embeds():
+        return None
+    try:
+        embed_waiting(session.store.vectors, session.models.embedder(), progress=progress)
+        while embed_queries(session.store.feedback, session.models.embedder()):
+            pass
+    except ProviderError as error:
+        return str(error)
+    return None
 
 
 def switch_model(
@@ -97,8 +129,6 @@ def doctor(
         findings = [*session.store.examine(), *notes]
     elif not _note_damage(session, findings):
         session.store.database.note_damage(None)
-        from recollect.engine.languages import model_notes  # noqa: PLC0415  start-up time
-
         notes = [Finding("model", None, note=note) for note in model_notes(session)]
         findings = [*findings, *notes]
     return findings
@@ -244,3 +274,75 @@ def rename_recipe(session: Session, name: str, new: str) -> Recipe:
 def _not_the_setting(session: Session, name: str) -> None:
     if name == session.settings.search.recipe:
         raise UserError(f"{name} is the setting search.recipe; choose another one there first.")
+
+
+class ConfiguredSetting(NamedTuple):
+    """A setting: its value as JSON, a password in an address left out, and where that comes from:
+    `default`, `file`, or the name of the environment variable."""
+
+    key: str
+    value: str
+    source: str
+
+
+class KnownPlaces(NamedTuple):
+    """The vaults that are searched, and the collections behind one's own."""
+
+    vaults: list[KnownVault]
+    collections: tuple[CollectionSettings, ...]
+
+
+def configured(session: Session) -> list[ConfiguredSetting]:
+    found = []
+    for key, source in sources(session.home, session.others.environment).items():
+        section, name = key.split(".")
+        value = getattr(getattr(session.settings, section), name)
+        text = PASSWORD.sub("…", msgspec.json.encode(value).decode())
+        found.append(
+            ConfiguredSetting(key, text, variable_of(key) if source == "environment" else source)
+        )
+    return found
+
+
+def known_places(session: Session) -> KnownPlaces:
+    vaults = known_vaults(session.settings, session.home, session.path, None)
+    return KnownPlaces(vaults, tuple(session.settings.collections))
+
+
+def model_notes(session: Session) -> list[str]:
+    notes = [note] if (note := language_note(session)) else []
+    former = session.models.former()
+    if former is not None:
+        notes.append(
+            f"The vault's vectors are of {former.identity}, which serves; `recollect reindex` "
+            "makes those of the settings' model."
+        )
+    return notes
+
+
+def language_note(session: Session, *, compared: bool = False) -> str | None:
+    from recollect.models.builtin import (  # noqa: PLC0415  start-up time
+        MULTILINGUAL,
+        embedding_models,
+    )
+
+    embedding = session.settings.embedding
+    if embedding.provider != "builtin" or embedding.model == MULTILINGUAL:
+        return None
+    newest = session.store.memories.newest(Filter(), SAMPLE)
+    unread = sum(reading(whole_text(memory)[:BEGINNING]) != "language" for memory in newest)
+    if unread < max(MUCH * len(newest), 1):
+        return None
+    if MULTILINGUAL not in embedding_models():
+        do = (
+            f"pip install 'recollect-memory[{MULTILINGUAL}]', "
+            f"then `recollect models use {MULTILINGUAL}`."
+        )
+    elif not compared and (judgements(session) or gold_folder(session.home).exists()):
+        do = "To see which model answers your own questions best: `recollect eval --own --models`."
+    else:
+        do = f"To switch: `recollect models use {MULTILINGUAL}`."
+    return (
+        f"{unread} of the {len(newest)} newest memories are in languages that the embedding model "
+        f"does not read. {MEASURED} {do}"
+    )

@@ -1,4 +1,4 @@
-"""Saving, changing and forgetting memories."""
+"""Saving, changing and forgetting memories; copies of them in collections."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from recollect.engine.session import Session
 from recollect.errors import Changed, NotFound, UserError
 from recollect.ingest.draft import Draft, complete, draft
 from recollect.ingest.repeats import repeated
-from recollect.ingest.saving import Saved, changed_fields, save_again, save_drafts
-from recollect.ingest.succession import succeeded
+from recollect.ingest.saving import Saved, changed_fields, save_again, save_drafts, succeeded
 from recollect.memory_json import revision
 from recollect.store.base import Stored, WriteOutcome, Writing
+from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Memory
 
 Changes = Callable[[Memory], dict[str, object]]
@@ -96,16 +96,16 @@ def _part_of_text(append: str | None, section: str | None, changes: dict[str, ob
     """What `append`, or `section` with the text among the changes, makes of a memory."""
     if append is None and section is None:
         return lambda memory: {}
-    from recollect.engine import long_notes  # noqa: PLC0415  start-up time
+    from recollect.documents import markdown  # noqa: PLC0415  start-up time
 
     if section is None:
         if not isinstance(append, str) or not append.strip() or "text" in changes:
             raise UserError("append needs a text to add, and not another text beside it.")
-        return lambda memory: long_notes.appended(memory, append)
+        return lambda memory: markdown.appended(memory, append)
     text = changes.pop("text", None)
     if not isinstance(section, str) or not isinstance(text, str) or append is not None:
         raise UserError("section needs its new text as text, and nothing to append.")
-    return lambda memory: long_notes.section_replaced(memory, section, text)
+    return lambda memory: markdown.section_replaced(memory, section, text)
 
 
 def pin(session: Session, ids: Sequence[str]) -> list[Memory]:
@@ -231,13 +231,13 @@ def forget(
 
 @contextmanager
 def changing(
-    session: Session, action: str, ids: Sequence[str], *, reason: str = "", target: str = ""
+    session: Session, action: str, ids: Sequence[str], *, target: str = ""
 ) -> Iterator[Writing]:
     """A write to these memories. For one that another vault holds, the error names that vault: the
     others are only read. They are asked when the write is over, so that no writer waits for
     them."""
     try:
-        with session.writing(action, reason=reason, target=target) as write:
+        with session.writing(action, target=target) as write:
             yield write
     except NotFound as error:
         for id in filter(is_text, ids) if session.caller.may(SEARCH) else ():
@@ -274,3 +274,39 @@ def _forgotten(found: Mapping[str, Stored], id: str) -> Stored:
     if id not in found or not found[id].forgotten:
         raise NotFound(f"The memory {id!r} is not among the forgotten ones.")
     return found[id]
+
+
+def publish(session: Session, ids: Sequence[str], to: str) -> list[Memory]:
+    memories = session.store.memories.get(named_ids(ids))
+    for id in ids:
+        if id not in memories:
+            raise unknown_memory(id)
+    store = _collection(session, to, make=True)
+    with session.writing("publish", store=store) as write:
+        stored = write.find(ids)
+        if any(copy.forgotten for copy in stored.values()):
+            session.require_restore()
+        for id in dict.fromkeys(ids):
+            if id not in stored:
+                write.add(memories[id])
+            elif stored[id].forgotten or stored[id].memory != memories[id]:
+                write.replace(stored[id], memories[id])
+    session.wrote("publish", ids)
+    session.embed_soon([*memories.values()], store)
+    return [memories[id] for id in ids]
+
+
+def unpublish(session: Session, ids: Sequence[str], collection: str) -> None:
+    store = _collection(session, collection)
+    with session.writing("unpublish", store=store) as write:
+        found = write.find(named_ids(ids))
+        for id in dict.fromkeys(ids):
+            write.forget(live(found, id), session.clock())
+    session.wrote("unpublish", ids)
+
+
+def _collection(session: Session, name: str, *, make: bool = False) -> SqliteStore:
+    collections = session.others.collections
+    if collections is None or not session.caller.shares(name):
+        raise NotFound(f"There is no collection {name!r} here.")
+    return collections.store(name, make=make)

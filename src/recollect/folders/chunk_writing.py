@@ -6,8 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 
-from recollect.folders.chunk_matching import StoredChunk, matching_memories, new_ids, repetitions
-from recollect.folders.file_reading import ReadFile
+from recollect.folders.file_reading import (
+    ReadFile,
+    StoredChunk,
+    matching_memories,
+    new_ids,
+    repetitions,
+)
 from recollect.folders.instructions import is_instructions
 from recollect.folders.report import Synced
 from recollect.ingest.draft import Draft, complete

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import NamedTuple
 
 from recollect.documents import file_types
 from recollect.documents.chunking import chunked
 from recollect.documents.document import Chunk, Document, LeftOut, Reason
-from recollect.documents.reader import SizeLimits, parse, read_bytes
-from recollect.folders.chunk_matching import first_ids
+from recollect.documents.reader import parse, read_bytes
 from recollect.folders.instructions import SOURCE as INSTRUCTIONS
 from recollect.folders.instructions import is_instructions
 from recollect.folders.scan import FoundFile
 from recollect.hashing import bytes_digest
 from recollect.ingest.draft import Draft, complete, draft
+from recollect.ingest.ids import hash_letters, slug
+from recollect.secrets.redaction import Redaction
 from recollect.store.folders import Folder, StoredFile
 from recollect.store.prepared import PreparedMemories
+from recollect.types import SESSION
 
+# A file that was written anew shares nothing with its old version, however many are compared.
+MOST_COMPARED = 100
+HEADING_AND_TEXT = attrgetter("heading", "text")
+SUFFIX = 10  # letters of five bits each: enough for every chunk of every file
 SOURCE = "folder"
 # Fields that a file's front matter may give, and what they are where it does not.
 UNSAID: Mapping[str, object] = {
@@ -33,12 +40,82 @@ FileToRead = tuple[FoundFile, StoredFile | None]  # and what is known of it
 LACKING: Reason = "needs an extra"
 
 
-class Cleaning(NamedTuple):
-    """How secrets are replaced: in the text of a file, keeping its lines, and in a draft, whose own
-    text may be a part of another."""
+class StoredChunk(NamedTuple):
+    """A chunk of a file that is a memory already."""
 
-    text: Callable[[str], tuple[str, Mapping[str, int]]]
-    draft: Callable[[Draft, str | None], tuple[Draft, Mapping[str, int]]]
+    memory_id: str
+    heading: str
+    text: str
+
+
+def matching_memories(before: Sequence[StoredChunk], after: Sequence[Chunk]) -> list[str | None]:
+    """For each chunk the id of the memory that holds it; None for a new one.
+
+    A chunk belongs to the memory with the same text under the same heading, wherever it has moved;
+    else to one with the same text; else, in order, to one under the same heading; else to one of
+    which it holds half of the lines.
+    """
+    found: list[str | None] = [None] * len(after)
+    left = list(before)
+    if not left:
+        return found
+    for key in (HEADING_AND_TEXT, attrgetter("text"), attrgetter("heading")):
+        waiting: dict[object, deque[StoredChunk]] = defaultdict(deque)
+        for stored in left:
+            waiting[key(stored)].append(stored)
+        taken: set[str] = set()
+        for place, chunk in enumerate(after):
+            if found[place] is None and waiting[key(chunk)]:
+                found[place] = waiting[key(chunk)].popleft().memory_id
+                taken.add(str(found[place]))
+        left = [stored for stored in left if stored.memory_id not in taken]
+    for place, chunk in enumerate(after):
+        if found[place] is None and (similar := _similar(left, chunk)) is not None:
+            found[place] = similar.memory_id
+            left.remove(similar)
+    return found
+
+
+def _similar(candidates: Sequence[StoredChunk], chunk: Chunk) -> StoredChunk | None:
+    """The first of which the chunk holds half of the lines or more."""
+    lines = set(chunk.text.split("\n"))
+    for stored in candidates[:MOST_COMPARED]:
+        before = [line for line in stored.text.split("\n") if line.strip()]
+        if before and 2 * sum(line in lines for line in before) >= len(before):
+            return stored
+    return None
+
+
+def first_ids(folder: Folder, path: str, chunks: Sequence[Chunk]) -> list[str]:
+    """The id that each chunk of a file gets as a new memory, unless it is taken."""
+    return [
+        next(new_ids(folder, path, chunk, repeated))
+        for chunk, repeated in zip(chunks, repetitions(chunks), strict=True)
+    ]
+
+
+def repetitions(chunks: Sequence[Chunk]) -> list[int]:
+    """For each chunk how many before it have the same heading and text."""
+    seen: Counter[object] = Counter()
+    found = []
+    for chunk in chunks:
+        found.append(seen[HEADING_AND_TEXT(chunk)])
+        seen[HEADING_AND_TEXT(chunk)] += 1
+    return found
+
+
+def new_ids(folder: Folder, path: str, chunk: Chunk, repeated: int = 0) -> Iterator[str]:
+    """Ids for a new chunk, best first, which begin with the path. The same chunk of the same file
+    gets the same id again, so that a file that comes back has its old memories. `repeated`: how
+    many chunks of the file before it have the same heading and text."""
+    content = "\0".join((folder.path, path, chunk.heading, chunk.text))
+    # The names of transcripts are long numbers.
+    start = SESSION if folder.client else slug(path) or "file"
+    number = repeated
+    while True:
+        letters = hash_letters(f"{content}\0{number}" if number else content)
+        yield f"{start}-{letters[:SUFFIX]}"
+        number += 1
 
 
 class ReadFile(NamedTuple):
@@ -68,8 +145,7 @@ class Reading(NamedTuple):
     """How the files of a folder are read. `now`: for a file whose time no calendar has."""
 
     folder: Folder
-    cleaning: Cleaning | None
-    limits: SizeLimits
+    redaction: Redaction | None
     now: datetime
 
 
@@ -92,7 +168,7 @@ def _opened(
 ) -> tuple[ReadFile, bytes | None]:
     """A file, and its bytes if they have to be read; `before`: what is known of it."""
     file = ReadFile(found, time.time_ns())
-    raw = read_bytes(found.full, found.path, reading.limits)
+    raw = read_bytes(found.full, found.path)
     if isinstance(raw, LeftOut):
         return file._replace(left_out=raw), None
     file = file._replace(digest=bytes_digest(raw))
@@ -119,9 +195,9 @@ def without_secrets(reading: Reading, document: Document) -> tuple[Document, Map
     """The document without its secrets, and how many of each kind it had. Before the text is split:
     a secret of several lines may end up in several chunks, and none of them would show what it is.
     """
-    if reading.cleaning is None:
+    if reading.redaction is None:
         return document, {}
-    text, redacted = reading.cleaning.text(document.text)
+    text, redacted = reading.redaction.of_document(document.text)
     return document._replace(text=text), redacted
 
 
@@ -152,7 +228,9 @@ def drafts_of(
     common = Draft({**common.fields, **{name: None for name in UNSAID if fields[name] is None}})
     drafts = []
     for chunk in chunks:
-        about = _about(document.title, chunk.heading)
+        title, heading = document.title, chunk.heading
+        about = heading if heading.startswith(title) else f"{title} > {heading}"
+        about = about.removesuffix(" > ")
         if named == "title":
             about = about.replace(" > ", " › ") or found.path
         own = draft({"text": chunk.text, named: about}, change=True)
@@ -163,15 +241,12 @@ def drafts_of(
     return drafts
 
 
-def _about(title: str, heading: str) -> str:
-    whole = heading if heading.startswith(title) else f"{title} > {heading}"
-    return whole.removesuffix(" > ")
-
-
 def _clean(reading: Reading, content: Draft, part_of: str | None = None) -> CleanDraft:
     """The file's text was cleaned as a whole. Its path, headings and tags were not, and a chunk
     that begins within a long line may look like a secret that the line did not."""
-    return (content, {}) if reading.cleaning is None else reading.cleaning.draft(content, part_of)
+    return (
+        (content, {}) if reading.redaction is None else reading.redaction.of_draft(content, part_of)
+    )
 
 
 def ready_made(

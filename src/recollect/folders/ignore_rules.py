@@ -165,7 +165,8 @@ def rules_above(root: Path) -> IgnoreRules:
     """The rules that apply at the root before its own ignore files: the repository's excludes, and
     the ignore files of the folders from the repository's root down to the root's parent. None
     without a repository around the root."""
-    repository = _repository(root)
+    around = (root, *root.parents)
+    repository = next((each for each in around if os.path.lexists(each / ".git")), None)
     if repository is None:
         return IgnoreRules(())
     names = root.relative_to(repository).parts
@@ -179,11 +180,6 @@ def rules_above(root: Path) -> IgnoreRules:
         rules = rules.below(level)
         folder = folder / name
     return rules
-
-
-def _repository(root: Path) -> Path | None:
-    around = (root, *root.parents)
-    return next((folder for folder in around if os.path.lexists(folder / ".git")), None)
 
 
 def _git_folder(repository: Path) -> Path:

@@ -27,12 +27,12 @@ from recollect.folders.ignore_rules import (
     read_patterns,
     rules_above,
 )
-from recollect.folders.matcher import Matcher
-from recollect.folders.selection import (
+from recollect.folders.matcher import (
     ENVIRONMENT,
     IGNORED,
     NOT_UTF8,
     RULES,
+    Matcher,
     joined,
     reason_to_skip,
     shown,

@@ -18,12 +18,10 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from recollect.checks import lies_in
-from recollect.documents.reader import DEFAULT, SizeLimits
 from recollect.errors import NotFound
 from recollect.folders.chunk_writing import ChunkWriter
 from recollect.folders.file_reading import (
     LACKING,
-    Cleaning,
     FileToRead,
     ReadFile,
     Reading,
@@ -35,11 +33,11 @@ from recollect.folders.report import Synced
 from recollect.folders.scan import FoundFile, Scan, scan_file, scan_folder
 from recollect.folders.transcript import transcript_type
 from recollect.folders.transcript_reading import read_transcript
-from recollect.parts import parts
+from recollect.secrets.redaction import Redaction
 from recollect.store.base import SEGMENTS_FROM, Store, Writing
 from recollect.store.folders import Folder, StoredFile
 from recollect.store.prepared import PreparedMemories
-from recollect.worker_processes import Workers, fitting, part_size
+from recollect.worker_processes import Workers, fitting, part_size, parts
 
 # A file that was changed so shortly before it was read may have been changed once more since, and
 # its time would not tell: clocks of file systems are that coarse. Git calls such files racy.
@@ -73,9 +71,8 @@ class Sync:
         writing: Callable[..., AbstractContextManager[Writing]],
         writing_many: Callable[..., AbstractContextManager[Writing]],
         folder: Folder,
-        cleaning: Cleaning | None,
+        redaction: Redaction | None,
         now: Callable[[], datetime],
-        limits: SizeLimits = DEFAULT,
         own: Collection[str] = (),
         home: Path | None = None,
     ) -> None:
@@ -86,9 +83,8 @@ class Sync:
         self._writing_many = writing_many
         self._folder = folder
         self._root = Path(folder.path)
-        self._cleaning = cleaning
+        self._redaction = redaction
         self._now = now
-        self._limits = limits
         self._own = frozenset(own)
         self._home = home
         self.report = Synced()
@@ -192,7 +188,7 @@ class Sync:
     ) -> Iterator[tuple[list[ReadFile], PreparedMemories | None]]:
         """The files read, in batches; many are read by worker processes, which also prepare what is
         written of them."""
-        reading = Reading(self._folder, self._cleaning, self._limits, self._now())
+        reading = Reading(self._folder, self._redaction, self._now())
         workers = 0
         batches: Iterable[tuple[list[ReadFile], PreparedMemories | None]]
         each = (read_files(reading, [file]) for file in files)

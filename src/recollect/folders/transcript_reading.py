@@ -21,12 +21,12 @@ from recollect.documents.document import Chunk, Document, LeftOut, one_line
 from recollect.documents.file_types import MARKDOWN
 from recollect.documents.reader import not_opened
 from recollect.files import opened_regular
-from recollect.folders.chunk_matching import first_ids
 from recollect.folders.file_reading import (
     CleanDraft,
     ReadFile,
     Reading,
     drafts_of,
+    first_ids,
     without_secrets,
 )
 from recollect.folders.scan import FoundFile

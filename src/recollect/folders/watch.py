@@ -17,10 +17,9 @@ from pathlib import Path
 from recollect.errors import RecollectError, StoreError
 from recollect.files import exclusive
 from recollect.folders.instructions import is_instruction_file
-from recollect.folders.matcher import Matcher
+from recollect.folders.matcher import NEVER, Matcher
 from recollect.folders.report import Synced
 from recollect.folders.scan import Scan, scan_paths
-from recollect.folders.selection import NEVER
 from recollect.folders.sync import NOT_THERE, Away
 from recollect.store.folders import Folder
 
@@ -237,7 +236,7 @@ def _below(root: str, changes: Iterable[str]) -> list[str]:
     themselves."""
     start = root.rstrip(os.sep) + os.sep
     found = [path[len(start) :] for path in changes if path.startswith(start)]
-    return [_posix(path) for path in found if NEVER.isdisjoint(Path(path).parts)]
+    return [Path(path).as_posix() for path in found if NEVER.isdisjoint(Path(path).parts)]
 
 
 def _identity(path: str) -> Identity | None:
@@ -246,10 +245,6 @@ def _identity(path: str) -> Identity | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def _posix(path: str) -> str:
-    return path.replace(os.sep, "/") if os.sep != "/" else path
 
 
 def _is_folder(path: Path) -> bool:

@@ -61,7 +61,9 @@ def draft(
         if value is not None:
             fields[name] = _checked(name, value)
         elif change:
-            fields[name] = _default(name)
+            if name not in DEFAULTS:
+                raise UserError(f"{name} cannot be null.")
+            fields[name] = DEFAULTS[name]
     if not change and not any(fields.get(name, "").strip() for name in ("title", "text")):
         raise UserError("A memory needs a title or a text.")
     return Draft(fields, several(supersedes or (), "supersedes"))
@@ -90,7 +92,9 @@ def _checked(name: str, value: object) -> object:
     if isinstance(value, datetime) and name in TIMES:
         value = value.isoformat()
     if not isinstance(value, str):
-        raise UserError(f"{name} must be a text, not {_type_name(value)}.")
+        names = {bool: "true or false", int: "a number", float: "a number", list: "a list"}
+        kind = names.get(type(value), "an object")
+        raise UserError(f"{name} must be a text, not {kind}.")
     _check_text(name, value)
     if name in TIMES:
         return parse_time(value, name)
@@ -98,8 +102,8 @@ def _checked(name: str, value: object) -> object:
         raise UserError(f"{name} cannot be {value!r}; allowed are: {', '.join(CHOICES[name])}.")
     if name == "kind" and not value.strip():
         raise UserError("kind cannot be empty; leave it out for `fact`.")
-    if name == "id":
-        _check_id(value)
+    if name == "id" and (len(value) > LONGEST_ID or value.split() != [value]):
+        raise UserError(f"id must be 1 to {LONGEST_ID} characters without white space.")
     return value
 
 
@@ -120,11 +124,6 @@ def _check_size(name: str, size: int) -> None:
         raise UserError(f"{name} has {size:,} bytes of UTF-8; at most {most:,} are allowed. {way}")
 
 
-def _check_id(value: str) -> None:
-    if len(value) > LONGEST_ID or value.split() != [value]:
-        raise UserError(f"id must be 1 to {LONGEST_ID} characters without white space.")
-
-
 def _tags(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(tag, str) for tag in value):
         raise UserError("tags must be a list of texts.")
@@ -136,12 +135,6 @@ def _tags(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value))
 
 
-def _default(name: str) -> object:
-    if name not in DEFAULTS:
-        raise UserError(f"{name} cannot be null.")
-    return DEFAULTS[name]
-
-
-def _type_name(value: object) -> str:
-    names = {bool: "true or false", int: "a number", float: "a number", list: "a list"}
-    return names.get(type(value), "an object")
+def cut_title(text: str, most: int) -> str:
+    """The text as a title of about so many characters: cut between words, where there are any."""
+    return text if len(text) <= most else f"{text[:most].rsplit(' ', 1)[0]} …"

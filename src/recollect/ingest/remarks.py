@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import NamedTuple, Protocol, cast
 
 from recollect.entry_points import entry_points_of
-from recollect.titles import cut_title
+from recollect.ingest.draft import cut_title
 from recollect.types import CaptureForm
 
 GROUP = "recollect.capture"

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
+from msgspec.structs import replace
+
+from recollect.checks import unknown_memory
+from recollect.errors import UserError
 from recollect.ingest.draft import FIELDS, Draft, complete
 from recollect.ingest.ids import CONTENT, LONG_SUFFIX, content_of, made_id
 from recollect.ingest.repeats import VALIDITY, contradicts, merged
 from recollect.store.base import Stored, WriteOutcome, Writing
 from recollect.types import Memory
+
+Sameness = Literal["same words", "nearly the same words", "same meaning", "same file"]
+SimilarReason = Sameness | Literal["seems to replace", "about the same thing"]
+REPLACES: SimilarReason = "seems to replace"
+ABOUT: SimilarReason = "about the same thing"
 
 
 class Saved(NamedTuple):
@@ -26,12 +35,6 @@ class Saved(NamedTuple):
     redacted: Mapping[str, int] = MappingProxyType({})
     changed: tuple[str, ...] = ()
     superseded: tuple[str, ...] = ()
-
-
-Sameness = Literal["same words", "nearly the same words", "same meaning", "same file"]
-SimilarReason = Sameness | Literal["seems to replace", "about the same thing"]
-REPLACES: SimilarReason = "seems to replace"
-ABOUT: SimilarReason = "about the same thing"
 
 
 class SimilarMemory(NamedTuple):
@@ -156,3 +159,41 @@ def _is_same(memory: Memory, draft: Draft) -> bool:
     if contradicts(memory, fields, VALIDITY):
         return False
     return content_of(fields) == content_of({name: getattr(memory, name) for name in CONTENT})
+
+
+def succeeded(write: Writing, old: Memory, new: str, now: datetime) -> Memory:
+    """The old memory with a link to the one that takes its place: it is valid until now, or until
+    it ended already."""
+    _check_successor(write, old.id, new)
+    ends = old.valid_until
+    until = now if ends is None or ends > now else ends
+    return replace(old, superseded_by=new, valid_until=until)
+
+
+def _check_successor(write: Writing, id: str, successor: str) -> None:
+    """UserError where that memory cannot take the place of the memory `id`: it is the same one, or
+    `id` itself took, perhaps by way of others, its place. NotFound where there is none."""
+    if id == successor:
+        raise UserError(f"The memory {id!r} cannot replace itself.")
+    found = write.find([successor]).get(successor)
+    if found is None or found.forgotten:
+        raise unknown_memory(successor)
+    passed = {successor}
+    while (link := found.memory.superseded_by) and link not in passed:
+        if link == id:
+            raise UserError(
+                f"The memory {id!r} already replaces {successor!r}, itself or through others; "
+                "memories cannot replace each other in a circle."
+            )
+        passed.add(link)
+        found = write.find([link]).get(link)
+        if found is None:
+            return
+
+
+def relink(write: Writing, links: Iterable[Memory], successor: str) -> None:
+    """Let these memories, whose successor is gone, lead to another one; '' for none."""
+    stored = write.find([memory.id for memory in links])
+    for each in stored.values():
+        link = "" if each.memory.id == successor else successor
+        write.replace(each, replace(each.memory, superseded_by=link))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from recollect.ingest.draft import cut_title
 from recollect.ingest.remarks import LONGEST_TITLE, CaptureLanguage, Remark
-from recollect.titles import cut_title
 from recollect.types import CaptureForm
 
 __all__ = (

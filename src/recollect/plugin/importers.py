@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from recollect.checks import existing_folder, is_text
-from recollect.documents.front_matter import split
-from recollect.documents.front_matter_fields import memory_fields, tag_list
+from recollect.documents.front_matter import memory_fields, split, tag_list
 from recollect.documents.markdown import CODE_SPAN, TAG, fence_after
 from recollect.documents.markdown_files import LINK, as_text, read_bytes, walk
-from recollect.documents.memory_markdown import ParsedFile, parse
-from recollect.documents.memory_notes import note_fields, our_fields
+from recollect.documents.memory_markdown import ParsedFile, note_fields, our_fields, parse
 from recollect.documents.reader import structure
 from recollect.hashing import content_digest
 from recollect.ingest.draft import CHOICES, DEFAULTS

@@ -16,10 +16,11 @@ from recollect.documents.memory_markdown import (
     ParsedFile,
     as_markdown,
     loose_id,
+    note_fields,
+    our_fields,
     parse,
     with_fields,
 )
-from recollect.documents.memory_notes import note_fields, our_fields
 from recollect.errors import NotFound
 from recollect.files import remove_leftovers_below, write_whole
 from recollect.folders.mirroring import (

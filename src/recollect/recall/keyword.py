@@ -1,4 +1,5 @@
-"""The keyword channel: which index, which columns, which reading of the query."""
+"""Channels that ask the keyword indexes: by BM25 (which index, which columns, which reading of the
+query), for what a query means literally, for long details that hold its words."""
 
 from __future__ import annotations
 
@@ -8,13 +9,15 @@ from typing import Literal
 from recollect.context import ChannelRole, SearchContext
 from recollect.errors import UserError
 from recollect.query import fts5
-from recollect.query.subwords import subwords_query
+from recollect.query.exact import is_unspaced
+from recollect.query.passages import window
+from recollect.query.subwords import pairs, subwords, subwords_query
 from recollect.query.terms import keywords, pieces, words
-from recollect.query.understanding import Written
+from recollect.query.understanding import BM25_FACTOR, Written, inverse_frequency
 from recollect.recall.base import Channel
-from recollect.recipes.ranges import Depth, Weight
+from recollect.recipes.ranges import AtLeastOne, Depth, Weight
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery, KeywordStatistics
-from recollect.types import Hit, Ranking, Term, ranked
+from recollect.types import Findings, Hit, Ranking, Term, leaf, ranked
 
 Reading = Literal["keywords", "words", "pieces", "boolean", "subwords"]
 READINGS: dict[str, Callable[[str, Sequence[str]], str]] = {
@@ -31,6 +34,11 @@ TERMS: dict[str, Callable[[str], list[str]]] = {
     "boolean": words,
     "subwords": lambda text: [],
 }
+# The indexes that hold an exact term.
+UNSPACED: tuple[KeywordIndexName, ...] = ("subwords",)
+SPACED: tuple[KeywordIndexName, ...] = ("stemmed", "details")
+# What these channels found may have the words in its details.
+OTHERS = ("subwords", "exact")
 
 
 class Keyword(Channel, frozen=True, tag="keyword"):
@@ -148,3 +156,102 @@ def _note_corrections(context: SearchContext) -> None:
     """Say which words were searched for that nobody typed."""
     for word, meant in context.understanding.corrections.items():
         context.note(f"No memory holds {word!r}: searched for {', '.join(meant)} as well.")
+
+
+class Exact(Channel, frozen=True, tag="exact"):
+    """The best `each` memories for each exact term by itself, its words one behind the other: the
+    other words of the query cannot crowd them out. A memory counts by how many terms it has. A
+    word that more than `common` memories have is not rare, and is left to the keywords."""
+
+    about = "holds an exact term"
+    family = "literal"
+
+    each: AtLeastOne = 20
+    common: AtLeastOne = 100
+    name: str = "exact"
+
+    def recall(self, context: SearchContext) -> Ranking:
+        found: dict[str, list[str]] = {}
+        for term in context.understanding.exact_terms:
+            # One word that many memories have, such as a year: the keyword channel ranks these as
+            # well, and asking for them again would cost as much.
+            if context.understanding.frequencies.get(term.lower(), 0) > self.common:
+                continue
+            for id in self._holding(term, context):
+                found.setdefault(id, []).append(term)
+        return ranked(
+            Hit(id, leaf(self.name, float(len(terms)), f"holds {', '.join(terms)}"))
+            for id, terms in found.items()
+        )
+
+    def _holding(self, term: str, context: SearchContext) -> list[str]:
+        """The best by text and the like, then the best by details that are none of these."""
+        unspaced = is_unspaced(term)
+        phrase = pairs(term.replace(" ", "")) if unspaced else words(term)
+        if not phrase:
+            return []
+        found: dict[str, None] = {}
+        indexes = UNSPACED if unspaced else SPACED
+        if (written := context.understanding.written().get(term)) is not None:
+            found, indexes = dict.fromkeys(list(written.scores)[: self.each]), ("details",)
+        for index in indexes:
+            weights = dict.fromkeys(COLUMNS[index], 1.0)
+            expression = fts5.any_phrase_of([phrase])
+            matched = context.store.keyword.match(
+                KeywordQuery(index, expression, weights, self.each, context.search.filter)
+            )
+            found |= {match.memory_id: None for match in matched.matches}
+        return list(found)
+
+
+class Details(Channel, frozen=True, tag="details"):
+    """Of the best `each` by BM25 in details, and of what the channels before it named `OTHERS`
+    found: `weight` of the most that BM25 could give, `(k1 + 1) · Σ rarity` of the query's words in
+    the passage of `characters` that holds the most of them. So a long log that has every word
+    somewhere counts no more than a short note; and BM25 itself would give next to nothing to a
+    word that is in the only details there are."""
+
+    about = "holds the words in its details"
+    family = "words"
+
+    weight: Weight = 0.5
+    each: AtLeastOne = 20
+    characters: AtLeastOne = 600
+    name: str = "details"
+
+    @property
+    def role(self) -> ChannelRole | None:
+        return "details"
+
+    def recall(self, context: SearchContext) -> Ranking:
+        query = context.understanding
+        words = query.searched
+        matched = context.store.keyword.match(
+            KeywordQuery(
+                "details", fts5.any_of(words), {"details": 1.0}, self.each, context.search.filter
+            )
+        ).matches
+        before = (context.channels.get(name, Ranking()).ids[: self.each] for name in OTHERS)
+        ids = {match.memory_id for match in matched}.union(*before)
+        context.load(ids)
+        ids = {id for id in ids if context.has(id) and context.memory(id).details}
+        if not ids:
+            return Ranking()
+        holding = context.store.keyword.holding("details", words)
+        rarity = {
+            word: inverse_frequency(
+                query.documents, max(holding.get(word, 0), query.frequencies.get(word, 0))
+            )
+            for word in words
+        }
+        return ranked(self._hit(id, rarity, context) for id in ids)
+
+    def _hit(self, id: str, rarity: dict[str, float], context: SearchContext) -> Hit:
+        query = context.understanding
+        passage = window(context.memory(id).details, query.sought, self.characters)
+        stems = frozenset((*context.store.keyword.tokens(passage), *subwords(passage)))
+        matched = [word for word in rarity if query.stems_of(word) <= stems]
+        total = self.weight * BM25_FACTOR * sum(rarity[word] for word in matched)
+        how = f"details hold {', '.join(matched)}" if matched else ""
+        why = Term(self.name, total, f"{self.weight:.6g} × rarity of its words", how=how)
+        return Hit(id, why, Findings(passage=passage))

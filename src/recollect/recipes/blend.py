@@ -2,11 +2,8 @@
 
 from recollect.fuse.feature_sum import FeatureSum, FeatureWeights
 from recollect.query.likeness import Likeness
-from recollect.recall.accepted import Accepted
-from recollect.recall.details import Details
-from recollect.recall.exact import Exact
-from recollect.recall.keyword import Keyword
-from recollect.recall.listed import Listed
+from recollect.recall.keyword import Details, Exact, Keyword
+from recollect.recall.lists import Accepted, Listed
 from recollect.recall.vector import Vector
 from recollect.recipes.base import FeedbackRule, Limits, Recipe
 from recollect.recipes.ranges import Depth

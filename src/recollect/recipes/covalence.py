@@ -1,8 +1,8 @@
 """`covalence`: five signals by rank, in one formula."""
 
-from recollect.fuse.union import Union
+from recollect.fuse.fusions import Union
 from recollect.recall.keyword import Keyword
-from recollect.recall.recent import Recent
+from recollect.recall.lists import Recent
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
 from recollect.recipes.ranges import Depth

@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from recollect.fuse.rrf import Rrf
-from recollect.recall.topic import Topic
+from recollect.fuse.fusions import Rrf
+from recollect.recall.lists import Topic
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
 from recollect.recipes.ranges import Depth

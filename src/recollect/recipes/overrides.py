@@ -14,12 +14,12 @@ from typing import Any, get_args
 import msgspec
 
 from recollect.errors import UserError
-from recollect.fuse.rrf import Alone
+from recollect.fuse.fusions import Alone
 from recollect.recall.keyword import Reading
 from recollect.recall.vector import When
 from recollect.recipes.base import Recipe, check, recipe_of
+from recollect.settings_reading import toml_values
 from recollect.store.base import KeywordIndexName
-from recollect.toml_text import toml_values
 from recollect.types import View
 
 Tree = dict[str, Any]

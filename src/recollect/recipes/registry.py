@@ -13,7 +13,7 @@ from recollect.files import locked_folder, write_whole
 from recollect.recipes.base import Recipe
 from recollect.recipes.overrides import Tree, nested_changes
 from recollect.recipes.show import toml_lines
-from recollect.toml_text import toml_values
+from recollect.settings_reading import toml_values
 
 # Also a file's name, on every system, and a part of a URL.
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")

@@ -5,14 +5,10 @@ from __future__ import annotations
 
 from typing import Union
 
-from recollect.fuse import feature_sum, rrf, union, weighted
-from recollect.recall.accepted import Accepted
-from recollect.recall.details import Details
-from recollect.recall.exact import Exact
-from recollect.recall.keyword import Keyword
-from recollect.recall.listed import Listed
-from recollect.recall.recent import Recent
-from recollect.recall.topic import Topic
+from recollect.fuse import fusions
+from recollect.fuse.feature_sum import FeatureSum
+from recollect.recall.keyword import Details, Exact, Keyword
+from recollect.recall.lists import Accepted, Listed, Recent, Topic
 from recollect.recall.vector import Vector
 from recollect.signals.registry import AnySignal
 from recollect.stages import signal_sums
@@ -33,7 +29,7 @@ from recollect.stages.supersede import Supersede
 
 # Tagged unions for msgspec: what a recipe may be made of.
 AnyChannel = Union[Keyword, Vector, Topic, Recent, Exact, Listed, Details, Accepted]  # noqa: UP007
-AnyFusion = Union[rrf.Rrf, weighted.WeightedMax, union.Union, feature_sum.FeatureSum]  # noqa: UP007
+AnyFusion = Union[fusions.Rrf, fusions.WeightedMax, fusions.Union, FeatureSum]  # noqa: UP007
 AnyStage = Union[  # noqa: UP007
     WeightedSum,
     Bonus,

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property, lru_cache
 from itertools import chain
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from recollect.checks import clean_query
 from recollect.errors import UserError
+from recollect.hashing import content_digest
 from recollect.ingest.draft import CHOICES, Draft
 from recollect.secrets.assignments import ASSIGNMENTS
 from recollect.secrets.detectors import (
@@ -28,10 +30,11 @@ from recollect.secrets.detectors import (
     of_group,
     spans,
 )
-from recollect.secrets.encoded import DECODED
-from recollect.secrets.formats import BLOCKS, TOKENS
+from recollect.secrets.formats import BLOCKS, DECODED, TOKENS
 from recollect.secrets.prefixes import PREFIXED
-from recollect.types import Span
+from recollect.settings import Secrets
+from recollect.types import Memory, Span
+from recollect.version import __version__
 
 # In this order: a format of its own is a better sign than the name before a value.
 DETECTORS: tuple[Detector, ...] = (*BLOCKS, *TOKENS, *PREFIXED, *DECODED, *ASSIGNMENTS)
@@ -50,6 +53,11 @@ WINDOW = 2000
 OVERLAP = 500
 # Fields without free text: the id is checked apart, and the others allow only a few words.
 NOT_TEXTS = frozenset({"id", "superseded_by", *CHOICES})
+# Where a secret may stand in a memory, beside its tags.
+TEXTS = (
+    "title", "text", "context", "why", "impact", "details", "kind", "domain", "project", "source",
+    "space", "path",
+)  # fmt: skip
 
 
 def replacement(name: str) -> str:
@@ -356,3 +364,57 @@ def _marked(text: str) -> Iterator[tuple[int, int, str]]:
                 yield start, found.end(), MARKED
     if depth:
         yield start, len(text), UNCLOSED
+
+
+class Redaction:
+    """Redaction as the settings want it."""
+
+    def __init__(self, settings: Secrets) -> None:
+        self._settings = settings
+
+    def __reduce__(self) -> tuple[type[Redaction], tuple[Secrets]]:
+        """Another process compiles the patterns itself."""
+        return Redaction, (self._settings,)
+
+    @cached_property
+    def _patterns(self) -> SecretPatterns:
+        return SecretPatterns(self._settings.patterns)
+
+    def of_draft(
+        self, draft: Draft, part_of: str | None = None, *, redact: bool = True
+    ) -> tuple[Draft, Mapping[str, int]]:
+        """The draft without its secrets, and how many of each kind it had. Every way in goes
+        through here. `part_of`: a text that holds every line of the draft's own."""
+        if not (redact and self._settings.redact):
+            return draft, {}
+        return redact_draft(draft, self._patterns, part_of)
+
+    def suspect_pieces(self, pieces: Sequence[str]) -> Collection[int]:
+        """The numbers of those pieces, which have no blank in them, that may be of a secret. Where
+        a draft has none of them, `of_draft` changes nothing."""
+        return self._patterns.suspect_pieces(pieces) if self._settings.redact else ()
+
+    def of_memory(self, memory: Memory) -> tuple[Mapping[str, Any], Mapping[str, int]]:
+        """The fields of a memory that hold secrets, without them, and how many of each kind there
+        are."""
+        fields = {name: getattr(memory, name) for name in (*TEXTS, "tags")}
+        clean, found = self.of_draft(Draft(fields))
+        changed = {name: new for name, new in clean.fields.items() if new != fields[name]}
+        return changed, found
+
+    @cached_property
+    def rules(self) -> str:
+        """A name for the rules, another one when they change."""
+        custom = sorted(self._settings.patterns.items())
+        return content_digest(repr([__version__, self._patterns.names, custom]), 8).hex()
+
+    def of_query(self, query: str) -> str:
+        """A query as feedback keeps it: without secrets."""
+        text = clean_query(query)
+        if not self._settings.redact:
+            return text
+        return redacted(text, self._patterns)[0]
+
+    def of_document(self, text: str) -> tuple[str, Mapping[str, int]]:
+        """The text of a file without its secrets; its lines keep their numbers."""
+        return redacted(text, self._patterns.within(text), keep_lines=True)

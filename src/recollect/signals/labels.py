@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 
 from recollect.context import SearchContext
-from recollect.fuse.rrf import reciprocal
+from recollect.fuse.fusions import reciprocal
 from recollect.recipes.ranges import AtLeastOne, Share, Smoothing
 from recollect.signals.base import NOTHING, Signal, SignalValue
 from recollect.types import Memory

@@ -9,7 +9,7 @@ from functools import lru_cache
 from math import hypot, log
 
 from recollect.context import ChannelRole, SearchContext, passages_of
-from recollect.fuse.rrf import reciprocal
+from recollect.fuse.fusions import reciprocal
 from recollect.query.terms import composed, pieces, semantic_text, tokens, words
 from recollect.recipes.ranges import Share, Smoothing, Weight
 from recollect.signals.base import Signal, SignalValue

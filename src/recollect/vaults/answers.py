@@ -71,7 +71,8 @@ def merged(
             results = [_multiplied(result, vault, response.recipe) for result in results]
         # Equal scores of one vault stay as it ordered them.
         lists.append(sorted(results, key=lambda result: -result.score))
-    kept = tuple(islice(_by_time(lists) if listing else _by_score(lists), limit))
+    by_score = heapq.merge(*lists, key=lambda result: order(result.score, result.id))
+    kept = tuple(islice(_by_time(lists) if listing else by_score, limit))
     cut = len(seen) - len(kept)
     sure = min((answer.response for answer in answers), key=_certainty)
     return msgspec.structs.replace(
@@ -118,10 +119,6 @@ def _is_list(recipe: Recipe, response: Response) -> bool:
     """Whether the response answers a query that lists, and is in the order of time."""
     names = {channel.name for channel in recipe.recall if channel.lists}
     return any(part.name in names for part in response.results[0].explain.leaves())
-
-
-def _by_score(lists: Sequence[list[Result]]) -> Iterable[Result]:
-    return heapq.merge(*lists, key=lambda result: order(result.score, result.id))
 
 
 def _by_time(lists: Sequence[list[Result]]) -> Iterable[Result]:

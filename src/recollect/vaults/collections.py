@@ -13,8 +13,7 @@ from recollect.errors import NotFound, RecollectError, StoreError, UserError
 from recollect.settings import CollectionSettings
 from recollect.store.base import Store
 from recollect.store.sqlite.store import SqliteStore
-from recollect.vaults.fan_out import MARK, Member
-from recollect.vaults.fanned_store import FannedStore
+from recollect.vaults.fanned_store import MARK, FannedStore, Member
 from recollect.vaults.keys import other_keys
 from recollect.vaults.known import HOME, PROJECT
 from recollect.vaults.past_store import past_store

@@ -10,7 +10,8 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -27,14 +28,69 @@ from recollect.vaults.keys import other_keys
 from recollect.vaults.known import HOME, FoundMemory, KnownVault, known_vaults
 from recollect.vaults.past_store import past_store
 from recollect.vaults.remote import RemoteVault
-from recollect.vaults.threads import VaultThreads
 
+Answer = TypeVar("Answer")
+Work = tuple[Future[Any], Callable[[], Any]] | None
 # Each thread keeps a connection of its own; a vault that is slow for one search is slow for both.
 THREADS = 2
 # Of a search's deadline for other vaults: the rest is for ranking what they have.
 SHARE = 0.5
 
-Answer = TypeVar("Answer")
+
+class VaultThreads:
+    """Threads that ask one vault. If it hangs, neither a search nor the end of the process waits.
+
+    A few daemon threads, each started when all others are busy: who asks one question after the
+    other is answered by one. Python would wait for those of `concurrent.futures` when it exits,
+    however long a vault hangs."""
+
+    def __init__(self, name: str, size: int) -> None:
+        self._name = name
+        self._size = size
+        self._waiting: SimpleQueue[Work] = SimpleQueue()
+        self._threads = 0
+        self._open = 0  # questions without an answer
+        self._guard = threading.Lock()
+
+    def ask(self, question: Callable[[], Answer]) -> Future[Answer]:
+        """The answer, once a thread is free; a question that is cancelled before is never asked."""
+        future: Future[Answer] = Future()
+        with self._guard:
+            self._open += 1
+            if self._threads < min(self._open, self._size):
+                self._threads += 1
+                threading.Thread(target=self._work, name=self._name, daemon=True).start()
+        self._waiting.put((future, question))
+        return future
+
+    def close(self) -> None:
+        """Each thread ends after what it does now; nobody waits for that."""
+        for _ in range(self._size):
+            self._waiting.put(None)
+
+    def _work(self) -> None:
+        while (work := self._waiting.get()) is not None:
+            future, question = work
+            if future.set_running_or_notify_cancel():
+                self._answer(future, question)
+            else:
+                self._done()
+            del future, question, work  # what was answered is not kept until the next question
+
+    def _answer(self, future: Future[Any], question: Callable[[], Any]) -> None:
+        try:
+            answer = question()
+        except BaseException as error:  # it is raised where the answer is asked for
+            self._done()
+            future.set_exception(error)
+        else:
+            self._done()
+            future.set_result(answer)
+
+    def _done(self) -> None:
+        """Before the answer is there: whoever asks on needs no other thread."""
+        with self._guard:
+            self._open -= 1
 
 
 class Federation:
@@ -99,7 +155,8 @@ class Federation:
             except RecollectError as error:
                 away.append(Degraded(vault.name, str(error)))
         if not answers:
-            raise _no_answer({part.channel: part.reason for part in away})
+            why = "; ".join(f"{part.channel}: {part.reason}" for part in away)
+            raise StoreError(f"No vault could answer: {why}")
         answers.sort(key=lambda answer: vaults.index(answer.vault))
         declared = recipe.deep if search.deep and recipe.deep else recipe
         found = merged(declared, answers, _limit(declared, search, answers), away)
@@ -221,8 +278,3 @@ def _awaited(future: Future[Answer], start: float, longest_s: float) -> Answer:
         raise StoreError(
             "It did not answer in time; search.vault_deadline_ms sets the time, and deadline_ms."
         ) from error
-
-
-def _no_answer(away: Mapping[str, str]) -> StoreError:
-    why = "; ".join(f"{name}: {reason}" for name, reason in away.items())
-    return StoreError(f"No vault could answer: {why}")

@@ -4,7 +4,7 @@ vault itself, what has in a vault in memory, as it was. Words, vectors and feedb
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
@@ -13,7 +13,6 @@ from recollect.context import Models
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.errors import ProviderError, UserError
 from recollect.models.embedding_queue import Batches
-from recollect.parts import parts
 from recollect.store.base import (
     Coverage,
     Memories,
@@ -28,10 +27,16 @@ from recollect.store.sqlite.scratch import UNKEPT, ScratchStore
 from recollect.store.vault import VaultStore
 from recollect.times import iso
 from recollect.types import Filter, Memory
-from recollect.vaults.fan_out import Member
-from recollect.vaults.fanned_indexes import FannedPart, FannedVectors
-from recollect.vaults.fanned_store import ORDERS, FannedMemories, FannedStore
+from recollect.vaults.fanned_store import (
+    ORDERS,
+    FannedMemories,
+    FannedPart,
+    FannedStore,
+    FannedVectors,
+    Member,
+)
 from recollect.vaults.known import HOME
+from recollect.worker_processes import parts
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
@@ -81,7 +86,8 @@ class PastVault:
 
     def take_vectors(self, identity: str) -> None:
         """Give `then` the vectors of the memories whose wording is the same now."""
-        waiting = {stored.memory.id: stored for stored in self._without_vector(identity)}
+        known = self.then.vectors.stored(identity, [*self._held])
+        waiting = {id: stored for id, stored in self._held.items() if id not in known}
         now = self.vault.memories.get([*waiting])
         same = [id for id, one in now.items() if _wording(one) == _wording(waiting[id].memory)]
         found = self.vault.vectors.stored(identity, same)
@@ -96,10 +102,6 @@ class PastVault:
                 spans=[one.span for _, one in rows],
                 tokens=[one.tokens for _, one in rows],
             )
-
-    def _without_vector(self, identity: str) -> Iterator[Stored]:
-        known = self.then.vectors.stored(identity, [*self._held])
-        return (stored for id, stored in self._held.items() if id not in known)
 
 
 def _wording(memory: Memory) -> tuple[str, str, str]:
@@ -145,7 +147,7 @@ class PastStore(FannedStore):
 class PastMemories(FannedMemories):
     def replaced(self, ids: Sequence[str]) -> list[Memory]:
         """By links of then: what has changed since may have had another one."""
-        every = self._fan_out.ask(lambda one: one.store.memories.replaced(ids))
+        every = self._store.ask(lambda one: one.store.memories.replaced(ids))
         found = [each for one, some in every for each in some if each.id not in one.changed]
         return sorted(found, key=ORDERS["newest"])
 

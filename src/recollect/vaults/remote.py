@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from recollect.errors import NotFound, ProviderError, UserError
-from recollect.id_paths import id_path
+from recollect.memory_json import id_path
 from recollect.models.remote import Blamed, Key, Remote
 from recollect.present.schema import FileLines, MemoryDate
 from recollect.present.views import VIEWS, FullView
@@ -142,7 +142,10 @@ class RemoteVault:
             ),
             counts=_counts(found.counts, len(found.results)),
             topics={},
-            degraded=tuple(_degraded(found.degraded)),
+            degraded=tuple(
+                Degraded(_line(part.channel), _line(part.reason), part.reach)
+                for part in found.degraded[:MOST_NOTES]
+            ),
             notes=tuple(map(_line, found.notes[:MOST_NOTES])),
             timings_ms={"total": spent},
             understood=tuple(map(_line, found.understood[:MOST_NOTES])),
@@ -271,12 +274,6 @@ def _line(text: str) -> str:
     """One line of the other server's words, cut, without what steers a terminal."""
     shown = "".join(sign if sign.isprintable() else " " for sign in text[: 2 * LONGEST_NOTE])
     return " ".join(shown.split())[:LONGEST_NOTE]
-
-
-def _degraded(parts: list[Degraded]) -> list[Degraded]:
-    return [
-        Degraded(_line(part.channel), _line(part.reason), part.reach) for part in parts[:MOST_NOTES]
-    ]
 
 
 def _counts(counts: dict[str, int | dict[str, int]], returned: int) -> dict[str, object]:

@@ -14,10 +14,11 @@ from recollect.documents.memory_markdown import (
     UNCLOSED,
     as_markdown,
     loose_id,
+    note_fields,
+    our_fields,
     parse,
     with_fields,
 )
-from recollect.documents.memory_notes import note_fields, our_fields
 from recollect.errors import UserError
 from recollect.ingest.draft import draft
 from recollect.plugins.importers.markdown import read

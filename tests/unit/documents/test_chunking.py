@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from examples import examples
 from recollect.documents import chunking, markdown
-from recollect.documents.chunking import SMALL, WHOLE, chunked
+from recollect.documents.chunking import LONGEST, MOST, OVERLAP, SMALL, TARGET, WHOLE, chunked
 from recollect.documents.document import Chunk, Document, SectionStart
-from recollect.documents.long_sections import LONGEST, MOST, OVERLAP, TARGET
 
 fast = settings(max_examples=examples(120))
 WORDS = "the vault keeps what someone said and finds it again when a question asks for more".split()

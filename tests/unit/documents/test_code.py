@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from recollect.documents import code, definitions
+from recollect.documents import definitions
 from recollect.documents.chunking import chunked
 from recollect.documents.definitions import GRAMMARS, places
 from recollect.documents.document import SectionStart
@@ -86,7 +86,7 @@ def test_definitions_begin_with_their_comments_and_have_names(language: str) -> 
 @pytest.mark.parametrize("language", SAMPLES)
 def test_the_process_says_the_same(language: str) -> None:
     source, expected = SAMPLES[language]
-    assert code.document(source, language).sections == tuple(
+    assert definitions.document(source, language).sections == tuple(
         SectionStart(*place) for place in expected
     )
 
@@ -110,7 +110,7 @@ def long_class() -> str:
 
 
 def test_a_long_class_is_split_at_its_methods() -> None:
-    chunks = chunked(code.document(long_class(), "python")).chunks
+    chunks = chunked(definitions.document(long_class(), "python")).chunks
     expected = ["", "Long", *(f"Long > method_{n}" for n in range(1, 6)), "alone"]
     assert [one.heading for one in chunks] == expected
     assert chunks[2].text.startswith("    def method_1(self):")
@@ -118,7 +118,7 @@ def test_a_long_class_is_split_at_its_methods() -> None:
 
 def test_a_huge_function_is_split_at_blank_lines_and_keeps_its_name() -> None:
     steps = "\n\n".join("    step(1)  # some words on it\n" * 8 for _ in range(20))
-    chunks = chunked(code.document(f"def huge():\n{steps}\n", "python")).chunks
+    chunks = chunked(definitions.document(f"def huge():\n{steps}\n", "python")).chunks
     assert len(chunks) > 3
     assert {one.heading for one in chunks} == {"huge"}
     assert all(one.first_line <= before.last_line for before, one in pairwise(chunks))
@@ -126,9 +126,11 @@ def test_a_huge_function_is_split_at_blank_lines_and_keeps_its_name() -> None:
 
 def test_a_new_function_leaves_the_chunks_of_the_others() -> None:
     text = long_class()
-    before = chunked(code.document(text, "python")).chunks
+    before = chunked(definitions.document(text, "python")).chunks
     after = chunked(
-        code.document(text.replace("class Long", "def new():\n    pass\n\n\nclass Long"), "python")
+        definitions.document(
+            text.replace("class Long", "def new():\n    pass\n\n\nclass Long"), "python"
+        )
     ).chunks
     assert [(one.text, one.heading) for one in after][-5:] == [
         (one.text, one.heading) for one in before
@@ -137,7 +139,7 @@ def test_a_new_function_leaves_the_chunks_of_the_others() -> None:
 
 def test_without_a_parser_a_part_begins_at_a_line_without_indentation_after_a_blank_one() -> None:
     text = "a\n\nb\n  c\n\n  d\n}\n\n}\n\ne\n"
-    assert code.document(text, "kotlin").sections == (
+    assert definitions.document(text, "kotlin").sections == (
         SectionStart(2, 1, ""),
         SectionStart(10, 1, ""),
     )

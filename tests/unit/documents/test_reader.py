@@ -11,10 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from recollect.documents import file_types
+from recollect.documents import file_types, reader
 from recollect.documents.chunking import chunked
 from recollect.documents.document import Document, LeftOut
-from recollect.documents.reader import SizeLimits, parse, read, read_bytes
+from recollect.documents.reader import parse, read_bytes
+
+
+def read(path: Path, relative: str) -> Document | LeftOut:
+    raw = read_bytes(path, relative)
+    return raw if isinstance(raw, LeftOut) else parse(raw, relative)
 
 
 def written(folder: Path, name: str, raw: bytes | str) -> Path:
@@ -135,19 +140,15 @@ def test_long_lines_of_prose_are_no_reason(tmp_path: Path) -> None:
     assert document(tmp_path, "a.md", "word " * 5000).text
 
 
-def test_limits_can_be_set(tmp_path: Path) -> None:
+def test_a_large_file_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = written(tmp_path, "a.txt", "x" * 100)
-    found = read(file, "a.txt", SizeLimits(text=99))
+    monkeypatch.setattr(reader, "LARGEST_TEXT", 100)
+    assert isinstance(read(file, "a.txt"), Document)
+    monkeypatch.setattr(reader, "LARGEST_TEXT", 99)
+    found = read(file, "a.txt")
     assert found == LeftOut("too large", "it has 100 bytes; at most 99 are read")
-    assert isinstance(read(file, "a.txt", SizeLimits(text=100)), Document)
-    assert isinstance(read(file, "a", SizeLimits(unknown=99)), LeftOut)
-
-
-def test_reading_in_two_steps_is_the_same(tmp_path: Path) -> None:
-    file = written(tmp_path, "a.md", "# Title\n")
-    raw = read_bytes(file, "a.md")
-    assert raw == b"# Title\n"
-    assert parse(raw, "docs/a.md") == read(file, "docs/a.md")
+    monkeypatch.setattr(reader, "LARGEST_UNKNOWN", 99)
+    assert isinstance(read(file, "a"), LeftOut)
 
 
 def test_a_file_of_one_line_of_a_megabyte_is_read_and_split(tmp_path: Path) -> None:

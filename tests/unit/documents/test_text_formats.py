@@ -10,7 +10,7 @@ import pytest
 from recollect.documents import markdown, notebook, rst
 from recollect.documents.chunking import chunked
 from recollect.documents.document import Document, LeftOut, SectionStart
-from recollect.documents.front_matter_fields import memory_fields
+from recollect.documents.front_matter import memory_fields
 from recollect.ingest.draft import draft
 
 

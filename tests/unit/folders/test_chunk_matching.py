@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from recollect.documents.document import Chunk
-from recollect.folders.chunk_matching import StoredChunk, matching_memories, new_ids
+from recollect.folders.file_reading import StoredChunk, matching_memories, new_ids
 from recollect.store.folders import Folder
 
 

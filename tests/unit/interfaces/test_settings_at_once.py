@@ -12,7 +12,7 @@ from recollect.errors import Exists
 from recollect.interfaces.cli.tables import add_table, remove_table
 from recollect.recipes.registry import write_recipe
 from recollect.settings_reading import load_settings
-from recollect.vaults.trust import Trusted
+from recollect.vaults.known import Trusted
 
 SEVERAL = 8
 NAMES = [f"team-{number}" for number in range(SEVERAL)]

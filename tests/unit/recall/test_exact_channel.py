@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from recollect.context import SearchContext
-from recollect.recall.exact import Exact
-from recollect.recall.keyword import Keyword
+from recollect.recall.keyword import Exact, Keyword
 from recollect.recipes.blend import BLEND, DEPTH
 from recollect.types import Filter, Ranking
 

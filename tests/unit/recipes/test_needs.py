@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from recollect.context import SearchContext
 from recollect.errors import UserError
-from recollect.fuse.rrf import Rrf
-from recollect.fuse.union import Union
+from recollect.fuse.fusions import Rrf, Union
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Recipe, check

@@ -32,8 +32,7 @@ from recollect.store.sqlite.cipher import Sealed, header_at
 from recollect.store.sqlite.opening import Opener
 from recollect.store.sqlite.replacement import change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
-from recollect.vaults.encryption import lock_vault, rekey_vault, unlock_vault
-from recollect.vaults.keys import sealed_with
+from recollect.vaults.keys import lock_vault, rekey_vault, sealed_with, unlock_vault
 
 PROJECT = Path(__file__).parents[3]
 WORK = Path(__file__).with_name("locked_work.py")

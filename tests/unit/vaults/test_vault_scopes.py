@@ -13,8 +13,7 @@ from recollect import Recollect
 from recollect.auth.capabilities import CAPABILITIES, SEARCH, Caller
 from recollect.errors import Forbidden, NotFound, UserError
 from recollect.settings import CollectionSettings, Settings, VaultSettings
-from recollect.vaults.encryption import lock_vault
-from recollect.vaults.keys import other_keys, sealed_with
+from recollect.vaults.keys import lock_vault, other_keys, sealed_with
 
 OWN = [{"id": "mine", "title": "Harbor token", "text": "The vermilion lighthouse."}]
 TEAM = [{"id": "ours", "title": "Harbor token", "text": "What the team knows."}]

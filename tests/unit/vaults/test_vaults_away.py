@@ -37,10 +37,9 @@ from recollect.errors import RecollectError, StoreError
 from recollect.store.sqlite.migration import VERSION
 from recollect.types import Response
 from recollect.vaults import federation
-from recollect.vaults.federation import Federation
+from recollect.vaults.federation import Federation, VaultThreads
 from recollect.vaults.known import KnownVault
 from recollect.vaults.remote import DEEPEST
-from recollect.vaults.threads import VaultThreads
 
 OWN = [{"id": "mine", "title": "Harbor token", "text": "What I know of it."}]
 THEIRS: list[dict[str, Any]] = [

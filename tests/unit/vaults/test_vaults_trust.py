@@ -15,8 +15,13 @@ from recollect.errors import UserError
 from recollect.settings import VaultSettings
 from recollect.settings_reading import load_settings
 from recollect.store.sqlite.connection import Database
-from recollect.vaults.known import known_vaults, untrusted_vault
-from recollect.vaults.trust import Trusted, project_vault, within_project
+from recollect.vaults.known import (
+    Trusted,
+    known_vaults,
+    project_vault,
+    untrusted_vault,
+    within_project,
+)
 
 THEIRS = [{"id": "theirs", "title": "Harbor token", "text": "What the project knows."}]
 OWN = [{"id": "mine", "title": "Harbor token", "text": "What I know."}]

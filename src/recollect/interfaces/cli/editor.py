@@ -15,8 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from recollect.documents.memory_markdown import ALWAYS, as_markdown, front_line, parse
-from recollect.documents.memory_notes import our_fields
+from recollect.documents.memory_markdown import ALWAYS, as_markdown, front_line, our_fields, parse
 from recollect.errors import UserError
 from recollect.home import home_path
 from recollect.ingest.draft import FIELDS

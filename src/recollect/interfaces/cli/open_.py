@@ -11,19 +11,18 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
-from recollect.auth.own_token import own_token
 from recollect.auth.session_store import SessionStore
-from recollect.auth.token_store import TokenStore
+from recollect.auth.token_store import TokenStore, own_token
 from recollect.auth.tokens import digest
 from recollect.errors import NotFound
 from recollect.files import write_whole
-from recollect.id_paths import id_path
 from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.editor import open_in_editor
 from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 from recollect.interfaces.listening import running_server
+from recollect.memory_json import id_path
 from recollect.settings_reading import home_folder, load_settings
 from recollect.store.registry import opened_access
 

@@ -9,7 +9,7 @@ from collections.abc import Set
 from typing import Any
 
 from recollect.engine import Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import cut_title, draft
 from recollect.ingest.saving import REPLACES, Saved, saved_json
 from recollect.interfaces.cli.arguments import (
     CommandParser,
@@ -30,7 +30,6 @@ from recollect.interfaces.cli.syncing import tell_later
 from recollect.lifetime import Lifetime
 from recollect.present import sentences
 from recollect.present.visible import visible
-from recollect.titles import cut_title
 from recollect.types import Memory
 from recollect.vaults.keys import on_terminal
 

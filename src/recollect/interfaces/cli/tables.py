@@ -18,7 +18,7 @@ from recollect.files import locked_folder, write_whole
 from recollect.interfaces.setup.nested import with_value_at
 from recollect.interfaces.setup.toml_edit import with_value
 from recollect.recipes.show import toml_lines
-from recollect.toml_text import toml_values
+from recollect.settings_reading import toml_values
 
 Check = Callable[[], object]
 BOM = "\ufeff"  # some editors begin a file with it

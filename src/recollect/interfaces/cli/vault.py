@@ -14,15 +14,17 @@ from recollect.interfaces.cli.output import print_json
 from recollect.settings_reading import home_folder, load_settings
 from recollect.store.sqlite.cipher import Sealed, header_at, pending, real_path
 from recollect.store.sqlite.errors import as_store_errors
-from recollect.vaults.encryption import lock_vault, rekey_vault, unlock_vault
 from recollect.vaults.keys import (
     Keys,
     described,
+    lock_vault,
     on_terminal,
     read_passphrase,
+    rekey_vault,
     sealed_in_keyring,
     sealed_with,
     typed,
+    unlock_vault,
 )
 
 EXAMPLE = "  recollect vault lock\n  recollect vault status"

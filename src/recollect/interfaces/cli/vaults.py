@@ -17,13 +17,16 @@ from recollect.interfaces.cli.tables import add_table, remove_table
 from recollect.present.visible import visible
 from recollect.settings_reading import home_folder, load_settings
 from recollect.store.sqlite.snapshot import check_is_vault
-from recollect.vaults.known import HOME, KnownVault, known_vaults, untrusted_vault
-from recollect.vaults.trust import (
+from recollect.vaults.known import (
     FILE,
     FOLDER,
+    HOME,
+    KnownVault,
     Trusted,
+    known_vaults,
     project_vault,
     same_file,
+    untrusted_vault,
     working_folder,
 )
 

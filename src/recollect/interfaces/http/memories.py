@@ -9,7 +9,6 @@ from starlette.responses import Response
 
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.errors import UserError
-from recollect.id_paths import id_path
 from recollect.ingest.draft import Draft, draft
 from recollect.ingest.saving import saved_json
 from recollect.interfaces.cursor import decode_place, encode_place
@@ -18,7 +17,7 @@ from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplyS
 from recollect.interfaces.http.parameters import PastFilterParameters
 from recollect.interfaces.lanes import SEARCHES, WRITES
 from recollect.interfaces.requests import as_of
-from recollect.memory_json import memory_json, revision
+from recollect.memory_json import id_path, memory_json, revision
 from recollect.types import Memory, place_of
 
 ETAG = {"ETag": "Which state of the memory this is; send it back as If-Match."}

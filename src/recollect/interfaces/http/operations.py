@@ -17,11 +17,11 @@ from starlette.routing import BaseRoute, Route
 from recollect.auth.capabilities import SEARCH
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.id_paths import id_of_path
 from recollect.interfaces.http.metrics import Metrics
 from recollect.interfaces.http.parameters import from_parameters, sentence
 from recollect.interfaces.http.service import LANE, Service
 from recollect.interfaces.lanes import READS, Lane
+from recollect.memory_json import id_of_path
 
 # An escape of one half of a pair, without the other half beside it.
 HALF_PAIR = re.compile(

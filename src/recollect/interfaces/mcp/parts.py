@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from recollect.documents.markdown import structure
-from recollect.engine.long_notes import plain_heading
+from recollect.documents.markdown import plain_heading, structure
 from recollect.errors import UserError
 from recollect.interfaces.mcp.brief import largest_size
 from recollect.memory_json import memory_json

@@ -9,10 +9,10 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from recollect.engine import Recollect
 from recollect.errors import NotFound, RecollectError, UserError
-from recollect.id_paths import id_of_path
 from recollect.interfaces.http.problems import status_of
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.rendering import Undo, page, say_on_next_page
+from recollect.memory_json import id_of_path
 
 MOST_FIELDS = 2000  # a memory of a thousand tags, and the rest
 

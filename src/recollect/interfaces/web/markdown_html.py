@@ -33,7 +33,7 @@ from recollect.documents.file_types import (
     TEXT,
     type_of,
 )
-from recollect.id_paths import id_path
+from recollect.memory_json import id_path
 from recollect.present.snippet import pieces
 
 WEB = re.compile(r"https?://[^\s<>\"'`\ue000\ue001]+[^\s<>\"'`.,;:!?)\]}\ue000\ue001]")

@@ -14,7 +14,6 @@ from starlette.routing import BaseRoute, Route
 from recollect.engine import Recollect
 from recollect.engine.history import Undone
 from recollect.errors import RecollectError, UserError
-from recollect.id_paths import id_path
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.requests import as_of
 from recollect.interfaces.web import editing, memory_form
@@ -30,6 +29,7 @@ from recollect.interfaces.web.memory_text import heading
 from recollect.interfaces.web.memory_view import MemoryView, view_of
 from recollect.interfaces.web.rendering import page, query_string
 from recollect.maths import logistic
+from recollect.memory_json import id_path
 from recollect.present import sentences
 from recollect.present.history import compared, version_line
 

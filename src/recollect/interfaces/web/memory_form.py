@@ -9,7 +9,6 @@ from starlette.responses import Response
 
 from recollect.engine import Recollect
 from recollect.errors import Changed, NotFound, RecollectError, StoreError, UserError
-from recollect.id_paths import id_path
 from recollect.ingest.draft import draft
 from recollect.ingest.saving import Saved
 from recollect.interfaces.http.parameters import from_parameters
@@ -18,7 +17,7 @@ from recollect.interfaces.web import editing
 from recollect.interfaces.web.forms import answer_change, for_script, memory_id, submitted
 from recollect.interfaces.web.memory_text import heading
 from recollect.interfaces.web.rendering import page
-from recollect.memory_json import revision
+from recollect.memory_json import id_path, revision
 from recollect.secrets.redaction import summary
 from recollect.types import Memory
 from recollect.vaults.known import HOME

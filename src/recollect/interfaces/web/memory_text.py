@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
+from recollect.ingest.draft import cut_title
 from recollect.interfaces.web.markdown_html import (
     COMMENT,
     Links,
@@ -16,7 +17,6 @@ from recollect.interfaces.web.markdown_html import (
     rendered,
 )
 from recollect.present.words import title_of
-from recollect.titles import cut_title
 from recollect.types import Memory
 
 HEADING = 90  # characters of a text that stand for a missing title

@@ -14,13 +14,13 @@ from starlette.routing import BaseRoute, Route
 from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE
 from recollect.engine import Recollect
 from recollect.errors import RecollectError
-from recollect.id_paths import id_path
 from recollect.interfaces.http.parameters import from_parameters
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.requests import Query
 from recollect.interfaces.web.forms import problem_piece
 from recollect.interfaces.web.memory_text import heading
 from recollect.interfaces.web.rendering import page, query_string
+from recollect.memory_json import id_path
 
 RECENT = 8
 FOUND = 6

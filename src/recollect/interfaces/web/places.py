@@ -14,10 +14,10 @@ from starlette.routing import BaseRoute, Route
 
 from recollect.engine import Recollect
 from recollect.errors import NotFound
-from recollect.id_paths import id_of_path, id_path
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.rendering import page, query_string
 from recollect.interfaces.web.timeline import SOON
+from recollect.memory_json import id_of_path, id_path
 from recollect.types import Filter
 
 LISTED = 6  # memories in each part of the page

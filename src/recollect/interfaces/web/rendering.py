@@ -17,9 +17,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from recollect.auth.capabilities import CAPABILITIES, NOBODY, Caller
-from recollect.id_paths import id_path
 from recollect.interfaces.web.markdown_html import is_source, marked_code, marked_line, title_line
 from recollect.interfaces.web.memory_text import beginning, heading, opening
+from recollect.memory_json import id_path
 from recollect.present.sentences import degraded
 from recollect.present.words import age, counted, number, place_in_file
 from recollect.times import day, minute, moved

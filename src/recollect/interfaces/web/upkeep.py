@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from recollect.auth.attempts import Attempts
 from recollect.auth.capabilities import ADMIN, DELETE, WRITE
+from recollect.auth.credentials import Attempts
 from recollect.engine import Recollect
 from recollect.errors import Locked, ProviderError, RecollectError
 from recollect.interfaces.http.service import Service

@@ -1,0 +1,120 @@
+"""Channels that ask for memories by what is known of them: all of them where nothing is asked, by
+tag, by what was accepted, by the time they were made."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from recollect.context import SearchContext
+from recollect.query.terms import keywords
+from recollect.recall.base import Channel
+from recollect.recipes.ranges import Depth
+from recollect.types import Hit, Ranking, combine, leaf, ranked
+
+# Source: the `covalence` recipe, "Browsing": core, capture, file; newest first in each.
+GROUPS = {"core": 2.0, "capture": 1.0, "file": 0.0}
+
+
+class Recent(Channel, frozen=True, tag="recent"):
+    """Answers an empty query only: whole groups by tier, the newest first within each.
+
+    The score is the group plus `1/(1 + place)`, which is below 1, so that it states the same order;
+    ages would not: a memory dated after now is of age 0, like any other such.
+    """
+
+    about = "how new it is"
+    family = "time"
+
+    depth: Depth
+    name: str = "recent"
+
+    def wanted(self, context: SearchContext) -> bool:
+        return not context.search.query.strip()
+
+    def recall(self, context: SearchContext) -> Ranking:
+        narrowed = context.filter()
+        if narrowed is None:
+            return Ranking()
+        browsed = context.store.memories.browse(narrowed, self.depth.at(context.limit))
+        return Ranking(
+            tuple(
+                Hit(
+                    memory.id,
+                    combine(
+                        self.name,
+                        "sum",
+                        (
+                            leaf("tier", GROUPS[memory.tier], f"group of {memory.tier}"),
+                            leaf("newest", 1 / (1 + place), f"1/(1 + {place})"),
+                        ),
+                    ),
+                )
+                for place, memory in enumerate(browsed, start=1)
+            )
+        )
+
+
+class Topic(Channel, frozen=True, tag="topic"):
+    """Most matching keywords first, then newest, then id."""
+
+    about = "tagged with the words"
+    family = "words"
+
+    depth: Depth
+    name: str = "topic"
+
+    def recall(self, context: SearchContext) -> Ranking:
+        asked = keywords(context.search.query)
+        narrowed = context.filter()
+        if not asked or narrowed is None:
+            return Ranking()
+        found = context.store.topics.carrying(asked, self.depth.at(context.limit), narrowed)
+        # Not sorted again: among equally many matches the newest stands first.
+        return Ranking(
+            tuple(Hit(id, leaf(self.name, count, "tags that are keywords")) for id, count in found)
+        )
+
+
+class Accepted(Channel, frozen=True, tag="accepted"):
+    """The memories that were accepted for this very question and pass the filter. Takes no part
+    where there are none."""
+
+    about = "accepted for this question"
+    family = "rarity"
+
+    name: str = "accepted"
+
+    def recall(self, context: SearchContext) -> Ranking | None:
+        right = {
+            id: opinion.how
+            for id, opinion in context.opinions.items()
+            if opinion.same and opinion.raw > 0
+        }
+        if not right:
+            return None
+        wanted = replace(context.search.filter, among=tuple(right))
+        found = context.store.memories.newest(wanted, len(right))
+        return ranked(Hit(memory.id, leaf(self.name, 1.0, right[memory.id])) for memory in found)
+
+
+class Listed(Channel, frozen=True, tag="listed"):
+    """Answers a query that lists (`bugs from last month`, `latest decision`) and no other: the
+    memories of the kind, project, severity and time asked for, newest or oldest first.
+
+    The score is `1/place`, which states that order.
+    """
+
+    about = "when it was made"
+    family = "time"
+    lists = True
+
+    name: str = "listed"
+
+    def recall(self, context: SearchContext) -> Ranking:
+        how = f"{context.understanding.asked.order} first"
+        return Ranking(
+            tuple(
+                Hit(memory.id, leaf(self.name, 1 / place, f"{how}: 1/{place}"))
+                for place, memory in enumerate(context.understanding.listed, start=1)
+            )
+        )
