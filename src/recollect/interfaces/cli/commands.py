@@ -77,7 +77,6 @@ COMMANDS = {
     "sessions": ("sessions", "list the browsers that are logged in, and end their sessions"),
     "audit": ("audit", "show who wrote what, and what was refused"),
     "demo": ("demo", "try it: a temporary vault, searched and explained"),
-    "tour": ("tour", "learn it in five minutes, by doing, on a temporary vault"),
     "completion": ("completion", "print the completion script for bash, zsh, fish or PowerShell"),
     "schema": ("schema", "print the JSON schema of what a command prints with --json"),
     "version": ("version", "print the version, and what it runs on"),
@@ -85,7 +84,7 @@ COMMANDS = {
 # What one wants → the commands for it, as the overview shows them.
 GROUPS = {
     "Most used": "search save show list context",
-    "Find": "find related projects tags history timeline trash duplicates clip feedback demo tour",
+    "Find": "find related projects tags history timeline trash duplicates clip feedback demo",
     "Keep": "import add folders mirror export backup restore",
     "Organise": "edit tag move pin unpin forget undo redo supersede merge review policies tidy",
     "Share": "setup hook mcp serve open vaults collections publish token sessions audit",
@@ -130,7 +129,7 @@ def overview() -> str:
             "`recollect help COMMAND` explains a command and shows an example.",
             "The vault is in $RECOLLECT_HOME, or else in your user data directory.",
             "--passphrase-file FILE: the file's first line opens a locked vault.",
-            "New here? Try `recollect tour`.",
+            "New here? Try `recollect demo`.",
             "",
         ]
     )
