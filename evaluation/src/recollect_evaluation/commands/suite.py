@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.lines import shortened, width
 from recollect.interfaces.cli.output import (
     BOLD,
@@ -35,11 +36,6 @@ from recollect_evaluation.suite.suite import (
     suite,
 )
 
-EXAMPLE = (
-    "  recollect suite\n"
-    "  recollect suite --recipe blend --recipe covalence --queries\n"
-    '  recollect suite --recipe router --explain "canonical file"'
-)
 ABOUT = """
 
 It asks ten kinds of query in a temporary vault with the memories of a small team, which come with
@@ -72,7 +68,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect suite\n"
+    "  recollect suite --recipe blend --recipe covalence --queries\n"
+    '  recollect suite --recipe router --explain "canonical file"',
+    arguments,
+)
+def suite_(args: argparse.Namespace) -> int:
     if args.json and (args.queries or args.explain is not None):
         raise WrongUsage("--json cannot be combined with --queries or --explain.")
     home = home_folder(os.environ)

@@ -10,15 +10,12 @@ from recollect.errors import NotFound
 from recollect.folders.report import Synced
 from recollect.folders.transcript import transcript_clients, transcript_type
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.secrets import add_redact
 from recollect.interfaces.cli.syncing import add_no_embed, advancing, embed, follow, tell
 from recollect.interfaces.setup.clients import Machine
 
-EXAMPLE = (
-    "  recollect add ~/notes\n  recollect add . --project harbor --watch\n"
-    "  recollect add --transcripts"
-)
 EVERY = "all"
 
 
@@ -46,7 +43,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect add ~/notes\n  recollect add . --project harbor --watch\n"
+    "  recollect add --transcripts",
+    arguments,
+)
+def add(args: argparse.Namespace) -> int:
     places = _places(args)
     with opened() as memory:
         done = Synced()

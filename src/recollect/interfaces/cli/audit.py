@@ -14,6 +14,7 @@ from recollect.auth.tokens import real_time
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces.cli.arguments import add_json, add_limit, limit_of
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import DIM, YELLOW, print_rows, styled
 from recollect.interfaces.requests import moment
 from recollect.lifetime import Lifetime
@@ -22,7 +23,6 @@ from recollect.settings_reading import has_vault, home_folder, load_settings
 from recollect.store.registry import opened_access
 from recollect.times import parse_time
 
-EXAMPLE = "  recollect audit --since 7d\n  recollect audit --refused --json"
 LIMIT = 50
 
 
@@ -33,7 +33,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True)
 
 
-def run(args: argparse.Namespace) -> int:
+@command("  recollect audit --since 7d\n  recollect audit --refused --json", arguments)
+def audit(args: argparse.Namespace) -> int:
     since = moment(args.since, real_time(), "--since") if args.since else None
     limit = limit_of(args, LIMIT)
     if limit < 1:

@@ -8,17 +8,11 @@ from typing import Any
 
 from recollect.engine.backups import check_backup
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import progress, say
 from recollect.present.words import counted
 from recollect.store.sqlite.snapshot import VaultSummary
-
-EXAMPLE = (
-    "  recollect backup\n"
-    "  recollect backup --keep 7\n"
-    "  recollect backup /media/usb/vault.db\n"
-    "  recollect backup --check /media/usb/vault.db"
-)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +35,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect backup\n"
+    "  recollect backup --keep 7\n"
+    "  recollect backup /media/usb/vault.db\n"
+    "  recollect backup --check /media/usb/vault.db",
+    arguments,
+)
+def backup(args: argparse.Namespace) -> int:
     if args.check is not None:
         if args.file is not None or args.keep is not None:
             raise WrongUsage("--check takes one file and no other option.")

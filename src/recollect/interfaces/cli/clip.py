@@ -13,12 +13,12 @@ from contextlib import suppress
 
 from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import IDS
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.ids import meant
 from recollect.interfaces.cli.opening import opened
 from recollect.present.words import counted
 from recollect.types import Memory
 
-EXAMPLE = "  recollect clip auth-jwt-001"
 # A program that takes the text → the variable that says that its clipboard is there.
 PROGRAMS = {
     "wl-copy": "WAYLAND_DISPLAY",
@@ -35,7 +35,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ids", metavar="ID", nargs="+", help=IDS)
 
 
-def run(args: argparse.Namespace) -> int:
+@command("  recollect clip auth-jwt-001", arguments)
+def clip(args: argparse.Namespace) -> int:
     with opened() as memory:
         found = memory.show(meant(memory, args.ids))
     text = "\n\n".join(map(text_of, found))

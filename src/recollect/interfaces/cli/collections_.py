@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import BOLD, DIM, print_rows, say, styled
 from recollect.interfaces.cli.tables import add_table, remove_table
 from recollect.present.visible import visible
@@ -15,19 +16,19 @@ from recollect.settings_reading import home_folder, load_settings
 from recollect.vaults.collections import Collections
 from recollect.vaults.known import known_vaults
 
-EXAMPLE = (
-    "  recollect collections add platform /srv/platform.db\n  recollect collections\n"
-    "  recollect publish auth-jwt-001 --to platform"
-)
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_action(parser, ACTIONS, "the collection; for add also its file")
     add_json(parser, rows=True)
 
 
-def run(args: argparse.Namespace) -> int:
-    return chosen_action("collections", args, ACTIONS)(home_folder(os.environ), args)
+@command(
+    "  recollect collections add platform /srv/platform.db\n  recollect collections\n"
+    "  recollect publish auth-jwt-001 --to platform",
+    arguments,
+)
+def collections(args: argparse.Namespace) -> int:
+    return chosen_action(args)(home_folder(os.environ), args)
 
 
 def _list(home: Path, args: argparse.Namespace) -> int:

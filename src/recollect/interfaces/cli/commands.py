@@ -2,10 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
-from types import ModuleType
+from typing import Any, NamedTuple, TypeVar
 
 from recollect.errors import UserError
+
+Run = TypeVar("Run", bound=Callable[..., Any])
+
+
+class DeclaredCommand(NamedTuple):
+    """An example, what adds the arguments to a parser, and what runs: `run(args)` returns the exit
+    code; of a command that only `reads`, `run(memory, args)` returns what is printed."""
+
+    example: str
+    arguments: tuple[Callable[[Any], object], ...]
+    run: Callable[..., Any]
+    reads: bool
+
+
+DECLARED: dict[str, DeclaredCommand] = {}  # by name; filled as modules are imported
+
+
+def command(
+    example: str, *arguments: Callable[[Any], object], reads: bool = False
+) -> Callable[[Run], Run]:
+    """Declare the command that is named like the function, but for a `_` at its end."""
+
+    def declare(run: Run) -> Run:
+        DECLARED[run.__name__.rstrip("_")] = DeclaredCommand(example, arguments, run, reads)
+        return run
+
+    return declare
+
 
 # Command → (module, what it does). The module is imported when the command is called; a name with
 # dots is in a package of its own.
@@ -93,17 +122,15 @@ GROUPS = {
 }
 # What people type who know other programs.
 ALIASES = {"ls": "list", "rm": "forget"}
-# Those that only read.
-READING = ("search", "show", "related", "list", "context", "history", "timeline")
 # Such a package → the extra that installs it.
 EXTRAS = {"recollect_evaluation": "eval", "recollect_postgres": "postgres"}
 
 
-def module_of(name: str) -> ModuleType:
+def command_of(name: str) -> DeclaredCommand:
     """Import the module of a command; raise UserError where its package is not installed."""
     module = COMMANDS[name][0]
     try:
-        return import_module(module if "." in module else f"recollect.interfaces.cli.{module}")
+        import_module(module if "." in module else f"recollect.interfaces.cli.{module}")
     except ModuleNotFoundError as error:
         if error.name not in EXTRAS:
             raise
@@ -111,6 +138,7 @@ def module_of(name: str) -> ModuleType:
             f"`recollect {name}` is in a package of its own; "
             f"run: pip install 'recollect-memory[{EXTRAS[error.name]}]'."
         ) from None
+    return DECLARED[name]
 
 
 def overview() -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.doctor import print_findings
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import DIM, print_json, say, styled
@@ -26,19 +27,19 @@ from recollect.settings_reading import (
     variable_of,
 )
 
-EXAMPLE = (
-    "  recollect config\n  recollect config get search.recipe\n"
-    "  recollect config set rerank.budget_ms 500\n  recollect config check"
-)
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_action(parser, ACTIONS, "a key, such as search.recipe; for set also its value", "KEY")
     add_json(parser, rows=True)
 
 
-def run(args: argparse.Namespace) -> int:
-    return chosen_action("config", args, ACTIONS)(home_folder(os.environ), args)
+@command(
+    "  recollect config\n  recollect config get search.recipe\n"
+    "  recollect config set rerank.budget_ms 500\n  recollect config check",
+    arguments,
+)
+def config(args: argparse.Namespace) -> int:
+    return chosen_action(args)(home_folder(os.environ), args)
 
 
 def _value(home: Path, key: str) -> Any:

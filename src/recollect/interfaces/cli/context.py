@@ -17,6 +17,7 @@ from recollect.interfaces.cli.arguments import (
     as_of,
     filter_of,
 )
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.layout import laid_out
 from recollect.interfaces.cli.lines import flowing, width
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, styled
@@ -24,10 +25,6 @@ from recollect.interfaces.cli.results import when_of
 from recollect.interfaces.cli.screen import screen
 from recollect.present.agent_context import FORMS, context_line, context_text
 from recollect.times import day
-
-EXAMPLE = (
-    "  recollect context --here --max-tokens 2000\n  recollect context auth --project harbor-api"
-)
 
 
 def arguments(parser: CommandParser) -> None:
@@ -53,7 +50,12 @@ def arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def answer(memory: Recollect, args: argparse.Namespace) -> str:
+@command(
+    "  recollect context --here --max-tokens 2000\n  recollect context auth --project harbor-api",
+    arguments,
+    reads=True,
+)
+def context(memory: Recollect, args: argparse.Namespace) -> str:
     now = memory.now()
     then = as_of(args, now)
     found = memory.context(

@@ -10,6 +10,7 @@ from pathlib import Path
 from recollect.demo.load import sample
 from recollect.engine import Recollect
 from recollect.errors import UserError
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.lines import shortened, width
 from recollect.interfaces.cli.output import BOLD, CYAN, DIM, YELLOW, progress, styled
 from recollect.interfaces.cli.results import reasons
@@ -19,7 +20,6 @@ from recollect.recipes.registry import BUILT_IN
 from recollect.times import day
 from recollect.types import Response
 
-EXAMPLE = "  recollect demo\n  recollect demo --keep ./demo-home"
 QUERY = "slow shipment list"
 CHANGED = "how many connections per web worker"
 SHOWN = 5
@@ -33,7 +33,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", metavar="FOLDER", help="keep the vault, in this new folder")
 
 
-def run(args: argparse.Namespace) -> int:
+@command("  recollect demo\n  recollect demo --keep ./demo-home", arguments)
+def demo(args: argparse.Namespace) -> int:
     if args.keep is not None:
         home = Path(args.keep)
         if home.exists():

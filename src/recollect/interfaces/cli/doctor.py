@@ -8,12 +8,11 @@ from contextlib import suppress
 
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import GREEN, YELLOW, print_rows, progress, styled
 from recollect.present.visible import visible
 from recollect.store.vault import Finding
-
-EXAMPLE = "  recollect doctor --fix"
 
 LONG = 5000  # memories: a check of fewer is through before anybody reads a progress bar
 
@@ -29,7 +28,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True)
 
 
-def run(args: argparse.Namespace) -> int:
+@command("  recollect doctor --fix", arguments)
+def doctor(args: argparse.Namespace) -> int:
     with opened(damaged=args.fix) as memory:
         total = 0
         with suppress(RecollectError):  # damaged: the checks say so

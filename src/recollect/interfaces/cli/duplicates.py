@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from recollect.engine import Recollect
 from recollect.engine.comparison import DuplicateGroup
 from recollect.interfaces.cli.arguments import add_json, add_limit, limit_of
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.layout import cells
 from recollect.interfaces.cli.lines import flowing, shortened
 from recollect.interfaces.cli.opening import opened
@@ -17,7 +18,6 @@ from recollect.present.visible import visible
 from recollect.present.words import counted, heading_line
 from recollect.types import Memory
 
-EXAMPLE = "  recollect duplicates\n  recollect duplicates --json"
 DEFAULT = 20
 
 
@@ -26,7 +26,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True)
 
 
-def run(args: argparse.Namespace) -> int:
+@command("  recollect duplicates\n  recollect duplicates --json", arguments)
+def duplicates(args: argparse.Namespace) -> int:
     with opened() as memory:
         with progress("Comparing memories", memory.coverage().memories) as advance:
             every = memory.duplicates(progress=advance)

@@ -17,6 +17,7 @@ from recollect.interfaces.cli.arguments import (
     add_repeatable,
     fields_of,
 )
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.editor import changes_of, fill_in
 from recollect.interfaces.cli.ids import meant
 from recollect.interfaces.cli.opening import opened
@@ -28,12 +29,6 @@ from recollect.lifetime import Lifetime
 from recollect.memory_json import memory_json, revision
 from recollect.present.words import counted
 from recollect.vaults.keys import on_terminal
-
-EXAMPLE = (
-    '  recollect edit auth-jwt-001 --text "Tokens last 15 minutes now." --add-tag security\n'
-    '  recollect edit auth-notes --section "Open questions" --text "None left."\n'
-    "  recollect edit --where project=harbor-api --where kind=note --severity suggestion"
-)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +52,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    '  recollect edit auth-jwt-001 --text "Tokens last 15 minutes now." --add-tag security\n'
+    '  recollect edit auth-notes --section "Open questions" --text "None left."\n'
+    "  recollect edit --where project=harbor-api --where kind=note --severity suggestion",
+    arguments,
+)
+def edit(args: argparse.Namespace) -> int:
     changes, cleared = fields_of(args), {name.replace("-", "_") for name in args.clear}
     if both := cleared & (changes.keys() | ({"tags"} if args.tag or args.add_tag else set())):
         names = ", ".join(sorted(both))

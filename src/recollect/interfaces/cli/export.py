@@ -15,18 +15,11 @@ from recollect.folders.mirroring import installed_mirror
 from recollect.ingest.checksum import write_export
 from recollect.ingest.jsonl import as_line, stored_line
 from recollect.interfaces.cli.arguments import WrongUsage
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import warn_of_plain
 from recollect.present.words import counted
 from recollect.store.base import FeedbackEvent, Stored
-
-EXAMPLE = (
-    "  recollect export backup.jsonl\n"
-    "  recollect export --all whole-vault.jsonl\n"
-    "  recollect export --salvage rescued.jsonl\n"
-    "  recollect export | gzip > backup.jsonl.gz\n"
-    "  recollect export --format markdown notes"
-)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +48,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect export backup.jsonl\n"
+    "  recollect export --all whole-vault.jsonl\n"
+    "  recollect export --salvage rescued.jsonl\n"
+    "  recollect export | gzip > backup.jsonl.gz\n"
+    "  recollect export --format markdown notes",
+    arguments,
+)
+def export(args: argparse.Namespace) -> int:
     if args.format == "markdown" and args.file in (None, "-"):
         raise WrongUsage("Name a folder; --format markdown writes a file per memory.")
     if args.format == "markdown" and (args.all or args.salvage):

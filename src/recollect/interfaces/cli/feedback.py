@@ -5,15 +5,11 @@ from __future__ import annotations
 import argparse
 
 from recollect.interfaces.cli.arguments import add_json, wrong_call
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 from recollect.lifetime import Lifetime
-
-EXAMPLE = (
-    '  recollect feedback "refresh tokens" auth-jwt-001 --accept\n'
-    '  recollect feedback "refresh tokens" auth-jwt-001 --undo'
-)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +24,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    '  recollect feedback "refresh tokens" auth-jwt-001 --accept\n'
+    '  recollect feedback "refresh tokens" auth-jwt-001 --undo',
+    arguments,
+)
+def feedback(args: argparse.Namespace) -> int:
     if not (args.accept or args.dismiss or args.undo):
         raise wrong_call("feedback QUERY ID --accept|--dismiss|--undo")
     accept = args.accept if args.accept or args.dismiss else None

@@ -10,6 +10,7 @@ from typing import Any
 from recollect.engine import Recollect
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, print_rows, say, styled
 from recollect.interfaces.cli.selection import add_yes, confirm
@@ -17,11 +18,6 @@ from recollect.interfaces.cli.syncing import advancing, embed, follow, synced_js
 from recollect.present.visible import one_line
 from recollect.present.words import counted
 from recollect.vaults.keys import on_terminal
-
-EXAMPLE = (
-    "  recollect folders\n  recollect folders sync\n  recollect folders watch\n"
-    "  recollect folders remove ~/notes"
-)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,8 +29,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True)
 
 
-def run(args: argparse.Namespace) -> int:
-    action = chosen_action("folders", args, ACTIONS)
+@command(
+    "  recollect folders\n  recollect folders sync\n  recollect folders watch\n"
+    "  recollect folders remove ~/notes",
+    arguments,
+)
+def folders(args: argparse.Namespace) -> int:
+    action = chosen_action(args)
     with opened() as memory:
         return action(memory, args)
 

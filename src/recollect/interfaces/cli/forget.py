@@ -5,16 +5,13 @@ from __future__ import annotations
 import argparse
 
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.cli.selection import add_selection, chosen
 from recollect.lifetime import Lifetime
 from recollect.present.words import counted
 
-EXAMPLE = (
-    "  recollect forget auth-jwt-000\n  recollect forget --project old-site\n"
-    "  recollect forget --undo auth-jwt-000"
-)
 MOST_NAMED = 10  # ids in the sentence that says how to undo it
 
 
@@ -26,7 +23,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect forget auth-jwt-000\n  recollect forget --project old-site\n"
+    "  recollect forget --undo auth-jwt-000",
+    arguments,
+)
+def forget(args: argparse.Namespace) -> int:
     done = "restored" if args.undo else "purged" if args.purge else "forgotten"
     with opened(lifetime=Lifetime.ONCE) as memory:
         ids = chosen(memory, args, done, forgotten=args.undo)

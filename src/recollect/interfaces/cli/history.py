@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_dates, add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.layout import wrapped
 from recollect.interfaces.cli.lines import flowing, width
@@ -24,7 +25,6 @@ from recollect.present.history import (
 from recollect.present.visible import visible
 from recollect.store.history import Version
 
-EXAMPLE = "  recollect history auth-jwt-001"
 RED = "31"
 # What went and came, by the marks that `difference_text` puts around them.
 STYLES = {"[-": RED, "{+": GREEN}
@@ -38,7 +38,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True)
 
 
-def answer(memory: Recollect, args: argparse.Namespace) -> str:
+@command("  recollect history auth-jwt-001", arguments, reads=True)
+def history(memory: Recollect, args: argparse.Namespace) -> str:
     versions = memory.history(only(memory, args.id))
     if args.json:
         return rows_text(args, history_json(versions))

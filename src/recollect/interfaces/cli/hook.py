@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from msgspec.structs import replace
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces.cli.arguments import add_json, parser_of, wrong_call
-from recollect.interfaces.cli.commands import COMMANDS
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.hook_process import FAILURES, folder_of, home_of, note
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, DIM, print_rows, styled
@@ -33,11 +32,6 @@ from recollect.present.visible import visible
 from recollect.projects import project_of
 from recollect.settings import Embedding, Rerank
 from recollect.settings_reading import has_vault, home_folder, load_settings
-
-EXAMPLE = """\
-  recollect hook --test claude-code
-  recollect hook --test claude-code UserPromptSubmit --prompt "how do we refresh tokens"
-  recollect hook SessionStart --client claude-code < event.json"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +52,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    """\
+  recollect hook --test claude-code
+  recollect hook --test claude-code UserPromptSubmit --prompt "how do we refresh tokens"
+  recollect hook SessionStart --client claude-code < event.json""",
+    arguments,
+)
+def hook(args: argparse.Namespace) -> int:
     """`--test`: each event as its client sends it, from the working directory."""
     if args.test is None:
         raise wrong_call("hook EVENT [--client NAME] < event.json, or hook --test CLIENT [EVENT]")
@@ -148,7 +149,7 @@ def answer_here(argv: list[str]) -> str:
     """Answer by words alone, since a model takes longer to load than an agent waits. Where there is
     no vault yet, none is made."""
     home = home_folder(os.environ)
-    args = parser_of("hook", COMMANDS["hook"][1], sys.modules[__name__]).parse_args(argv)
+    args = parser_of("hook").parse_args(argv)
     asked = _event_of(args)
     try:
         settings = load_settings(home)

@@ -25,6 +25,7 @@ from recollect.interfaces.cli.arguments import (
     add_json,
     standard_input,
 )
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import print_json, progress
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
@@ -39,11 +40,6 @@ from recollect.interfaces.cli.syncing import (
 from recollect.present.visible import one_line, visible
 from recollect.present.words import counted
 from recollect.projects import project_of
-
-EXAMPLE = (
-    "  recollect import memories.jsonl\n  other-tool | recollect import -\n"
-    "  recollect import --from obsidian ~/Vault --dry-run"
-)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +69,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect import memories.jsonl\n  other-tool | recollect import -\n"
+    "  recollect import --from obsidian ~/Vault --dry-run",
+    arguments,
+)
+def import_(args: argparse.Namespace) -> int:
     if args.tool is not None:
         return _foreign(args)
     with opened() as memory, _opened(args.file) as (stream, size):

@@ -17,6 +17,7 @@ from recollect.interfaces.cli.arguments import (
     limit_of,
     typed_again,
 )
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.ids import only, remember
 from recollect.interfaces.cli.lines import flowing, shortened, width
 from recollect.interfaces.cli.output import BOLD, DIM, rows_text, styled
@@ -26,7 +27,6 @@ from recollect.present.visible import visible
 from recollect.present.words import title_of
 from recollect.times import iso, minute
 
-EXAMPLE = "  recollect list --project harbor-api --since 7d"
 DEFAULT = 20
 
 
@@ -40,7 +40,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True)
 
 
-def answer(memory: Recollect, args: argparse.Namespace) -> str:
+@command("  recollect list --project harbor-api --since 7d", arguments, reads=True)
+def list_(memory: Recollect, args: argparse.Namespace) -> str:
     now = memory.now()
     then = as_of(args, now)
     limit = limit_of(args, DEFAULT)

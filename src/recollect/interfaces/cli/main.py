@@ -165,14 +165,14 @@ def _run(name: str, argv: list[str]) -> int:
 
         return run(argv, here)
     from recollect.interfaces.cli.arguments import parser_of  # noqa: PLC0415  start-up time
-    from recollect.interfaces.cli.commands import COMMANDS, READING, module_of  # noqa: PLC0415  start-up time
+    from recollect.interfaces.cli.commands import command_of  # noqa: PLC0415  start-up time
 
-    command = module_of(name)
+    command = command_of(name)
     try:
-        parsed = parser_of(name, COMMANDS[name][1], command).parse_args(argv)
+        parsed = parser_of(name).parse_args(argv)
     except SystemExit as leaving:  # argparse has printed the help or the error
         return int(leaving.code or 0)
-    if name not in READING:  # those answer once, and leave no more garbage than they print
+    if not command.reads:  # those answer once, and leave no more garbage than they print
         import signal  # noqa: PLC0415  start-up time
 
         if signal.getsignal(signal.SIGINT) is _leave:
@@ -185,7 +185,7 @@ def _run(name: str, argv: list[str]) -> int:
     from recollect.lifetime import Lifetime  # noqa: PLC0415  start-up time
 
     with Recollect(lifetime=Lifetime.ONCE, interface="command line") as memory:
-        answer = command.answer(memory, parsed)
+        answer = command.run(memory, parsed)
     print(answer, end="\n" if answer else "")  # no ids: no line
     return 0
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.ids import meant, only
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 from recollect.lifetime import Lifetime
 from recollect.present.words import counted
-
-EXAMPLE = "  recollect merge deploy-001 deploy-002 --into deploy-002"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +21,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command("  recollect merge deploy-001 deploy-002 --into deploy-002", arguments)
+def merge(args: argparse.Namespace) -> int:
     with opened(lifetime=Lifetime.ONCE) as memory:
         args.ids = meant(memory, args.ids)
         kept = memory.merge(args.ids, into=args.into and only(memory, args.into)).id

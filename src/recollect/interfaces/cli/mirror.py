@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from recollect.errors import RecollectError
 from recollect.folders.mirroring import STATE
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import print_json, warn_of_plain
 from recollect.interfaces.cli.selection import confirm
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
     from recollect.engine import Recollect
     from recollect.folders.mirroring import Mirrored
 
-EXAMPLE = (
-    "  recollect mirror ~/notes/memories\n  recollect mirror ~/notes/memories --dry-run\n"
-    "  recollect mirror --watch"
-)
 # Action → the word for it, in the order in which they are listed.
 DONE = {
     "write": "written",
@@ -62,7 +59,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect mirror ~/notes/memories\n  recollect mirror ~/notes/memories --dry-run\n"
+    "  recollect mirror --watch",
+    arguments,
+)
+def mirror(args: argparse.Namespace) -> int:
     if args.watch and (args.dry_run or args.json):
         raise WrongUsage("--watch cannot be combined with --dry-run or --json.")
     with opened() as memory:

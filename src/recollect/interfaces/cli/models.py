@@ -13,6 +13,7 @@ from msgspec import structs
 
 from recollect.errors import ProviderError, RecollectError, UserError
 from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import (
     BOLD,
@@ -42,7 +43,6 @@ from recollect.present.words import counted
 from recollect.settings import Embedding
 from recollect.settings_reading import home_folder, load_settings, sources, variable_of
 
-EXAMPLE = "  recollect models\n  recollect models --measure\n  recollect models use multilingual"
 KINDS = {"embed": "embedding", "rerank": "rerank"}
 BYTES = 4.3  # that a number of a vector takes in the file, with its part of the row and the codes
 # The settings that belong to a model.
@@ -57,8 +57,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True)
 
 
-def run(args: argparse.Namespace) -> int:
-    return chosen_action("models", args, ACTIONS)(home_folder(os.environ), args)
+@command(
+    "  recollect models\n  recollect models --measure\n  recollect models use multilingual",
+    arguments,
+)
+def models(args: argparse.Namespace) -> int:
+    return chosen_action(args)(home_folder(os.environ), args)
 
 
 def _list(home: Path, args: argparse.Namespace) -> int:

@@ -5,12 +5,8 @@ from __future__ import annotations
 import argparse
 
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.selection import add_selection, change_chosen
-
-EXAMPLE = (
-    "  recollect move auth-jwt-001 --to-project harbor-api\n"
-    "  recollect move --project harbour --to-project harbor-api --yes"
-)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +16,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect move auth-jwt-001 --to-project harbor-api\n"
+    "  recollect move --project harbour --to-project harbor-api --yes",
+    arguments,
+)
+def move(args: argparse.Namespace) -> int:
     project, space = args.to_project, args.to_space
     if project is None and space is None:
         raise WrongUsage("Name where to: --to-project NAME or --to-space NAME.")

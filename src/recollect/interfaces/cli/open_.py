@@ -19,6 +19,7 @@ from recollect.errors import NotFound
 from recollect.files import write_whole
 from recollect.id_paths import id_path
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.editor import open_in_editor
 from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.opening import opened
@@ -27,7 +28,6 @@ from recollect.interfaces.listening import running_server
 from recollect.settings_reading import home_folder, load_settings
 from recollect.store.registry import opened_access
 
-EXAMPLE = "  recollect open\n  recollect open auth-jwt-001\n  recollect open --print"
 FILE = "open.html"
 # A browser that starts first may take this long.
 PATIENCE_S = 20.0
@@ -51,7 +51,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command("  recollect open\n  recollect open auth-jwt-001\n  recollect open --print", arguments)
+def open_(args: argparse.Namespace) -> int:
     home = home_folder(os.environ)
     page = ""
     if args.id is not None:

@@ -7,24 +7,21 @@ import argparse
 from msgspec.structs import asdict
 
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, print_json, styled
 from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
 from recollect.settings import PolicySettings
 
-EXAMPLE = "  recollect policies"
 NONE = (
     "There are no policies. Declare one as [policies.NAME] in config.toml; docs/time.md shows how."
 )
 FILTERS = ("project", "source", "domain", "kind", "space", "tags")
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    add_json(parser)
-
-
-def run(args: argparse.Namespace) -> int:
+@command("  recollect policies", add_json)
+def policies(args: argparse.Namespace) -> int:
     with opened(lifetime=Lifetime.ONCE) as memory:
         declared = memory.settings.policies
     if args.json:

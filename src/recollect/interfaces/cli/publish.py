@@ -5,15 +5,11 @@ from __future__ import annotations
 import argparse
 
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.ids import meant
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 from recollect.present.words import counted
-
-EXAMPLE = (
-    "  recollect publish auth-jwt-001 --to platform\n"
-    "  recollect publish auth-jwt-001 --to platform --undo"
-)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +19,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect publish auth-jwt-001 --to platform\n"
+    "  recollect publish auth-jwt-001 --to platform --undo",
+    arguments,
+)
+def publish(args: argparse.Namespace) -> int:
     with opened() as memory:
         args.ids = meant(memory, args.ids)
         if args.undo:

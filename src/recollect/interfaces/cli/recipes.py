@@ -16,6 +16,7 @@ from recollect.interfaces.cli.arguments import (
     chosen_action,
     wrong_call,
 )
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, print_rows, say, styled
 from recollect.present.visible import visible
@@ -23,12 +24,6 @@ from recollect.recipes.overrides import tree
 from recollect.recipes.registry import Recipes
 from recollect.recipes.show import as_toml, differences, facts, learned_json, learned_lines
 from recollect.settings_reading import home_folder, load_settings
-
-EXAMPLE = (
-    "  recollect recipes\n  recollect recipes show blend\n"
-    "  recollect recipes check mine.toml\n  recollect recipes diff vault mine\n"
-    "  recollect recipes learned\n  recollect recipes learned --reset"
-)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,11 +34,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect recipes\n  recollect recipes show blend\n"
+    "  recollect recipes check mine.toml\n  recollect recipes diff vault mine\n"
+    "  recollect recipes learned\n  recollect recipes learned --reset",
+    arguments,
+)
+def recipes(args: argparse.Namespace) -> int:
     if args.reset and args.action != "learned":
         raise wrong_call("recipes learned --reset")
     recipes = Recipes(home_folder(os.environ) / "recipes")
-    return chosen_action("recipes", args, ACTIONS)(recipes, args)
+    return chosen_action(args)(recipes, args)
 
 
 def _list(recipes: Recipes, args: argparse.Namespace) -> int:

@@ -7,11 +7,10 @@ from contextlib import suppress
 
 from recollect.errors import StoreError
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import progress, say
 from recollect.present.words import counted
-
-EXAMPLE = "  recollect reindex"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +20,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command("  recollect reindex", arguments)
+def reindex(args: argparse.Namespace) -> int:
     with opened(damaged=True) as memory:
         total = 0
         with suppress(StoreError):  # a damaged vault is repaired first

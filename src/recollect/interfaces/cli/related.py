@@ -6,11 +6,10 @@ import argparse
 
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_dates, add_json, add_limit
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.output import rows_text
 from recollect.present.response import as_json
-
-EXAMPLE = "  recollect related auth-jwt-001 --limit 5"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +19,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True)
 
 
-def answer(memory: Recollect, args: argparse.Namespace) -> str:
+@command("  recollect related auth-jwt-001 --limit 5", arguments, reads=True)
+def related(memory: Recollect, args: argparse.Namespace) -> str:
     response = memory.related(only(memory, args.id), args.limit)
     if args.json:
         return rows_text(args, as_json(response), "results")

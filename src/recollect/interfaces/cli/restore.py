@@ -9,12 +9,10 @@ from recollect.engine import Recollect
 from recollect.engine.backups import restore_vault
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
 from recollect.interfaces.cli.backup import described, facts
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import progress, say
 from recollect.interfaces.cli.selection import add_selection, change_chosen
 from recollect.types import Memory
-
-EXAMPLE = "  recollect restore auth-jwt-000\n  recollect restore --from /media/usb/vault.db"
-
 
 FILTERS = ("project", "here", "source", "tags", "domain", "kind", "space", "since", "until")
 
@@ -31,7 +29,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect restore auth-jwt-000\n  recollect restore --from /media/usb/vault.db", arguments
+)
+def restore(args: argparse.Namespace) -> int:
     if args.backup is None:
         if not (args.ids or args.query or any(getattr(args, name) for name in FILTERS)):
             raise WrongUsage("Name memories by id, a filter or --query; or a backup: --from FILE.")

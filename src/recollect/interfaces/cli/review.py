@@ -16,6 +16,7 @@ from recollect.engine import Recollect
 from recollect.engine.review import Review, ReviewItem, review_json
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import add_json, add_limit, wrong_call
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.layout import cells
 from recollect.interfaces.cli.lines import flowing, shortened, width
 from recollect.interfaces.cli.opening import opened
@@ -33,10 +34,6 @@ from recollect.present.visible import visible
 from recollect.present.words import counted, heading_line
 from recollect.vaults.keys import on_terminal
 
-EXAMPLE = (
-    "  recollect review\n  recollect review --kind duplicate --json\n"
-    "  recollect review duplicate-1a2b3c4d5e merge"
-)
 DEFAULT = 20
 QUIT = "q"
 ALL = "review [ITEM DECISION]"
@@ -56,7 +53,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True, unless="item")
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect review\n  recollect review --kind duplicate --json\n"
+    "  recollect review duplicate-1a2b3c4d5e merge",
+    arguments,
+)
+def review(args: argparse.Namespace) -> int:
     if (args.item is None) != (args.decision is None):
         raise wrong_call(ALL)
     with opened() as memory:

@@ -21,6 +21,7 @@ from recollect.interfaces.cli.arguments import (
     fields_of,
     read_text,
 )
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.editor import fill_in, form_of
 from recollect.interfaces.cli.ids import meant
 from recollect.interfaces.cli.opening import opened
@@ -33,12 +34,6 @@ from recollect.present.visible import visible
 from recollect.titles import cut_title
 from recollect.types import Memory
 from recollect.vaults.keys import on_terminal
-
-EXAMPLE = (
-    '  recollect save "Sessions became signed tokens that last 15 minutes" --tag auth\n'
-    "  git log -1 --format=%B | recollect save --here\n"
-    "  recollect save --edit --kind decision"
-)
 
 REPEATED = "recollect: The project already had this memory; it was updated instead of saved twice."
 NOTHING = "recollect: Nothing was saved: the form is empty."
@@ -60,7 +55,13 @@ def arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    '  recollect save "Sessions became signed tokens that last 15 minutes" --tag auth\n'
+    "  git log -1 --format=%B | recollect save --here\n"
+    "  recollect save --edit --kind decision",
+    arguments,
+)
+def save(args: argparse.Namespace) -> int:
     options = fields_of(args) | {"tags": args.tag, "id": args.id}
     fields = {name: value for name, value in options.items() if value is not None}
     named = fields.keys() & {"title", "text"}

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 
 from recollect.errors import NotFound
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.cli.schemas import SCHEMAS, schema_of
-
-EXAMPLE = "  recollect schema\n  recollect schema search\n  recollect schema tags rename"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,7 +15,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", nargs="*", help=f"{about}all names are printed")
 
 
-def run(args: argparse.Namespace) -> int:
+@command("  recollect schema\n  recollect schema search\n  recollect schema tags rename", arguments)
+def schema(args: argparse.Namespace) -> int:
     if not args.name:
         print("\n".join(SCHEMAS))
         return 0

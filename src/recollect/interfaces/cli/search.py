@@ -22,15 +22,11 @@ from recollect.interfaces.cli.arguments import (
     now_of,
     search_of,
 )
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import rows_text
 from recollect.interfaces.cli.screen import screen
 from recollect.present.response import as_json, compact
 from recollect.present.visible import visible_json
-
-EXAMPLE = (
-    "  recollect search how do we refresh tokens\n"
-    "  recollect search tokens --project harbor-api --since 'last week' --explain"
-)
 
 
 def arguments(parser: CommandParser) -> None:
@@ -101,7 +97,13 @@ def arguments(parser: CommandParser) -> None:
     )
 
 
-def answer(memory: Recollect, args: argparse.Namespace) -> str:
+@command(
+    "  recollect search how do we refresh tokens\n"
+    "  recollect search tokens --project harbor-api --since 'last week' --explain",
+    arguments,
+    reads=True,
+)
+def search(memory: Recollect, args: argparse.Namespace) -> str:
     now: datetime = now_of(args, memory.now())
     response = memory.search(search_of(args, now), mark=not args.json)
     if screen().session:

@@ -18,13 +18,12 @@ from recollect.interfaces.cli.arguments import (
     add_json,
     chosen_action,
 )
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import BOLD, DIM, print_rows, say, styled
 from recollect.present.visible import visible
 from recollect.settings_reading import home_folder, load_settings
 from recollect.store.registry import opened_access
 from recollect.times import day, iso
-
-EXAMPLE = "  recollect sessions\n  recollect sessions end 3f9a2c01\n  recollect sessions end --all"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,8 +32,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True)
 
 
-def run(args: argparse.Namespace) -> int:
-    action, home = chosen_action("sessions", args, ACTIONS), home_folder(os.environ)
+@command(
+    "  recollect sessions\n  recollect sessions end 3f9a2c01\n  recollect sessions end --all",
+    arguments,
+)
+def sessions(args: argparse.Namespace) -> int:
+    action, home = chosen_action(args), home_folder(os.environ)
     with closing(opened_access(home, load_settings(home).store)) as access:
         return action(SessionStore(TokenStore(access)), args)
 

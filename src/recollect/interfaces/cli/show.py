@@ -13,6 +13,7 @@ from recollect.interfaces.cli.arguments import (
     add_json,
     as_of,
 )
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.ids import meant
 from recollect.interfaces.cli.lines import flowing
 from recollect.interfaces.cli.output import DIM, rows_text
@@ -23,8 +24,6 @@ from recollect.present.visible import visible
 from recollect.types import Use
 from recollect.vaults.known import FoundMemory
 
-EXAMPLE = "  recollect show auth-jwt-001"
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ids", metavar="ID", nargs="+", help=IDS)
@@ -33,7 +32,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True)
 
 
-def answer(memory: Recollect, args: argparse.Namespace) -> str:
+@command("  recollect show auth-jwt-001", arguments, reads=True)
+def show(memory: Recollect, args: argparse.Namespace) -> str:
     ids = meant(memory, args.ids)
     # Before this very command.
     used = {} if args.json or args.as_of else memory.usage(ids)

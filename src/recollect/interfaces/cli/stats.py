@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.layout import cells
 from recollect.interfaces.cli.lines import shortened, width
 from recollect.interfaces.cli.opening import opened
@@ -16,7 +17,6 @@ from recollect.interfaces.cli.screen import screen
 from recollect.present.explain import bar
 from recollect.present.visible import visible
 
-EXAMPLE = "  recollect stats --json"
 LABELS = {"waiting": "no vector"}
 CHARTED = ("kinds", "tiers", "projects")
 MOST_BARS = 8
@@ -25,11 +25,8 @@ MONTHS = 24
 LEVELS = "▁▂▃▄▅▆▇█"
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    add_json(parser)
-
-
-def run(args: argparse.Namespace) -> int:
+@command("  recollect stats --json", add_json)
+def stats(args: argparse.Namespace) -> int:
     with opened() as memory:
         stats = memory.stats()
         drawn = screen().terminal and not args.json

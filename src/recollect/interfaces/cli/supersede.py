@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 from recollect.lifetime import Lifetime
-
-EXAMPLE = "  recollect supersede deploy-jenkins-001 deploy-buildkite-002"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +18,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command("  recollect supersede deploy-jenkins-001 deploy-buildkite-002", arguments)
+def supersede(args: argparse.Namespace) -> int:
     with opened(lifetime=Lifetime.ONCE) as memory:
         args.old, args.new = only(memory, args.old), only(memory, args.new)
         memory.supersede(args.old, args.new)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 
 from recollect.interfaces.cli.arguments import WrongUsage, add_json, add_repeatable
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.selection import add_selection, change_chosen
-
-EXAMPLE = "  recollect tag auth-jwt-001 --add security\n  recollect tag --tag wip --remove wip"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +16,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect tag auth-jwt-001 --add security\n  recollect tag --tag wip --remove wip", arguments
+)
+def tag(args: argparse.Namespace) -> int:
     if not (args.add or args.remove):
         raise WrongUsage("Name a tag: --add TAG or --remove TAG.")
     return change_chosen(

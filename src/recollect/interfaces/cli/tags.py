@@ -7,15 +7,12 @@ import argparse
 from recollect.engine import Recollect
 from recollect.errors import NotFound
 from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say, say_counts
 from recollect.interfaces.cli.selection import add_yes, confirm
 from recollect.present.words import counted
 from recollect.types import Filter
-
-EXAMPLE = (
-    "  recollect tags\n  recollect tags rename auht auth\n  recollect tags merge db sql postgres"
-)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,8 +22,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    action = chosen_action("tags", args, ACTIONS)
+@command(
+    "  recollect tags\n  recollect tags rename auht auth\n  recollect tags merge db sql postgres",
+    arguments,
+)
+def tags(args: argparse.Namespace) -> int:
+    action = chosen_action(args)
     with opened() as memory:
         return action(memory, args)
 

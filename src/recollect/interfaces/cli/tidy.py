@@ -6,6 +6,7 @@ import argparse
 
 from recollect.engine.policies import PolicyOutcome, outcome_json
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import DIM, print_rows, styled
 from recollect.interfaces.cli.policies import NONE
@@ -14,7 +15,6 @@ from recollect.present.visible import visible
 from recollect.present.words import counted
 from recollect.vaults.keys import on_terminal
 
-EXAMPLE = "  recollect tidy --dry-run\n  recollect tidy"
 MOST_NAMED = 5
 
 
@@ -24,7 +24,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True)
 
 
-def run(args: argparse.Namespace) -> int:
+@command("  recollect tidy --dry-run\n  recollect tidy", arguments)
+def tidy(args: argparse.Namespace) -> int:
     with opened() as memory:
         planned = memory.tidy(dry_run=True)
         if not args.dry_run:

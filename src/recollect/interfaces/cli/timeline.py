@@ -14,12 +14,11 @@ from recollect.interfaces.cli.arguments import (
     add_limit,
     filter_of,
 )
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.lines import shortened, width
 from recollect.interfaces.cli.output import BOLD, DIM, json_text, styled
 from recollect.interfaces.cli.results import When, when_of
 from recollect.present.words import title_of
-
-EXAMPLE = "  recollect timeline auth-jwt-001\n  recollect timeline yesterday --project harbor-api"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +31,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def answer(memory: Recollect, args: argparse.Namespace) -> str:
+@command(
+    "  recollect timeline auth-jwt-001\n  recollect timeline yesterday --project harbor-api",
+    arguments,
+    reads=True,
+)
+def timeline(memory: Recollect, args: argparse.Namespace) -> str:
     limit = LIMIT if args.limit is None else args.limit
     found = memory.timeline(args.around, limit=limit, filter=filter_of(args, memory.now()))
     if args.json:

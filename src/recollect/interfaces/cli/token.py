@@ -21,19 +21,16 @@ from recollect.interfaces.cli.arguments import (
     chosen_action,
     wrong_call,
 )
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, print_rows, styled
 from recollect.present.visible import visible
 from recollect.settings_reading import home_folder, load_settings
 from recollect.store.registry import opened_access
 from recollect.times import day, iso, parse_expiry
 
-EXAMPLE = (
-    "  recollect token create --can search:use --name reader --expires 90d\n"
-    "  recollect token list\n  recollect token revoke 3f9a2c01"
-)
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(command="token", actions=ACTIONS)
     parser.add_argument("action", metavar="ACTION", help="create, list or revoke")
     parser.add_argument("names", metavar="ID", nargs="*", help="the tokens to revoke")
     group = parser.add_argument_group("for create")
@@ -50,8 +47,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True)
 
 
-def run(args: argparse.Namespace) -> int:
-    action = chosen_action("token", args, ACTIONS)
+@command(
+    "  recollect token create --can search:use --name reader --expires 90d\n"
+    "  recollect token list\n  recollect token revoke 3f9a2c01",
+    arguments,
+)
+def token(args: argparse.Namespace) -> int:
+    action = chosen_action(args)
     options = ("can", "vault", "collection", "expires", "name")
     if args.action != "create" and any(getattr(args, name) for name in options):
         raise wrong_call(f"token {ACTIONS[args.action][1]}")

@@ -15,6 +15,7 @@ from recollect.interfaces.cli.arguments import (
     filter_of,
     limit_of,
 )
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.lines import shortened, width
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, DIM, print_rows, say, styled
@@ -24,9 +25,6 @@ from recollect.lifetime import Lifetime
 from recollect.present.words import counted, title_of
 from recollect.store.trash import trashed_json
 
-EXAMPLE = (
-    "  recollect trash\n  recollect trash deploy --project harbor-api\n  recollect trash --empty"
-)
 DEFAULT = 20
 
 
@@ -42,7 +40,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True, unless="empty")
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect trash\n  recollect trash deploy --project harbor-api\n  recollect trash --empty",
+    arguments,
+)
+def trash(args: argparse.Namespace) -> int:
     with opened(lifetime=Lifetime.ONCE) as memory:
         now, limit = memory.now(), limit_of(args, DEFAULT)
         filter = filter_of(args, now)

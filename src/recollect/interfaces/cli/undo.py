@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from recollect.engine import Recollect
 from recollect.engine.history import Agree, Undone, undone_json
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.lines import shortened, width
 from recollect.interfaces.cli.opening import opened
@@ -20,7 +21,6 @@ from recollect.present.words import counted, heading_line
 from recollect.times import minute
 from recollect.vaults.keys import on_terminal
 
-EXAMPLE = "  recollect undo\n  recollect undo auth-jwt-001\n  recollect undo auth-jwt-001 --to 2"
 MOST_NAMED = 10  # memories, a line each
 MOST_UNASKED = 5  # that a terminal is not asked about
 
@@ -36,7 +36,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect undo\n  recollect undo auth-jwt-001\n  recollect undo auth-jwt-001 --to 2",
+    arguments,
+)
+def undo(args: argparse.Namespace) -> int:
     def undo(memory: Recollect, agree: Agree) -> Undone:
         return memory.undo(args.id and only(memory, args.id), to=args.to, agree=agree)
 

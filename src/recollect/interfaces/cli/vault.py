@@ -10,6 +10,7 @@ from typing import Any
 from recollect.engine.session import NOT_IN_FILE
 from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import print_json
 from recollect.settings_reading import home_folder, load_settings
 from recollect.store.sqlite.cipher import Sealed, header_at, pending, real_path
@@ -25,7 +26,6 @@ from recollect.vaults.keys import (
     typed,
 )
 
-EXAMPLE = "  recollect vault lock\n  recollect vault status"
 ACTIONS = {
     "status": "show whether the vault is locked, and how its key is made",
     "lock": "encrypt the vault with a passphrase; every command then asks for it",
@@ -57,7 +57,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command("  recollect vault lock\n  recollect vault status", arguments)
+def vault(args: argparse.Namespace) -> int:
     home = home_folder(os.environ)
     settings = load_settings(home, os.environ)
     if settings.store.url:

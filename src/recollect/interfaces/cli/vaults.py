@@ -12,6 +12,7 @@ from typing import Any
 from recollect.checks import sayable_path
 from recollect.errors import NotFound, UserError
 from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_rows, say, styled
 from recollect.interfaces.cli.tables import add_table, remove_table
 from recollect.present.visible import visible
@@ -25,12 +26,6 @@ from recollect.vaults.trust import (
     project_vault,
     same_file,
     working_folder,
-)
-
-EXAMPLE = (
-    "  recollect vaults\n  recollect vaults add platform /srv/team.db --tier team\n"
-    "  recollect vaults add ops https://recollect.example --token-env OPS_TOKEN\n"
-    "  recollect vaults trust"
 )
 
 
@@ -52,8 +47,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True)
 
 
-def run(args: argparse.Namespace) -> int:
-    return chosen_action("vaults", args, ACTIONS)(home_folder(os.environ), args)
+@command(
+    "  recollect vaults\n  recollect vaults add platform /srv/team.db --tier team\n"
+    "  recollect vaults add ops https://recollect.example --token-env OPS_TOKEN\n"
+    "  recollect vaults trust",
+    arguments,
+)
+def vaults(args: argparse.Namespace) -> int:
+    return chosen_action(args)(home_folder(os.environ), args)
 
 
 def _list(home: Path, args: argparse.Namespace) -> int:

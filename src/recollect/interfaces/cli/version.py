@@ -6,18 +6,14 @@ import argparse
 import platform
 
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import say
 from recollect.store.sqlite.schema import VERSION
 from recollect.version import __version__
 
-EXAMPLE = "  recollect version\n  recollect version --json"
 
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    add_json(parser)
-
-
-def run(args: argparse.Namespace) -> int:
+@command("  recollect version\n  recollect version --json", add_json)
+def version(args: argparse.Namespace) -> int:
     say(
         args.json,
         f"recollect {__version__}",
