@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import partial
 
-from recollect.interfaces.cli.clip import copied, text_of
+from recollect.interfaces.cli.desktop import copied, text_of
 from recollect.interfaces.cli.layout import MarkedText, cells, laid_out, wrapped
 from recollect.interfaces.cli.lines import shortened
 from recollect.interfaces.cli.output import BOLD, CYAN, DIM, MARK, styled

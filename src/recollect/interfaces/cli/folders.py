@@ -1,26 +1,127 @@
-"""`recollect folders`."""
+"""`recollect add` and `recollect folders`."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from os.path import realpath
+from pathlib import Path
 from typing import Any
 
 from recollect.engine import Recollect
-from recollect.errors import RecollectError
-from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
+from recollect.errors import NotFound, RecollectError
+from recollect.folders.report import Synced
+from recollect.folders.transcript import transcript_clients, transcript_type
+from recollect.interfaces.cli.arguments import (
+    Actions,
+    WrongUsage,
+    add_action,
+    add_json,
+    chosen_action,
+)
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, print_rows, say, styled
+from recollect.interfaces.cli.secrets import add_redact
 from recollect.interfaces.cli.selection import add_yes, confirm
-from recollect.interfaces.cli.syncing import advancing, embed, follow, synced_json, tell
+from recollect.interfaces.cli.syncing import (
+    add_no_embed,
+    advancing,
+    embed,
+    follow,
+    synced_json,
+    tell,
+)
+from recollect.interfaces.setup.clients import Machine
 from recollect.present.visible import one_line
 from recollect.present.words import counted
 from recollect.vaults.keys import on_terminal
 
+EVERY = "all"
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder", metavar="FOLDER", nargs="?", help="the folder whose files become memories"
+    )
+    parser.add_argument(
+        "--transcripts",
+        metavar="CLIENT",
+        nargs="?",
+        const=EVERY,
+        help="the sessions of a coding agent instead, turn by turn, followed from then on: "
+        f"{', '.join(transcript_clients())} (default: all that are found); "
+        "FOLDER is where they are, if not in the client's own place",
+    )
+    parser.add_argument(
+        "--watch", action="store_true", help="keep running and follow its changes, until Ctrl+C"
+    )
+    parser.add_argument(
+        "--project", metavar="NAME", help="the memories' project (default: the folder's name)"
+    )
+    add_no_embed(parser)
+    add_redact(parser)
+    add_json(parser)
+
+
+@command(
+    "  recollect add ~/notes\n  recollect add . --project harbor --watch\n"
+    "  recollect add --transcripts",
+    _add_arguments,
+)
+def add(args: argparse.Namespace) -> int:
+    places = _places(args)
+    with opened() as memory:
+        done = Synced()
+        for client, place in places:
+            with advancing("Reading") as advance:
+                if client:
+                    done.include(
+                        memory.add_transcripts(place, client, redact=args.redact, progress=advance)
+                    )
+                else:
+                    done = memory.add_folder(
+                        place,
+                        project=args.project,
+                        follow=True if args.watch else None,
+                        redact=args.redact,
+                        progress=advance,
+                    )
+        if not (args.no_embed or args.watch):
+            embed(memory)
+        tell(done, memory.waiting(), as_json=args.json, watching=args.watch)
+        if args.watch:
+            return follow(memory)
+    return 0
+
+
+def _places(args: argparse.Namespace) -> list[tuple[str, str]]:
+    """The folders to add, each with the client whose transcripts it holds, or none."""
+    if args.transcripts is None:
+        if args.folder is None:
+            raise WrongUsage("Usage: recollect add FOLDER, or add --transcripts [CLIENT].")
+        return [("", args.folder)]
+    if args.project is not None:
+        raise WrongUsage("--project: each session has the project of its working directory.")
+    if args.transcripts == EVERY and args.folder is not None:
+        raise WrongUsage(f"Name the client: --transcripts {'|'.join(transcript_clients())}.")
+    if args.transcripts != EVERY:
+        transcript_type(args.transcripts)
+        return [(args.transcripts, args.folder or _place(args.transcripts))]
+    found = [(client, _place(client)) for client in transcript_clients()]
+    there = [(client, place) for client, place in found if Path(place).is_dir()]
+    if not there:
+        places = ", ".join(place for _, place in found)
+        raise NotFound(f"No transcripts are there; looked in: {places}.")
+    return there
+
+
+def _place(client: str) -> str:
+    return transcript_type(client).kept_in.format_map(Machine(os.environ).folders())
+
+
+def _folders_arguments(parser: argparse.ArgumentParser) -> None:
     add_action(parser, ACTIONS, "the folder to remove", "FOLDER")
     parser.add_argument(
         "--dry-run", action="store_true", help="for remove: only say how many would be forgotten"
@@ -32,7 +133,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 @command(
     "  recollect folders\n  recollect folders sync\n  recollect folders watch\n"
     "  recollect folders remove ~/notes",
-    arguments,
+    _folders_arguments,
 )
 def folders(args: argparse.Namespace) -> int:
     action = chosen_action(args)

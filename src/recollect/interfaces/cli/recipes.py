@@ -1,4 +1,4 @@
-"""`recollect recipes`."""
+"""`recollect recipes` and `recollect feedback`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from recollect.interfaces.cli.arguments import (
     wrong_call,
 )
 from recollect.interfaces.cli.commands import command
+from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, print_rows, say, styled
+from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
 from recollect.recipes.overrides import tree
 from recollect.recipes.registry import Recipes
@@ -26,7 +28,7 @@ from recollect.recipes.show import as_toml, differences, facts, learned_json, le
 from recollect.settings_reading import home_folder, load_settings
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def _recipes_arguments(parser: argparse.ArgumentParser) -> None:
     add_action(parser, ACTIONS, "a recipe; for check a file, for diff two recipes")
     parser.add_argument(
         "--reset", action="store_true", help="learned: put the weights back to what is declared"
@@ -38,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect recipes\n  recollect recipes show blend\n"
     "  recollect recipes check mine.toml\n  recollect recipes diff vault mine\n"
     "  recollect recipes learned\n  recollect recipes learned --reset",
-    arguments,
+    _recipes_arguments,
 )
 def recipes(args: argparse.Namespace) -> int:
     if args.reset and args.action != "learned":
@@ -124,3 +126,35 @@ ACTIONS: Actions[Recipes] = {
     "diff": (_diff, "diff A B"),
     "learned": (_learned, "learned [NAME]"),
 }
+
+
+def _feedback_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", metavar="QUERY", help="the query that you searched for")
+    parser.add_argument("id", metavar="ID", help="the result")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--accept", action="store_true", help="the result was right")
+    how.add_argument("--dismiss", action="store_true", help="the result was wrong")
+    parser.add_argument(
+        "--undo", action="store_true", help="take back what you said of this result"
+    )
+    add_json(parser)
+
+
+@command(
+    '  recollect feedback "refresh tokens" auth-jwt-001 --accept\n'
+    '  recollect feedback "refresh tokens" auth-jwt-001 --undo',
+    _feedback_arguments,
+)
+def feedback(args: argparse.Namespace) -> int:
+    if not (args.accept or args.dismiss or args.undo):
+        raise wrong_call("feedback QUERY ID --accept|--dismiss|--undo")
+    accept = args.accept if args.accept or args.dismiss else None
+    with opened(lifetime=Lifetime.ONCE) as memory:
+        accepted, dismissed = memory.feedback(
+            args.query, only(memory, args.id), accept=accept, undo=args.undo
+        )
+        done = "Taken back." if args.undo else "Noted."
+        sentence = f"{done} Feedback so far: {accepted} accepted, {dismissed} dismissed."
+        # What there is to learn is learned behind this, while the vault is closed.
+        say(args.json, sentence, accepted=accepted, dismissed=dismissed)
+    return 0

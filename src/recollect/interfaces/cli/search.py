@@ -1,4 +1,4 @@
-"""`recollect search`."""
+"""`recollect search` and `recollect related`."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from recollect.interfaces.cli.arguments import (
     search_of,
 )
 from recollect.interfaces.cli.commands import command
+from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.output import rows_text
 from recollect.interfaces.cli.screen import screen
 from recollect.present.response import as_json, compact
 from recollect.present.visible import visible_json
 
 
-def arguments(parser: CommandParser) -> None:
+def _search_arguments(parser: CommandParser) -> None:
     add_words(parser, "query", "what to look for; quotes are not needed")
     parser.add_argument(
         "--recipe", metavar="NAME", help="the ranking to use; see `recollect recipes`"
@@ -100,7 +101,7 @@ def arguments(parser: CommandParser) -> None:
 @command(
     "  recollect search how do we refresh tokens\n"
     "  recollect search tokens --project harbor-api --since 'last week' --explain",
-    arguments,
+    _search_arguments,
     reads=True,
 )
 def search(memory: Recollect, args: argparse.Namespace) -> str:
@@ -120,3 +121,20 @@ def search(memory: Recollect, args: argparse.Namespace) -> str:
 
     then = response.as_of or now
     return response_text(response, then, explain=args.explain, dates=args.dates)
+
+
+def _related_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="the memory")
+    add_limit(parser, "5")
+    add_dates(parser)
+    add_json(parser, rows=True)
+
+
+@command("  recollect related auth-jwt-001 --limit 5", _related_arguments, reads=True)
+def related(memory: Recollect, args: argparse.Namespace) -> str:
+    response = memory.related(only(memory, args.id), args.limit)
+    if args.json:
+        return rows_text(args, as_json(response), "results")
+    from recollect.interfaces.cli.results import response_text  # noqa: PLC0415  start-up time
+
+    return response_text(response, memory.now(), dates=args.dates)
