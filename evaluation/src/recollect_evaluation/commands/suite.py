@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.lines import shortened, width
+from recollect.interfaces.cli.layout import shortened, width
 from recollect.interfaces.cli.output import (
     BOLD,
     CYAN,

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NoReturn, TypeVar
 from recollect.checks import LARGEST_LIMIT
 from recollect.errors import UserError
 from recollect.interfaces import requests
-from recollect.interfaces.cli.commands import COMMANDS, command_of
+from recollect.interfaces.cli.commands import COMMANDS, command_of, did_you_mean, near_misses
 from recollect.retry import telling
 from recollect.times import parse_time
 from recollect.types import Filter, Search
@@ -113,11 +113,6 @@ class CommandParser(argparse.ArgumentParser):
         return word[:1] == "-" and len(word) > 1 and " " not in word and not number
 
     def _unknown(self, option: str) -> str:
-        from recollect.interfaces.cli.near_misses import (  # noqa: PLC0415  start-up time
-            did_you_mean,
-            near_misses,
-        )
-
         known = [name for name in self._option_string_actions if name.startswith("--")]
         meant = did_you_mean(near_misses(option, known))
         as_word = f" To use it as a word: {self.prog} -- {option}" if self.words else ""

@@ -22,12 +22,19 @@ from recollect.interfaces.cli.arguments import (
     typed_again,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.ids import meant, only, remember
-from recollect.interfaces.cli.layout import wrapped
-from recollect.interfaces.cli.lines import flowing, shortened, width
-from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, json_text, rows_text, styled
+from recollect.interfaces.cli.layout import flowing, shortened, width, wrapped
+from recollect.interfaces.cli.output import (
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    json_text,
+    rows_text,
+    screen,
+    styled,
+)
 from recollect.interfaces.cli.results import When, about, as_of_lines, memory_lines, when_of
-from recollect.interfaces.cli.screen import screen
+from recollect.interfaces.cli.selection import meant, only, remember
 from recollect.memory_json import memory_json
 from recollect.present import sentences
 from recollect.present.history import (

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
 from recollect.errors import UserError
+from recollect.query.spelling import within
 
 Run = TypeVar("Run", bound=Callable[..., Any])
 
@@ -107,7 +108,7 @@ COMMANDS = {
     "audit": ("access", "show who wrote what, and what was refused"),
     "demo": ("demo", "try it: a temporary vault, searched and explained"),
     "completion": ("completion", "print the completion script for bash, zsh, fish or PowerShell"),
-    "schema": ("schema", "print the JSON schema of what a command prints with --json"),
+    "schema": ("schemas", "print the JSON schema of what a command prints with --json"),
     "version": ("upkeep", "print the version, and what it runs on"),
 }
 # What one wants → the commands for it, as the overview shows them.
@@ -124,6 +125,7 @@ GROUPS = {
 ALIASES = {"ls": "list", "rm": "forget"}
 # Such a package → the extra that installs it.
 EXTRAS = {"recollect_evaluation": "eval", "recollect_postgres": "postgres"}
+TWO_ERRORS = 6  # letters from which a word with two errors is still that word
 
 
 def command_of(name: str) -> DeclaredCommand:
@@ -161,3 +163,18 @@ def overview() -> str:
             "",
         ]
     )
+
+
+def near_misses(typed: str, known: Iterable[str]) -> list[str]:
+    """Those of the known names that a typing error may have turned into this one; where there are
+    none, those that two may have."""
+    names = [*known]
+    for errors in (1,) if len(typed) < TWO_ERRORS else (1, 2):
+        if found := [name for name in names if within(typed.lower(), name, errors)]:
+            return found
+    return []
+
+
+def did_you_mean(names: list[str]) -> str:
+    """A question with the names, after a space; nothing where there are none."""
+    return f" Did you mean {' or '.join(names)}?" if names else ""

@@ -12,8 +12,8 @@ import msgspec
 
 from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import DIM, print_json, say, styled
+from recollect.interfaces.cli.selection import opened
 from recollect.interfaces.cli.tables import set_value
 from recollect.interfaces.cli.upkeep import print_findings
 from recollect.present.visible import visible

@@ -18,11 +18,9 @@ from recollect.interfaces.cli.arguments import (
     filter_of,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.layout import laid_out
-from recollect.interfaces.cli.lines import flowing, width
-from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, styled
+from recollect.interfaces.cli.layout import flowing, laid_out, width
+from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, screen, styled
 from recollect.interfaces.cli.results import when_of
-from recollect.interfaces.cli.screen import screen
 from recollect.present.agent_context import FORMS, context_line, context_text
 from recollect.times import day
 

@@ -11,7 +11,7 @@ from recollect.demo.load import sample
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.lines import shortened, width
+from recollect.interfaces.cli.layout import shortened, width
 from recollect.interfaces.cli.output import BOLD, CYAN, DIM, YELLOW, progress, styled
 from recollect.interfaces.cli.results import reasons
 from recollect.present import sentences

@@ -25,9 +25,8 @@ from recollect.id_paths import id_path
 from recollect.interfaces.cli.arguments import IDS, add_json
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.editor import open_in_editor
-from recollect.interfaces.cli.ids import meant, only
-from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
+from recollect.interfaces.cli.selection import meant, only, opened
 from recollect.interfaces.listening import running_server
 from recollect.present.words import counted
 from recollect.settings_reading import home_folder, load_settings

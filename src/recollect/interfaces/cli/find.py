@@ -24,7 +24,7 @@ from recollect.interfaces.cli.arguments import (
 )
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.main import main
-from recollect.interfaces.cli.opening import opened
+from recollect.interfaces.cli.selection import opened
 from recollect.present.picking import GROUP, PickerType
 from recollect.present.visible import visible
 from recollect.settings import UsageSettings

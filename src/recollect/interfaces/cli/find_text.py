@@ -8,11 +8,19 @@ from datetime import datetime
 from functools import partial
 
 from recollect.interfaces.cli.desktop import copied, text_of
-from recollect.interfaces.cli.layout import MarkedText, cells, laid_out, wrapped
-from recollect.interfaces.cli.lines import shortened
-from recollect.interfaces.cli.output import BOLD, CYAN, DIM, MARK, styled
+from recollect.interfaces.cli.layout import MarkedText, cells, laid_out, shortened, wrapped
+from recollect.interfaces.cli.output import (
+    BOLD,
+    COLOURS,
+    CYAN,
+    DIM,
+    ELSEWHERE,
+    MARK,
+    NO_COLOURS,
+    Screen,
+    styled,
+)
 from recollect.interfaces.cli.results import INDENT, about, passage_lines, reasons
-from recollect.interfaces.cli.screen import COLOURS, ELSEWHERE, NO_COLOURS, Screen
 from recollect.present import sentences
 from recollect.present.snippet import flowed
 from recollect.present.visible import visible

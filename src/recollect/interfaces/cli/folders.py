@@ -21,12 +21,11 @@ from recollect.interfaces.cli.arguments import (
     chosen_action,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, print_rows, say, styled
-from recollect.interfaces.cli.secrets import add_redact
-from recollect.interfaces.cli.selection import add_yes, confirm
+from recollect.interfaces.cli.selection import add_yes, confirm, opened
 from recollect.interfaces.cli.syncing import (
     add_no_embed,
+    add_redact,
     advancing,
     embed,
     follow,

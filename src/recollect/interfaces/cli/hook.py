@@ -15,8 +15,8 @@ from recollect.errors import RecollectError, UserError
 from recollect.interfaces.cli.arguments import add_json, parser_of, wrong_call
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.hook_process import FAILURES, folder_of, home_of, note
-from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, DIM, print_rows, styled
+from recollect.interfaces.cli.selection import opened
 from recollect.interfaces.hooks.answers import answered, answered_in
 from recollect.interfaces.hooks.protocols import (
     PROTOCOLS,

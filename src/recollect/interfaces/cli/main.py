@@ -116,25 +116,25 @@ def _dispatch(argv: list[str]) -> int:
         # As a setting: every command then finds it, and what it starts as well.
         os.environ["RECOLLECT_VAULT__PASSPHRASE_FILE"] = argv[1]
         argv = argv[2:]
-    from recollect.interfaces.cli.commands import ALIASES, COMMANDS, overview  # noqa: PLC0415  start-up time
+    from recollect.interfaces.cli import commands  # noqa: PLC0415  start-up time
 
     if not argv or argv[0] in ("-h", "--help") or argv == ["help"]:
-        print(overview(), end="")
+        print(commands.overview(), end="")
         return 0
     if argv[0] == "help":
         argv = [argv[1], "--help"]
-    name = ALIASES.get(argv[0], argv[0])
-    if name in COMMANDS:
+    name = commands.ALIASES.get(argv[0], argv[0])
+    if name in commands.COMMANDS:
         return _run(name, argv[1:])
-    from recollect.interfaces.cli.near_misses import did_you_mean, near_misses  # noqa: PLC0415  start-up time
-
     if name.startswith("-"):
-        meant = did_you_mean(near_misses(name, ("--help", "--version", "--passphrase-file")))
+        meant = commands.did_you_mean(
+            commands.near_misses(name, ("--help", "--version", "--passphrase-file"))
+        )
         return failed(f"There is no option {name}.{meant} See: recollect --help", USAGE)
-    near = near_misses(name, COMMANDS)
+    near = commands.near_misses(name, commands.COMMANDS)
     if argv[-1] != "--help" and (not near or _begins_question(name)):
         return _run("search", argv)
-    meant = did_you_mean([f"`{each}`" for each in near])
+    meant = commands.did_you_mean([f"`{each}`" for each in near])
     sentence = f"There is no command {name!r}.{meant} To search for words: recollect search WORDS"
     return failed(sentence, USAGE)
 

@@ -13,9 +13,8 @@ from recollect.errors import RecollectError
 from recollect.folders.mirroring import STATE
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import print_json, warn_of_plain
-from recollect.interfaces.cli.selection import confirm
+from recollect.interfaces.cli.selection import confirm, opened
 from recollect.interfaces.cli.syncing import embed, stopped_by_signals
 from recollect.present.visible import visible
 from recollect.present.words import counted

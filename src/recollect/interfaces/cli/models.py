@@ -14,7 +14,6 @@ from msgspec import structs
 from recollect.errors import ProviderError, RecollectError, UserError
 from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import (
     BOLD,
     DIM,
@@ -25,6 +24,7 @@ from recollect.interfaces.cli.output import (
     say,
     styled,
 )
+from recollect.interfaces.cli.selection import opened
 from recollect.interfaces.cli.tables import set_value
 from recollect.lifetime import Lifetime
 from recollect.models.active import ActiveModels

@@ -15,10 +15,16 @@ from recollect.interfaces.cli.arguments import (
     chosen_action,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.ids import meant, only
-from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say, say_counts
-from recollect.interfaces.cli.selection import add_selection, add_yes, change_chosen, confirm
+from recollect.interfaces.cli.selection import (
+    add_selection,
+    add_yes,
+    change_chosen,
+    confirm,
+    meant,
+    only,
+    opened,
+)
 from recollect.lifetime import Lifetime
 from recollect.present.words import counted
 from recollect.types import Filter

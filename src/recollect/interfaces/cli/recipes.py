@@ -17,9 +17,8 @@ from recollect.interfaces.cli.arguments import (
     wrong_call,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.ids import only
-from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, print_rows, say, styled
+from recollect.interfaces.cli.selection import only, opened
 from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
 from recollect.recipes.overrides import tree

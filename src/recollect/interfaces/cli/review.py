@@ -21,9 +21,7 @@ from recollect.engine.review import Review, ReviewItem, review_json
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import add_json, add_limit, limit_of, wrong_call
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.layout import cells
-from recollect.interfaces.cli.lines import flowing, shortened, width
-from recollect.interfaces.cli.opening import opened
+from recollect.interfaces.cli.layout import cells, flowing, shortened, width
 from recollect.interfaces.cli.output import (
     BOLD,
     CYAN,
@@ -36,7 +34,7 @@ from recollect.interfaces.cli.output import (
     styled,
 )
 from recollect.interfaces.cli.results import INDENT, about, room, when_of
-from recollect.interfaces.cli.selection import add_yes, confirm
+from recollect.interfaces.cli.selection import add_yes, confirm, opened
 from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
 from recollect.present.words import counted, heading_line

@@ -25,12 +25,9 @@ from recollect.interfaces.cli.arguments import (
 )
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.editor import changes_of, fill_in, form_of
-from recollect.interfaces.cli.ids import meant
-from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import print_json, say
-from recollect.interfaces.cli.secrets import add_redact, tell_redacted
-from recollect.interfaces.cli.selection import add_selection, chosen, confirm
-from recollect.interfaces.cli.syncing import tell_later
+from recollect.interfaces.cli.selection import add_selection, chosen, confirm, meant, opened
+from recollect.interfaces.cli.syncing import add_redact, tell_later, tell_redacted
 from recollect.lifetime import Lifetime
 from recollect.memory_json import memory_json, revision
 from recollect.present import sentences

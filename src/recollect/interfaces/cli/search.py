@@ -23,9 +23,8 @@ from recollect.interfaces.cli.arguments import (
     search_of,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.ids import only
-from recollect.interfaces.cli.output import rows_text
-from recollect.interfaces.cli.screen import screen
+from recollect.interfaces.cli.output import rows_text, screen
+from recollect.interfaces.cli.selection import only
 from recollect.present.response import as_json, compact
 from recollect.present.visible import visible_json
 
@@ -108,7 +107,7 @@ def search(memory: Recollect, args: argparse.Namespace) -> str:
     now: datetime = now_of(args, memory.now())
     response = memory.search(search_of(args, now), mark=not args.json)
     if screen().session:
-        from recollect.interfaces.cli.ids import remember  # noqa: PLC0415  start-up time
+        from recollect.interfaces.cli.selection import remember  # noqa: PLC0415  start-up time
 
         remember(memory, [result.id for result in response])
     if args.ids:

@@ -28,15 +28,16 @@ from recollect.interfaces.cli.arguments import (
     standard_input,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import print_json, progress, warn_of_plain
-from recollect.interfaces.cli.secrets import add_redact, tell_redacted
+from recollect.interfaces.cli.selection import opened
 from recollect.interfaces.cli.syncing import (
     add_no_embed,
+    add_redact,
     advancing,
     embed,
     synced_json,
     tell,
+    tell_redacted,
     tell_waiting,
 )
 from recollect.present.visible import one_line, visible

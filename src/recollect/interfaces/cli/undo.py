@@ -19,12 +19,10 @@ from recollect.interfaces.cli.arguments import (
     limit_of,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.ids import only
-from recollect.interfaces.cli.lines import shortened, width
-from recollect.interfaces.cli.opening import opened
+from recollect.interfaces.cli.layout import shortened, width
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, print_rows, say, styled
 from recollect.interfaces.cli.results import about, room, when_of
-from recollect.interfaces.cli.selection import add_selection, add_yes, chosen, confirm
+from recollect.interfaces.cli.selection import add_selection, add_yes, chosen, confirm, only, opened
 from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
 from recollect.present.words import counted, heading_line, title_of

@@ -14,9 +14,7 @@ from recollect.engine.backups import check_backup, restore_vault
 from recollect.errors import RecollectError, StoreError
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.layout import cells
-from recollect.interfaces.cli.lines import shortened, width
-from recollect.interfaces.cli.opening import opened
+from recollect.interfaces.cli.layout import cells, shortened, width
 from recollect.interfaces.cli.output import (
     CYAN,
     DIM,
@@ -26,10 +24,10 @@ from recollect.interfaces.cli.output import (
     print_rows,
     progress,
     say,
+    screen,
     styled,
 )
-from recollect.interfaces.cli.screen import screen
-from recollect.interfaces.cli.selection import add_selection, change_chosen
+from recollect.interfaces.cli.selection import add_selection, change_chosen, opened
 from recollect.present.explain import bar
 from recollect.present.visible import visible
 from recollect.present.words import counted

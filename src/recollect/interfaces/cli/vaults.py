@@ -20,9 +20,8 @@ from recollect.interfaces.cli.arguments import (
     chosen_action,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.ids import meant
-from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_json, print_rows, say, styled
+from recollect.interfaces.cli.selection import meant, opened
 from recollect.interfaces.cli.tables import add_table, remove_table
 from recollect.present.visible import visible
 from recollect.present.words import counted
