@@ -27,8 +27,7 @@ from recollect.stages.rerank_interpolation import RerankInterpolation, readable
 from recollect.stages.rerank_text import focused
 from recollect.types import Ranking, Term
 from recollect_evaluation.cache import FILE, Cache, cache_folder
-from recollect_evaluation.evaluation import Evaluation, opened
-from recollect_evaluation.runs import Contestant
+from recollect_evaluation.evaluation import Contestant, Evaluation, opened
 
 BLEND = Contestant("blend", BUILT_IN["blend"])
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,11 @@ from msgspec import Struct
 from recollect.checks import LONGEST_QUERY
 from recollect.errors import UserError
 from recollect.ingest.draft import Draft, draft
-from recollect_evaluation.dates import as_moment
+from recollect.times import parse_time
 from recollect_evaluation.files import find, rows, table
 
+# What ISO 8601 does not cover: LoCoMo, LongMemEval, BEAM.
+FORMATS = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%B-%d-%Y")
 CORPUS = "corpus.jsonl"
 QUERIES = "queries.jsonl"
 QRELS = ("qrels.tsv", "qrels/test.tsv")
@@ -30,6 +32,21 @@ LAYOUT = f"a data set is a folder with {CORPUS}, {QUERIES} and {QRELS[0]}"
 # trec_eval keeps a table as long as the largest grade.
 LARGEST_GRADE = 1000
 WHOLE = re.compile(r"-?[0-9]{1,9}")
+
+
+def as_moment(value: object) -> datetime | None:
+    """The field's time in UTC; None where it cannot be read as one."""
+    if not isinstance(value, str):
+        return None
+    for format in FORMATS:
+        try:
+            return datetime.strptime(value.strip(), format).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    try:
+        return parse_time(value, "date")
+    except UserError:
+        return None
 
 
 def as_text(value: object) -> str | None:

@@ -22,8 +22,14 @@ from recollect.plugins.importers.files import (
     json_object,
     text_file,
 )
-from recollect.plugins.importers.records import Record, empty, foreign_id, tags, without_repeats
-from recollect.plugins.importers.times import moment
+from recollect.plugins.importers.records import (
+    Record,
+    empty,
+    foreign_id,
+    moment,
+    tags,
+    without_repeats,
+)
 
 
 def all_rows(path: Path, table: str = "t") -> list[SourceRow]:

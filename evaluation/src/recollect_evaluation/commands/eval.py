@@ -31,11 +31,10 @@ from recollect.settings import Rerank
 from recollect.settings_reading import home_folder, load_settings
 from recollect_evaluation.cache import FILE, Cache, cache_folder
 from recollect_evaluation.datasets import Dataset, load
-from recollect_evaluation.evaluation import opened
+from recollect_evaluation.evaluation import RecipeOutcome, opened
 from recollect_evaluation.gold import Added, add, init
 from recollect_evaluation.own_models import advice, compared_models, own_dataset
 from recollect_evaluation.report import report, write_runs
-from recollect_evaluation.runs import RecipeOutcome
 
 USAGE = """recollect eval [-h] [--recipe NAME]... [--models] [--queries N] [--seed N] [--no-rerank]
                       [--no-cache] [--run-dir FOLDER] [--json] DATASET | --own

@@ -24,8 +24,8 @@ from recollect.present.visible import visible
 from recollect.present.words import counted
 from recollect.recipes.registry import BUILT_IN, Recipes
 from recollect.settings_reading import home_folder, load_settings
-from recollect_evaluation.suite.rules import MOST
 from recollect_evaluation.suite.suite import (
+    MOST,
     QueryOutcome,
     SuiteVault,
     degraded,

@@ -16,8 +16,7 @@ from recollect.plugin.importers import ImportedRecord, Importer, refused
 from recollect.plugins.importers.databases import columns, database, is_database, rows
 from recollect.plugins.importers.files import json_file, json_list, present
 from recollect.plugins.importers.pickles import Made, NotData, data
-from recollect.plugins.importers.records import Record, empty, foreign_id
-from recollect.plugins.importers.times import end_of_day
+from recollect.plugins.importers.records import Record, empty, end_of_day, foreign_id
 
 NAME = "mem0"
 HISTORY = "history.db"

@@ -24,8 +24,7 @@ from recollect.plugins.importers.databases import (
     rows,
 )
 from recollect.plugins.importers.files import json_object, present
-from recollect.plugins.importers.records import Record, empty, foreign_id, plain
-from recollect.plugins.importers.times import end_of_day
+from recollect.plugins.importers.records import Record, empty, end_of_day, foreign_id, plain
 
 NAME = "mempalace"
 # Where the files may be below the folder that was given.

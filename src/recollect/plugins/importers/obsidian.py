@@ -26,10 +26,10 @@ from recollect.plugins.importers.records import (
     empty,
     foreign_id,
     listed,
+    moment,
     plain,
     without_repeats,
 )
-from recollect.plugins.importers.times import moment
 
 TOOL = "obsidian"
 SETTINGS = ".obsidian"
