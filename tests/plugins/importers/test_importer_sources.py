@@ -52,7 +52,7 @@ def test_what_is_neither_taken_nor_empty_is_unmapped() -> None:
         "h": b"\xff",
     }
     record = Record("here", raw, "i", "tool")
-    record.take("title", "a")
+    record.take(title="a")
     assert record.imported() == ImportedRecord(
         "here", {"id": "i", "source": "tool", "title": "A"}, "", ("b", "f", "h")
     )
@@ -65,7 +65,7 @@ def test_a_value_that_does_not_fit_its_field_is_unmapped() -> None:
         ("title", "a"), ("severity", "s"), ("created_at", "t"), ("kind", "k"), ("project", "p"),
         ("details", "d"),
     ):  # fmt: skip
-        record.take(field, called)
+        record.take(**{field: called})
     found = record.imported()
     assert found.fields == {"id": "i", "source": "tool", "title": "A"}
     assert found.unmapped == ("s", "t", "p", "d")
@@ -81,7 +81,7 @@ def test_tags_from_several_places_add_up() -> None:
 
 def test_texts_lose_what_no_memory_can_hold() -> None:
     record = Record("here", {"a": "x\0y\ud800"}, "i", "tool")
-    record.take("title", "a")
+    record.take(title="a")
     assert (record.imported().fields or {})["title"] == "xy?"
 
 

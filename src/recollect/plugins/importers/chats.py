@@ -260,8 +260,7 @@ def _has_text(group: list[ChatMessage]) -> bool:
 
 
 def _exchange(where: str, chat: Chat, id: str, group: list[ChatMessage]) -> Record:
-    record = Record(where, {}, id, chat.tool)
-    record.put("kind", "exchange", "")
+    record = Record(where, {}, id, chat.tool, kind="exchange")
     record.put("title", chat.title, "title")
     record.put("project", chat.project, "project")
     for turn in group:

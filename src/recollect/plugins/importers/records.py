@@ -77,16 +77,20 @@ class Record:
     `imported` reports every other value that is not empty, so that nothing is lost silently.
     """
 
-    def __init__(self, where: str, raw: Mapping[str, object], id: str, source: str) -> None:
+    def __init__(
+        self, where: str, raw: Mapping[str, object], id: str, source: str, **fields: object
+    ) -> None:
         self.where = where
         self._raw = raw
         self._used: set[str] = set()
         self._unmapped: list[str] = []
-        self._fields: dict[str, object] = {"id": id, "source": source}
+        self._fields: dict[str, object] = {"id": id, "source": source, **fields}
 
-    def take(self, field: str, name: str) -> None:
-        """Make the value of that name this field of the memory."""
-        self.put(field, self.use(name), name)
+    def take(self, *same: str, **names: str) -> None:
+        """Make values fields of the memory: `title="name"` takes the title from the value of that
+        name, and of the `same` fields the names are equal."""
+        for field, name in (names | dict(zip(same, same, strict=True))).items():
+            self.put(field, self.use(name), name)
 
     def use(self, name: str) -> object:
         """The value of that name, which counts as mapped."""
