@@ -74,7 +74,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     '  recollect suite --recipe router --explain "canonical file"',
     arguments,
 )
-def suite_(args: argparse.Namespace) -> int:
+def suite_(args: argparse.Namespace) -> None:
     if args.json and (args.queries or args.explain is not None):
         raise WrongUsage("--json cannot be combined with --queries or --explain.")
     home = home_folder(os.environ)
@@ -86,7 +86,7 @@ def suite_(args: argparse.Namespace) -> int:
         found = {name: bench.outcomes(name, asked) for name in names}
         if args.json:
             print_json(report(bench, found))
-            return 0
+            return
         if args.explain is not None:
             _print_answers(found)
         elif args.queries:
@@ -94,7 +94,6 @@ def suite_(args: argparse.Namespace) -> int:
         else:
             _print_table(found)
         _print_remarks(bench, found)
-    return 0
 
 
 def _print_table(found: Found) -> None:

@@ -63,7 +63,7 @@ def _token_arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect token list\n  recollect token revoke 3f9a2c01",
     _token_arguments,
 )
-def token(args: argparse.Namespace) -> int:
+def token(args: argparse.Namespace) -> int | None:
     action = chosen_action(args)
     options = ("can", "vault", "collection", "expires", "name")
     if args.action != "create" and any(getattr(args, name) for name in options):
@@ -73,7 +73,7 @@ def token(args: argparse.Namespace) -> int:
         return action(TokenStore(access), args)
 
 
-def _create(stored: TokenStore, args: argparse.Namespace) -> int:
+def _create(stored: TokenStore, args: argparse.Namespace) -> None:
     if not args.can:
         raise WrongUsage(f"Say what the token allows: --can {', '.join(CAPABILITIES)}.")
     secret, token = stored.create(
@@ -86,19 +86,18 @@ def _create(stored: TokenStore, args: argparse.Namespace) -> int:
     _noted(stored, "create token", token)
     if args.json:
         print_json(_token_facts(token, real_time()) | {"token": secret})
-        return 0
+        return
     print(secret)
     sys.stdout.flush()
     print(f"Copy the token now: it is not shown again. Its id: {token.id}", file=sys.stderr)
-    return 0
 
 
-def _list_tokens(stored: TokenStore, args: argparse.Namespace) -> int:
+def _list_tokens(stored: TokenStore, args: argparse.Namespace) -> None:
     now = real_time()
     every = stored.every()
     if args.json:
         print_rows(args, [_token_facts(token, now) for token in every])
-        return 0
+        return
     if not every:
         print("No tokens yet. To create one: recollect token create --can search:use")
     for token in every:
@@ -114,19 +113,17 @@ def _list_tokens(stored: TokenStore, args: argparse.Namespace) -> int:
         )
         shown = ", ".join(f"{what} {day(moment)}" for what, moment in times if moment)
         print(styled(f"{'':<10}{shown}", DIM))
-    return 0
 
 
-def _revoke(stored: TokenStore, args: argparse.Namespace) -> int:
+def _revoke(stored: TokenStore, args: argparse.Namespace) -> None:
     revoked = [stored.revoke(id) for id in args.names]
     for token in revoked:
         _noted(stored, "revoke token", token)
     if args.json:
         print_json({"revoked": [token.id for token in revoked]})
-        return 0
+        return
     for token in revoked:
         print(f"Revoked: {token.id} ({visible(token.name)}).")
-    return 0
 
 
 def _noted(stored: TokenStore, action: str, token: Token) -> None:
@@ -166,19 +163,19 @@ def _sessions_arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect sessions\n  recollect sessions end 3f9a2c01\n  recollect sessions end --all",
     _sessions_arguments,
 )
-def sessions(args: argparse.Namespace) -> int:
+def sessions(args: argparse.Namespace) -> int | None:
     action, home = chosen_action(args), home_folder(os.environ)
     with closing(opened_access(home, load_settings(home).store)) as access:
         return action(SessionStore(TokenStore(access)), args)
 
 
-def _list_sessions(store: SessionStore, args: argparse.Namespace) -> int:
+def _list_sessions(store: SessionStore, args: argparse.Namespace) -> None:
     if args.all:
         raise WrongUsage("--all is for end: recollect sessions end --all")
     every = store.every()
     if args.json:
         print_rows(args, [_session_facts(session) for session in every])
-        return 0
+        return
     for session in every:
         name = session.token_name or "the server's token"
         browser = visible(session.browser) or "unknown browser"
@@ -188,10 +185,9 @@ def _list_sessions(store: SessionStore, args: argparse.Namespace) -> int:
         print(styled(f"{'':<10}{times}expires {day(session.expires_at)}", DIM))
     if not every:
         print("No browser is logged in.")
-    return 0
 
 
-def _end(store: SessionStore, args: argparse.Namespace) -> int:
+def _end(store: SessionStore, args: argparse.Namespace) -> None:
     if bool(args.names) == args.all:
         raise WrongUsage("Name the sessions to end, or say --all.")
     ids = [session.id for session in store.every()] if args.all else args.names
@@ -200,7 +196,6 @@ def _end(store: SessionStore, args: argparse.Namespace) -> int:
     for id in ids:
         audit.wrote(OWNER, f"end session {id}", "", 1)
     say(args.json, f"Ended: {', '.join(ids) or 'none; no browser was logged in'}.", ended=ids)
-    return 0
 
 
 def _session_facts(session: BrowserSession) -> dict[str, Any]:
@@ -229,7 +224,7 @@ def _audit_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command("  recollect audit --since 7d\n  recollect audit --refused --json", _audit_arguments)
-def audit(args: argparse.Namespace) -> int:
+def audit(args: argparse.Namespace) -> None:
     since = moment(args.since, real_time(), "--since") if args.since else None
     limit = limit_of(args, LIMIT)
     if limit < 1:
@@ -241,12 +236,11 @@ def audit(args: argparse.Namespace) -> int:
     named = _named({mark for entry in found for mark in entry.get("ids", ())})
     if args.json:
         print_rows(args, [entry | _memories(entry, named) for entry in found])
-        return 0
+        return
     for entry in found:
         print(_line(entry, _memories(entry, named).get("memories", [])))
     if args.limit is None and len(found) == limit:
         print(styled(f"These are the latest {limit}. For all: recollect audit --all", DIM))
-    return 0
 
 
 def _named(marks: set[str]) -> dict[str, str]:

@@ -14,6 +14,7 @@ from recollect.checks import LARGEST_LIMIT
 from recollect.errors import UserError
 from recollect.interfaces import requests
 from recollect.interfaces.cli.commands import COMMANDS, command_of, did_you_mean, near_misses
+from recollect.projects import project_of
 from recollect.retry import telling
 from recollect.times import parse_time
 from recollect.types import Filter, Search
@@ -31,7 +32,7 @@ class WrongUsage(UserError):
     exit_code = 2
 
 
-Action = Callable[[S, argparse.Namespace], int]
+Action = Callable[[S, argparse.Namespace], int | None]
 # Name → (what carries it out, how it is called: `add NAME PATH`). What stands in brackets may be
 # left out; after `...` there may be more.
 Actions = Mapping[str, tuple[Action[S], str]]
@@ -287,8 +288,6 @@ def now_of(args: argparse.Namespace, otherwise: datetime) -> datetime:
 
 def here() -> str:
     """The project named after the working directory, or after its repository's root."""
-    from recollect.projects import project_of  # noqa: PLC0415  start-up time
-
     try:
         return project_of(Path.cwd())
     except OSError as error:

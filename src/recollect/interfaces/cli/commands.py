@@ -14,7 +14,7 @@ Run = TypeVar("Run", bound=Callable[..., Any])
 
 class DeclaredCommand(NamedTuple):
     """An example, what adds the arguments to a parser, and what runs: `run(args)` returns the exit
-    code; of a command that only `reads`, `run(memory, args)` returns what is printed."""
+    code, None for 0; of a command that only `reads`, `run(memory, args)` returns what is printed."""
 
     example: str
     arguments: tuple[Callable[[Any], object], ...]

@@ -61,8 +61,7 @@ def arguments(parser: CommandParser) -> None:
     "  recollect completion powershell | Out-String | Invoke-Expression    in $PROFILE",
     arguments,
 )
-def completion(args: argparse.Namespace) -> int:
+def completion(args: argparse.Namespace) -> None:
     if args.shell not in SCRIPTS:
         raise WrongUsage(f"There is no shell {args.shell!r}; there are: {', '.join(SCRIPTS)}.")
     print(SCRIPTS[args.shell], end="")
-    return 0

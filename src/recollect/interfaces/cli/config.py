@@ -38,7 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect config set rerank.budget_ms 500\n  recollect config check",
     arguments,
 )
-def config(args: argparse.Namespace) -> int:
+def config(args: argparse.Namespace) -> int | None:
     return chosen_action(args)(home_folder(os.environ), args)
 
 
@@ -53,32 +53,30 @@ def _shown(value: object) -> str:
     return visible(msgspec.json.encode(value).decode())
 
 
-def _list(home: Path, args: argparse.Namespace) -> int:
+def _list(home: Path, args: argparse.Namespace) -> None:
     listed = {
         key: {"value": _value(home, key), "from": source} for key, source in sources(home).items()
     }
     if args.json:
         print_json(listed)
-        return 0
+        return
     for key, each in listed.items():
         source = each["from"]
         where = variable_of(key) if source == "environment" else source
         line = f"{key:<26}{_shown(each['value']):<22}"
         print(styled(f"{line} {where}", DIM) if source == "default" else f"{line} {where}")
     print(styled(f"file: {visible(str(home / 'config.toml'))}", DIM))
-    return 0
 
 
-def _get(home: Path, args: argparse.Namespace) -> int:
+def _get(home: Path, args: argparse.Namespace) -> None:
     [key] = args.names
     check_key(key)
     value = _value(home, key)
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     say(args.json, visible(text), **{key: value})
-    return 0
 
 
-def _set(home: Path, args: argparse.Namespace) -> int:
+def _set(home: Path, args: argparse.Namespace) -> None:
     key, text = args.names
     value = checked_value(key, text)
     if key.endswith(".recipe"):
@@ -88,7 +86,6 @@ def _set(home: Path, args: argparse.Namespace) -> int:
     if sources(home)[key] == "environment":
         note = f"{variable_of(key)} is set in the environment, and wins over the file."
         print(f"recollect: {note}", file=sys.stderr)
-    return 0
 
 
 def _check(home: Path, args: argparse.Namespace) -> int:

@@ -34,17 +34,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command("  recollect demo\n  recollect demo --keep ./demo-home", arguments)
-def demo(args: argparse.Namespace) -> int:
+def demo(args: argparse.Namespace) -> None:
     if args.keep is not None:
         home = Path(args.keep)
         if home.exists():
             raise UserError(f"{home} already exists. Choose a new folder for the demo vault.")
         _demo(home, args.query)
         print(f'The vault is kept. Try: RECOLLECT_HOME={home} recollect search "{args.query}"')
-        return 0
+        return
     with tempfile.TemporaryDirectory(prefix="recollect-demo-") as folder:
         _demo(Path(folder), args.query)
-    return 0
 
 
 def _demo(home: Path, query: str) -> None:

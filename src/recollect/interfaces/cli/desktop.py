@@ -69,7 +69,7 @@ def _open_arguments(parser: argparse.ArgumentParser) -> None:
 @command(
     "  recollect open\n  recollect open auth-jwt-001\n  recollect open --print", _open_arguments
 )
-def open_(args: argparse.Namespace) -> int:
+def open_(args: argparse.Namespace) -> None:
     home = home_folder(os.environ)
     page = ""
     if args.id is not None:
@@ -78,7 +78,7 @@ def open_(args: argparse.Namespace) -> int:
             place = memory.store.folders.places([found.id]).get(found.id)
         if found.tier == "file" and Path(found.path).is_file() and not (args.print or args.json):
             open_in_editor(Path(found.path), place.chunk.first_line if place else 1)
-            return 0
+            return
         page = f"memory/{id_path(found.id)}"
     server = running_server(home)
     if server is None:
@@ -94,7 +94,6 @@ def open_(args: argparse.Namespace) -> int:
         elif not _shown(home, link, sessions, secret):
             print("The browser did not open the page. Open this link yourself; it works once:")
             print(link)
-    return 0
 
 
 def _has_screen() -> bool:
@@ -127,7 +126,7 @@ def _clip_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command("  recollect clip auth-jwt-001", _clip_arguments)
-def clip(args: argparse.Namespace) -> int:
+def clip(args: argparse.Namespace) -> None:
     with opened() as memory:
         found = memory.show(meant(memory, args.ids))
     text = "\n\n".join(map(text_of, found))
@@ -136,7 +135,6 @@ def clip(args: argparse.Namespace) -> int:
             "There is no clipboard: no program for one, and no terminal. Use `recollect show ID`."
         )
     print(f"{counted(len(found), 'memory')} copied.")
-    return 0
 
 
 def text_of(memory: Memory) -> str:

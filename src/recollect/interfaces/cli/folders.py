@@ -69,7 +69,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect add --transcripts",
     _add_arguments,
 )
-def add(args: argparse.Namespace) -> int:
+def add(args: argparse.Namespace) -> None:
     places = _places(args)
     with opened() as memory:
         done = Synced()
@@ -91,8 +91,7 @@ def add(args: argparse.Namespace) -> int:
             embed(memory)
         tell(done, memory.waiting(), as_json=args.json, watching=args.watch)
         if args.watch:
-            return follow(memory)
-    return 0
+            follow(memory)
 
 
 def _places(args: argparse.Namespace) -> list[tuple[str, str]]:
@@ -134,13 +133,13 @@ def _folders_arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect folders remove ~/notes",
     _folders_arguments,
 )
-def folders(args: argparse.Namespace) -> int:
+def folders(args: argparse.Namespace) -> int | None:
     action = chosen_action(args)
     with opened() as memory:
         return action(memory, args)
 
 
-def _list(memory: Recollect, args: argparse.Namespace) -> int:
+def _list(memory: Recollect, args: argparse.Namespace) -> None:
     found = memory.folders()
     if args.json:
         names = ("path", "project", "followed", "files")
@@ -149,7 +148,7 @@ def _list(memory: Recollect, args: argparse.Namespace) -> int:
             if folder.client:
                 entry |= {"project": None, "client": folder.client}
         print_rows(args, {"folders": listed}, "folders")
-        return 0
+        return
     for folder in found:
         watched = ", watched" if folder.followed else ""
         name, about = styled(one_line(folder.path), BOLD), one_line(folder.project)
@@ -157,7 +156,6 @@ def _list(memory: Recollect, args: argparse.Namespace) -> int:
         print(f"{name}  {counted(folder.files, 'file')}, {about}{watched}")
     if not found:
         print("No folders yet. To add one: recollect add FOLDER")
-    return 0
 
 
 def _sync(memory: Recollect, args: argparse.Namespace) -> int:
@@ -183,11 +181,11 @@ def _sync(memory: Recollect, args: argparse.Namespace) -> int:
     return code
 
 
-def _watch(memory: Recollect, args: argparse.Namespace) -> int:
-    return follow(memory)
+def _watch(memory: Recollect, args: argparse.Namespace) -> None:
+    follow(memory)
 
 
-def _remove(memory: Recollect, args: argparse.Namespace) -> int:
+def _remove(memory: Recollect, args: argparse.Namespace) -> None:
     [folder] = args.names
     named = one_line(folder)
     client = next((each.client for each in memory.folders() if each.path == realpath(folder)), "")
@@ -197,13 +195,12 @@ def _remove(memory: Recollect, args: argparse.Namespace) -> int:
     would = f"{counted(count, 'memory')} of {named} will be forgotten; its files are kept. {back}"
     if args.dry_run:
         say(args.json, would, would_forget=count)
-        return 0
+        return
     if on_terminal():
         confirm(args, would)
     count = memory.remove_folder(folder)
     sentence = f"Removed: {named}. {counted(count, 'memory')} forgotten; its files are kept. {back}"
     say(args.json, sentence, removed=folder, forgotten=count)
-    return 0
 
 
 ACTIONS: Actions[Recollect] = {

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
+from unicodedata import category, east_asian_width
 
 from recollect.interfaces.cli.output import MARK, screen, styled
 from recollect.present.snippet import pieces
@@ -46,8 +47,6 @@ def cells(text: str) -> int:
 
 @cache
 def _cells(character: str) -> int:
-    from unicodedata import category, east_asian_width  # noqa: PLC0415  start-up time: rarely needed
-
     if character == "\ufe0f":  # makes a wide emoji of the sign before it
         return 1
     if category(character) in ("Mn", "Me", "Cf") or "\u1160" <= character <= "\u11ff":

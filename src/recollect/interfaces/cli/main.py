@@ -1,5 +1,6 @@
 """`recollect`: finds the command, runs it, and turns errors into one line and an exit code."""
 
+import codecs
 import gc
 import os
 import sys
@@ -63,8 +64,6 @@ def _set_up_streams() -> None:
         elif utf8 or not stream.isatty():
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
         else:
-            import codecs  # noqa: PLC0415  start-up time: rarely needed
-
             codecs.register_error("plain-signs", _plain_signs)
             stream.reconfigure(encoding="ascii", errors="plain-signs")
 
@@ -157,13 +156,7 @@ def _run(name: str, argv: list[str]) -> int:
     if _for_an_agent([name, *argv]):
         from recollect.interfaces.cli.hook_process import run  # noqa: PLC0415  start-up time
 
-        def here(args: list[str]) -> str:
-            from importlib import import_module  # noqa: PLC0415  start-up time
-
-            answer: str = import_module("recollect.interfaces.cli.hook").answer_here(args)
-            return answer
-
-        return run(argv, here)
+        return run(argv)
     from recollect.interfaces.cli.arguments import parser_of  # noqa: PLC0415  start-up time
     from recollect.interfaces.cli.commands import command_of  # noqa: PLC0415  start-up time
 
@@ -179,7 +172,7 @@ def _run(name: str, argv: list[str]) -> int:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         gc.freeze()  # what was imported stays: nobody need look through it for garbage
         gc.enable()
-        code: int = command.run(parsed)
+        code: int = command.run(parsed) or 0
         return code
     from recollect.engine import Recollect  # noqa: PLC0415  start-up time
     from recollect.lifetime import Lifetime  # noqa: PLC0415  start-up time

@@ -61,7 +61,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect models\n  recollect models --measure\n  recollect models use multilingual",
     arguments,
 )
-def models(args: argparse.Namespace) -> int:
+def models(args: argparse.Namespace) -> int | None:
     return chosen_action(args)(home_folder(os.environ), args)
 
 
@@ -137,7 +137,7 @@ def _notes(home: Path) -> list[str]:
     return []
 
 
-def _use(home: Path, args: argparse.Namespace) -> int:
+def _use(home: Path, args: argparse.Namespace) -> None:
     """Make the vectors of another model, then write the settings and let them serve."""
     [name] = args.names
     settings = load_settings(home)
@@ -168,7 +168,6 @@ def _use(home: Path, args: argparse.Namespace) -> int:
             made = memory.switch_model(models, switched=write, progress=advance)
     done = f"{visible(name)} is the embedding model now; {counted(made, 'vector')} computed."
     say(args.json, done, model=name, identity=models.chosen().identity, vectors=made, bytes=more)
-    return 0
 
 
 def _wanted(settings: Embedding, name: str) -> Embedding:

@@ -35,13 +35,13 @@ from recollect.types import Filter
     add_selection,
     add_json,
 )
-def pin(args: argparse.Namespace) -> int:
-    return change_chosen(args, "pinned", lambda memory, ids: memory.pin(ids))
+def pin(args: argparse.Namespace) -> None:
+    change_chosen(args, "pinned", lambda memory, ids: memory.pin(ids))
 
 
 @command("  recollect unpin auth-jwt-001", add_selection, add_json)
-def unpin(args: argparse.Namespace) -> int:
-    return change_chosen(args, "unpinned", lambda memory, ids: memory.unpin(ids))
+def unpin(args: argparse.Namespace) -> None:
+    change_chosen(args, "unpinned", lambda memory, ids: memory.unpin(ids))
 
 
 def _tag_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,10 +55,10 @@ def _tag_arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect tag auth-jwt-001 --add security\n  recollect tag --tag wip --remove wip",
     _tag_arguments,
 )
-def tag(args: argparse.Namespace) -> int:
+def tag(args: argparse.Namespace) -> None:
     if not (args.add or args.remove):
         raise WrongUsage("Name a tag: --add TAG or --remove TAG.")
-    return change_chosen(
+    change_chosen(
         args, "tagged", lambda memory, ids: memory.tag(ids, add=args.add, remove=args.remove)
     )
 
@@ -74,18 +74,17 @@ def _tags_arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect tags\n  recollect tags rename auht auth\n  recollect tags merge db sql postgres",
     _tags_arguments,
 )
-def tags(args: argparse.Namespace) -> int:
+def tags(args: argparse.Namespace) -> int | None:
     action = chosen_action(args)
     with opened() as memory:
         return action(memory, args)
 
 
-def _list_tags(memory: Recollect, args: argparse.Namespace) -> int:
+def _list_tags(memory: Recollect, args: argparse.Namespace) -> None:
     say_counts(args.json, memory.facets().tags, "No memory has a tag.")
-    return 0
 
 
-def _merge_tags(memory: Recollect, args: argparse.Namespace) -> int:
+def _merge_tags(memory: Recollect, args: argparse.Namespace) -> None:
     """Put the last tag in the place of the others."""
     *old, new = args.names
     gone = [tag for tag in old if tag != new]
@@ -99,7 +98,6 @@ def _merge_tags(memory: Recollect, args: argparse.Namespace) -> int:
         confirm(args, f"{counted(len(every), 'memory')} will have {new!r} instead of {them}.")
         memory.tag(every, add=[new], remove=gone)
     say(args.json, f"{counted(len(every), 'memory')} changed.", changed=every)
-    return 0
 
 
 ACTIONS: Actions[Recollect] = {
@@ -110,10 +108,9 @@ ACTIONS: Actions[Recollect] = {
 
 
 @command("  recollect projects", add_json)
-def projects(args: argparse.Namespace) -> int:
+def projects(args: argparse.Namespace) -> None:
     with opened() as memory:
         say_counts(args.json, memory.facets().project, "No memories found.")
-    return 0
 
 
 def _move_arguments(parser: argparse.ArgumentParser) -> None:
@@ -128,13 +125,11 @@ def _move_arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect move --project harbour --to-project harbor-api --yes",
     _move_arguments,
 )
-def move(args: argparse.Namespace) -> int:
+def move(args: argparse.Namespace) -> None:
     project, space = args.to_project, args.to_space
     if project is None and space is None:
         raise WrongUsage("Name where to: --to-project NAME or --to-space NAME.")
-    return change_chosen(
-        args, "moved", lambda memory, ids: memory.move(ids, project=project, space=space)
-    )
+    change_chosen(args, "moved", lambda memory, ids: memory.move(ids, project=project, space=space))
 
 
 def _supersede_arguments(parser: argparse.ArgumentParser) -> None:
@@ -144,13 +139,12 @@ def _supersede_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command("  recollect supersede deploy-jenkins-001 deploy-buildkite-002", _supersede_arguments)
-def supersede(args: argparse.Namespace) -> int:
+def supersede(args: argparse.Namespace) -> None:
     with opened(lifetime=Lifetime.ONCE) as memory:
         args.old, args.new = only(memory, args.old), only(memory, args.new)
         memory.supersede(args.old, args.new)
     sentence = f"{args.new} replaces {args.old}."
     say(args.json, sentence, superseded=args.old, superseded_by=args.new)
-    return 0
 
 
 def _merge_arguments(parser: argparse.ArgumentParser) -> None:
@@ -162,11 +156,10 @@ def _merge_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command("  recollect merge deploy-001 deploy-002 --into deploy-002", _merge_arguments)
-def merge(args: argparse.Namespace) -> int:
+def merge(args: argparse.Namespace) -> None:
     with opened(lifetime=Lifetime.ONCE) as memory:
         args.ids = meant(memory, args.ids)
         kept = memory.merge(args.ids, into=args.into and only(memory, args.into)).id
     gone = [id for id in dict.fromkeys(args.ids) if id != kept]
     sentence = f"{counted(len(gone), 'memory')} merged into {kept}. To undo: recollect undo"
     say(args.json, sentence, merged=gone, into=kept)
-    return 0

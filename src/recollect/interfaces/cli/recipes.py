@@ -41,14 +41,14 @@ def _recipes_arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect recipes learned\n  recollect recipes learned --reset",
     _recipes_arguments,
 )
-def recipes(args: argparse.Namespace) -> int:
+def recipes(args: argparse.Namespace) -> int | None:
     if args.reset and args.action != "learned":
         raise wrong_call("recipes learned --reset")
     recipes = Recipes(home_folder(os.environ) / "recipes")
     return chosen_action(args)(recipes, args)
 
 
-def _list(recipes: Recipes, args: argparse.Namespace) -> int:
+def _list(recipes: Recipes, args: argparse.Namespace) -> None:
     default = load_settings(home_folder(os.environ)).search.recipe
     every, broken = recipes.readable()
     for problem in broken.values():
@@ -58,45 +58,41 @@ def _list(recipes: Recipes, args: argparse.Namespace) -> int:
         print(f"recollect: {visible(note)}", file=sys.stderr)
     if args.json:
         print_rows(args, [facts(recipe) | {"default": recipe.name == default} for recipe in every])
-        return 0
+        return
     for recipe in every:
         note = "  (default)" if recipe.name == default else ""
         print(f"{styled(f'{recipe.name:<12}', BOLD)}{recipe.about}{note}")
         print(f"{'':<12}{styled(f'{recipe.source} · {recipe.fingerprint}', DIM)}")
-    return 0
 
 
-def _show(recipes: Recipes, args: argparse.Namespace) -> int:
+def _show(recipes: Recipes, args: argparse.Namespace) -> None:
     recipe = recipes.get(args.names[0])
     if args.json:
         print_json(facts(recipe) | {"declared": tree(recipe)})
     else:
         print(as_toml(recipe), end="")
-    return 0
 
 
-def _check(recipes: Recipes, args: argparse.Namespace) -> int:
+def _check(recipes: Recipes, args: argparse.Namespace) -> None:
     [file] = args.names
     recipe = recipes.read(Path(file))
     sentence = f"{file} is OK: {recipe.source}, fingerprint {recipe.fingerprint}."
     say(args.json, sentence, **facts(recipe), ok=True)
-    return 0
 
 
-def _diff(recipes: Recipes, args: argparse.Namespace) -> int:
+def _diff(recipes: Recipes, args: argparse.Namespace) -> None:
     first, second = (recipes.get(name) for name in args.names)
     found = differences(first, second)
     if args.json:
         print_json([{"field": name, first.name: a, second.name: b} for name, a, b in found])
-        return 0
+        return
     for name, before, after in found:
         print(f"{name}: {_text(before)} → {_text(after)}")
     if not found:
         print(f"{first.name} and {second.name} rank the same way.")
-    return 0
 
 
-def _learned(recipes: Recipes, args: argparse.Namespace) -> int:
+def _learned(recipes: Recipes, args: argparse.Namespace) -> None:
 
     with opened() as memory:
         if args.reset:
@@ -107,7 +103,6 @@ def _learned(recipes: Recipes, args: argparse.Namespace) -> int:
         print_rows(args, [learned_json(one) for one in shown])
     else:
         print("\n".join(line for one in shown for line in learned_lines(one)))
-    return 0
 
 
 def _names(recipes: Recipes) -> list[str]:
@@ -144,7 +139,7 @@ def _feedback_arguments(parser: argparse.ArgumentParser) -> None:
     '  recollect feedback "refresh tokens" auth-jwt-001 --undo',
     _feedback_arguments,
 )
-def feedback(args: argparse.Namespace) -> int:
+def feedback(args: argparse.Namespace) -> None:
     if not (args.accept or args.dismiss or args.undo):
         raise wrong_call("feedback QUERY ID --accept|--dismiss|--undo")
     accept = args.accept if args.accept or args.dismiss else None
@@ -156,4 +151,3 @@ def feedback(args: argparse.Namespace) -> int:
         sentence = f"{done} Feedback so far: {accepted} accepted, {dismissed} dismissed."
         # What there is to learn is learned behind this, while the vault is closed.
         say(args.json, sentence, accepted=accepted, dismissed=dismissed)
-    return 0

@@ -70,7 +70,7 @@ def _review_arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect review duplicate-1a2b3c4d5e merge",
     _review_arguments,
 )
-def review(args: argparse.Namespace) -> int:
+def review(args: argparse.Namespace) -> None:
     if (args.item is None) != (args.decision is None):
         raise wrong_call("review [ITEM DECISION]")
     with opened() as memory:
@@ -78,7 +78,7 @@ def review(args: argparse.Namespace) -> int:
             changes = None if args.text is None else {"text": args.text}
             done = memory.decide(args.item, args.decision, changes=changes)
             say(args.json, done, item=args.item, decision=args.decision, done=done)
-            return 0
+            return
         found = memory.review(limit=DEFAULT if args.limit is None else args.limit, kind=args.kind)
         if args.json:
             print_rows(args, review_json(found), "items")
@@ -86,7 +86,6 @@ def review(args: argparse.Namespace) -> int:
             walk(memory, found, one_key, edited_text)
         else:
             print("\n".join(overview_lines(memory, found)))
-    return 0
 
 
 def walk(
@@ -188,7 +187,7 @@ def _duplicates_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command("  recollect duplicates\n  recollect duplicates --json", _duplicates_arguments)
-def duplicates(args: argparse.Namespace) -> int:
+def duplicates(args: argparse.Namespace) -> None:
     with opened() as memory:
         with progress("Comparing memories", memory.coverage().memories) as advance:
             every = memory.duplicates(progress=advance)
@@ -198,15 +197,14 @@ def duplicates(args: argparse.Namespace) -> int:
             shown |= zip(group.ids, memory.looked_up(group.ids), strict=True)
     if args.json:
         print_rows(args, [group._asdict() for group in groups])
-        return 0
+        return
     if not every:
         print("No two memories say the same.")
-        return 0
+        return
     for group in groups:
         print("\n".join(_group_lines(group, shown)), end="\n\n")
     more = "" if len(groups) == len(every) else f"; {len(every) - len(groups):,} more: --all"
     print(styled(f"{counted(len(every), 'group')}{more}", DIM))
-    return 0
 
 
 def _group_lines(group: DuplicateGroup, shown: Mapping[str, Memory]) -> Iterator[str]:
@@ -221,7 +219,7 @@ def _group_lines(group: DuplicateGroup, shown: Mapping[str, Memory]) -> Iterator
 
 
 @command("  recollect policies", add_json)
-def policies(args: argparse.Namespace) -> int:
+def policies(args: argparse.Namespace) -> None:
     with opened(lifetime=Lifetime.ONCE) as memory:
         declared = memory.settings.policies
     if args.json:
@@ -231,7 +229,6 @@ def policies(args: argparse.Namespace) -> int:
             print(f"{styled(visible(name), BOLD)}: {visible(sentence(policy))}")
         if not declared:
             print(NONE)
-    return 0
 
 
 def sentence(policy: PolicySettings) -> str:
@@ -258,7 +255,7 @@ def _tidy_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command("  recollect tidy --dry-run\n  recollect tidy", _tidy_arguments)
-def tidy(args: argparse.Namespace) -> int:
+def tidy(args: argparse.Namespace) -> None:
     with opened() as memory:
         planned = memory.tidy(dry_run=True)
         if not args.dry_run:
@@ -268,7 +265,7 @@ def tidy(args: argparse.Namespace) -> int:
             planned = memory.tidy(yes=True)
     if args.json:
         print_rows(args, [outcome_json(policy) for policy in planned])
-        return 0
+        return
     for policy in planned:
         print(visible(policy.sentence))
         if policy.ids:
@@ -278,7 +275,6 @@ def tidy(args: argparse.Namespace) -> int:
             print(styled(f"    {visible(named)}{more}", DIM))
     if not planned:
         print(NONE)
-    return 0
 
 
 def _policy_question(policy: PolicyOutcome) -> str:

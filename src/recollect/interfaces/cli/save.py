@@ -63,7 +63,7 @@ def _save_arguments(parser: CommandParser) -> None:
     "  recollect save --edit --kind decision",
     _save_arguments,
 )
-def save(args: argparse.Namespace) -> int:
+def save(args: argparse.Namespace) -> None:
     options = fields_of(args) | {"tags": args.tag, "id": args.id}
     fields = {name: value for name, value in options.items() if value is not None}
     named = fields.keys() & {"title", "text"}
@@ -75,9 +75,8 @@ def save(args: argparse.Namespace) -> int:
         as_is = "title" in fields or "text" in fields
         if not fill_in(form_of(fields), lambda filled: _save(args, filled), as_is=as_is):
             print(NOTHING, file=sys.stderr)
-        return 0
+        return
     _save(args, fields)
-    return 0
 
 
 def _with_standard_input(args: argparse.Namespace, named: Set[str]) -> str:

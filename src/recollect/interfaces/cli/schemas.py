@@ -272,12 +272,11 @@ def _schema_arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect schema\n  recollect schema search\n  recollect schema tags rename",
     _schema_arguments,
 )
-def schema(args: argparse.Namespace) -> int:
+def schema(args: argparse.Namespace) -> None:
     if not args.name:
         print("\n".join(SCHEMAS))
-        return 0
+        return
     name = " ".join(args.name).removesuffix(" list")
     if name not in SCHEMAS:
         raise NotFound(f"There is no schema {name!r}; `recollect schema` lists them.")
     print_json(schema_of(name))
-    return 0

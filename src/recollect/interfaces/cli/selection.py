@@ -171,13 +171,12 @@ def change_chosen(
     select: Callable[[Recollect], Select] = lambda memory: memory.selected,
     *,
     forgotten: bool = False,
-) -> int:
+) -> None:
     """Change what the arguments mean, and say so: "3 memories pinned."."""
     with opened() as memory:
         chosen_ids = chosen(memory, args, done, select(memory), forgotten=forgotten)
         ids = [each.id for each in change(memory, chosen_ids)]
     say(args.json, f"{counted(len(ids), 'memory')} {done}.", **{done: ids})
-    return 0
 
 
 def confirm(args: argparse.Namespace, sentence: str, option: str = "yes") -> None:

@@ -89,7 +89,7 @@ class SignalReceived(BaseException):
     "  recollect serve --socket ~/recollect.sock",
     arguments,
 )
-def serve(args: argparse.Namespace) -> int:
+def serve(args: argparse.Namespace) -> None:
     if args.socket and (args.no_auth or args.host != HOST or args.port != PORT):
         raise WrongUsage("--socket replaces --host, --port and --no-auth. Leave them out.")
     # uvicorn lets requests finish, then raises the signal again for the handler set here.
@@ -100,7 +100,6 @@ def serve(args: argparse.Namespace) -> int:
             _supervise(args)
         else:
             _serve(args)
-    return 0
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

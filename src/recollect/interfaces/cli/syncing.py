@@ -138,7 +138,7 @@ def stopped_by_signals() -> threading.Event:
     return stop
 
 
-def follow(memory: Recollect) -> int:
+def follow(memory: Recollect) -> None:
     """Follow every watched folder until Ctrl+C or SIGTERM."""
 
     stop = stopped_by_signals()
@@ -146,13 +146,12 @@ def follow(memory: Recollect) -> int:
         if not first:
             print("Another process already follows the folders of this vault, this one included.")
             tell_waiting(memory.waiting())
-            return 0
+            return
         waiting = memory.waiting()
         later = f" {counted(waiting, 'memory')} will get a vector meanwhile." if waiting else ""
         memory.follow_folders(
             stop, _say, lambda: _say(f"Watching for changes. Press Ctrl+C to stop.{later}")
         )
-    return 0
 
 
 def _say(sentence: str) -> None:

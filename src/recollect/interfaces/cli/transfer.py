@@ -263,7 +263,7 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect export --format markdown notes",
     _export_arguments,
 )
-def export(args: argparse.Namespace) -> int:
+def export(args: argparse.Namespace) -> None:
     if args.format == "markdown" and args.file in (None, "-"):
         raise WrongUsage("Name a folder; --format markdown writes a file per memory.")
     if args.format == "markdown" and (args.all or args.salvage):
@@ -289,13 +289,12 @@ def export(args: argparse.Namespace) -> int:
                 _write(Path(args.file), lines)
     print(*notes, sep="\n", end="\n" if notes else "", file=sys.stderr)
     if args.file in (None, "-"):
-        return 0
+        return
     shown = [counted(counts["memory"], "memory")]
     if args.all or args.salvage:
         shown.append(counted(counts["forgotten"], "forgotten memory"))
         shown.append(counted(counts["feedback"], "feedback entry"))
     print(f"{', '.join(shown)} written to {args.file}.", file=sys.stderr)
-    return 0
 
 
 def _folder(memory: Recollect, folder: Path) -> int:

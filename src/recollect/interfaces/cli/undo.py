@@ -50,16 +50,16 @@ def _undo_arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect undo\n  recollect undo auth-jwt-001\n  recollect undo auth-jwt-001 --to 2",
     _undo_arguments,
 )
-def undo(args: argparse.Namespace) -> int:
+def undo(args: argparse.Namespace) -> None:
     def undo(memory: Recollect, agree: Agree) -> Undone:
         return memory.undo(args.id and only(memory, args.id), to=args.to, agree=agree)
 
-    return take_back(args, undo, "undo", "redo")
+    take_back(args, undo, "undo", "redo")
 
 
 def take_back(
     args: argparse.Namespace, act: Callable[[Recollect, Agree], Undone], verb: str, other: str
-) -> int:
+) -> None:
     """Undo or redo something and name it; ask a person first where it is much. `other`: the command
     that takes it back."""
 
@@ -73,7 +73,6 @@ def take_back(
     back = f"To go back: recollect {other}"
     told = [f"{verb.capitalize()}ne: {_what(done)}.", *_lines(done), back]
     say(args.json, "\n".join(told), **undone_json(done, f"{verb}ne"))
-    return 0
 
 
 def _what(done: Undone) -> str:
@@ -92,8 +91,8 @@ def _lines(done: Undone) -> Iterator[str]:
 
 
 @command("  recollect redo", add_yes, add_json)
-def redo(args: argparse.Namespace) -> int:
-    return take_back(args, lambda memory, agree: memory.redo(agree=agree), "redo", "undo")
+def redo(args: argparse.Namespace) -> None:
+    take_back(args, lambda memory, agree: memory.redo(agree=agree), "redo", "undo")
 
 
 def _forget_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,21 +108,20 @@ def _forget_arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect forget --undo auth-jwt-000",
     _forget_arguments,
 )
-def forget(args: argparse.Namespace) -> int:
+def forget(args: argparse.Namespace) -> None:
     done = "restored" if args.undo else "purged" if args.purge else "forgotten"
     with opened(lifetime=Lifetime.ONCE) as memory:
         ids = chosen(memory, args, done, forgotten=args.undo)
         memory.forget(ids, undo=args.undo, purge=args.purge)
     if args.json:
         print_json({done: ids})
-        return 0
+        return
     print(f"{counted(len(ids), 'memory')} {done}.")
     if done == "forgotten" and ids:
         if len(ids) <= MOST_NAMED:
             print(f"To undo: recollect forget --undo {' '.join(ids)}")
         else:
             print("They are in the trash: recollect trash")
-    return 0
 
 
 def _trash_arguments(parser: argparse.ArgumentParser) -> None:
@@ -142,7 +140,7 @@ def _trash_arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect trash\n  recollect trash deploy --project harbor-api\n  recollect trash --empty",
     _trash_arguments,
 )
-def trash(args: argparse.Namespace) -> int:
+def trash(args: argparse.Namespace) -> None:
     with opened(lifetime=Lifetime.ONCE) as memory:
         now, limit = memory.now(), limit_of(args, DEFAULT)
         filter = filter_of(args, now)
@@ -150,11 +148,12 @@ def trash(args: argparse.Namespace) -> int:
             if args.query or filter.narrows():
                 raise WrongUsage("--empty is about everything. To purge some: recollect forget "
                                  "--purge ID")  # fmt: skip
-            return _empty(memory, args)
+            _empty(memory, args)
+            return
         found = memory.trash(args.query, filter, limit)
     if args.json:
         print_rows(args, [trashed_json(each) for each in found])
-        return 0
+        return
     when = when_of(args.dates, now)
     for each in found:
         heading = title_of(each.memory) or each.memory.text
@@ -168,13 +167,11 @@ def trash(args: argparse.Namespace) -> int:
             print(styled(f"These are the last {limit}. For all: recollect trash --all", DIM))
     else:
         print("Nothing in the trash matches." if args.query else "The trash is empty.")
-    return 0
 
 
-def _empty(memory: Recollect, args: argparse.Namespace) -> int:
+def _empty(memory: Recollect, args: argparse.Namespace) -> None:
     count = len(memory.trash(limit=LARGEST_LIMIT))
     if count:
         confirm(args, f"{counted(count, 'memory')} will be deleted permanently.")
     purged = memory.empty_trash()
     say(args.json, f"{counted(purged, 'memory')} purged.", purged=purged)
-    return 0

@@ -47,7 +47,7 @@ FILTERS = ("project", "here", "source", "tags", "domain", "kind", "space", "sinc
 
 
 @command("  recollect stats --json", add_json)
-def stats(args: argparse.Namespace) -> int:
+def stats(args: argparse.Namespace) -> None:
     with opened() as memory:
         stats = memory.stats()
         drawn = screen().terminal and not args.json
@@ -55,7 +55,7 @@ def stats(args: argparse.Namespace) -> int:
         today = memory.now().date()
     if args.json:
         print_json(stats)
-        return 0
+        return
     for name, value in stats.items():
         label = styled(f"{LABELS.get(name, name):<12}", CYAN)
         if drawn and name in CHARTED and value:
@@ -68,7 +68,6 @@ def stats(args: argparse.Namespace) -> int:
         print(f"{label} {shown}")
     if made:
         print(f"{styled('by month    ', CYAN)} {_by_month(made, today)}")
-    return 0
 
 
 def _bars(counts: Mapping[str, int]) -> Iterator[str]:
@@ -146,7 +145,7 @@ def _reindex_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command("  recollect reindex", _reindex_arguments)
-def reindex(args: argparse.Namespace) -> int:
+def reindex(args: argparse.Namespace) -> None:
     with opened(damaged=True) as memory:
         total = 0
         with suppress(StoreError):  # a damaged vault is repaired first
@@ -156,7 +155,6 @@ def reindex(args: argparse.Namespace) -> int:
         waiting = memory.waiting()
     sentence = f"Indexes rebuilt; {counted(made, 'vector')} computed."
     say(args.json, sentence, vectors=made, waiting=waiting)
-    return 0
 
 
 def _backup_arguments(parser: argparse.ArgumentParser) -> None:
@@ -186,7 +184,7 @@ def _backup_arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect backup --check /media/usb/vault.db",
     _backup_arguments,
 )
-def backup(args: argparse.Namespace) -> int:
+def backup(args: argparse.Namespace) -> None:
     if args.check is not None:
         if args.file is not None or args.keep is not None:
             raise WrongUsage("--check takes one file and no other option.")
@@ -197,7 +195,7 @@ def backup(args: argparse.Namespace) -> int:
             file=args.check,
             **holds._asdict(),
         )
-        return 0
+        return
     if args.keep is not None and args.keep < 1:
         raise WrongUsage("--keep must be 1 or more.")
     with opened() as memory:
@@ -209,7 +207,6 @@ def backup(args: argparse.Namespace) -> int:
         sentence += f"\n{counted(len(made.removed), 'older backup')} removed."
     removed = [str(file) for file in made.removed]
     say(args.json, sentence, file=str(made.file), **made.holds._asdict(), removed=removed)
-    return 0
 
 
 def described(holds: VaultSummary) -> str:
@@ -236,23 +233,24 @@ def _restore_arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect restore auth-jwt-000\n  recollect restore --from /media/usb/vault.db",
     _restore_arguments,
 )
-def restore(args: argparse.Namespace) -> int:
+def restore(args: argparse.Namespace) -> None:
     if args.backup is None:
         if not (args.ids or args.query or any(getattr(args, name) for name in FILTERS)):
             raise WrongUsage("Name memories by id, a filter or --query; or a backup: --from FILE.")
-        return change_chosen(
+        change_chosen(
             args,
             "restored",
             lambda memory, ids: memory.restore(ids),
             lambda memory: memory.selected_in_trash,
             forgotten=True,
         )
-    if args.ids:
+    elif args.ids:
         raise WrongUsage("--from restores the whole vault; leave the ids out.")
-    return _from_backup(args)
+    else:
+        _from_backup(args)
 
 
-def _from_backup(args: argparse.Namespace) -> int:
+def _from_backup(args: argparse.Namespace) -> None:
     file = Path(args.backup)
     size = file.stat().st_size if file.is_file() else 0
     with progress("Copying", size, bytes_read=True) as advance:
@@ -264,11 +262,10 @@ def _from_backup(args: argparse.Namespace) -> int:
         sentence += "\nIt was locked and is not any more. To lock it: recollect vault lock"
     replaced = None if done.replaced is None else str(done.replaced)
     say(args.json, sentence, vault=str(done.vault), **done.holds._asdict(), replaced=replaced)
-    return 0
 
 
 @command("  recollect version\n  recollect version --json", add_json)
-def version(args: argparse.Namespace) -> int:
+def version(args: argparse.Namespace) -> None:
     say(
         args.json,
         f"recollect {__version__}",
@@ -276,4 +273,3 @@ def version(args: argparse.Namespace) -> int:
         vault_version=VERSION,
         python=platform.python_version(),
     )
-    return 0

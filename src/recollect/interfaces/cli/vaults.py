@@ -82,7 +82,7 @@ def _vault_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command("  recollect vault lock\n  recollect vault status", _vault_arguments)
-def vault(args: argparse.Namespace) -> int:
+def vault(args: argparse.Namespace) -> None:
     home = home_folder(os.environ)
     settings = load_settings(home, os.environ)
     if settings.store.url:
@@ -103,7 +103,6 @@ def vault(args: argparse.Namespace) -> int:
         _confirm(args, path)
         unlock_vault(path, keys)
     _print(args, path)
-    return 0
 
 
 def _new(args: argparse.Namespace, path: Path, otherwise: str | None) -> Sealed:
@@ -180,25 +179,24 @@ def _vaults_arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect vaults trust",
     _vaults_arguments,
 )
-def vaults(args: argparse.Namespace) -> int:
+def vaults(args: argparse.Namespace) -> int | None:
     return chosen_action(args)(home_folder(os.environ), args)
 
 
-def _list_vaults(home: Path, args: argparse.Namespace) -> int:
+def _list_vaults(home: Path, args: argparse.Namespace) -> None:
     start, settings, own = working_folder(), load_settings(home), home / "vault.db"
     found = known_vaults(settings, home, own, start)
     waiting = untrusted_vault(settings, home, own, start)
     if args.json:
         listed = [_facts(vault) for vault in found]
         print_rows(args, {"vaults": listed, "untrusted": waiting and str(waiting)}, "vaults")
-        return 0
+        return
     for vault in found:
         place = visible(vault.url or str(vault.path))
         print(f"{styled(f'{vault.name:<16}', BOLD)} {vault.tier:<9}{vault.priority:<6g}{place}")
     if waiting is not None:
         print(styled(f"Not trusted, so not searched: {visible(str(waiting))}", YELLOW))
         print(styled("To search it too: recollect vaults trust", YELLOW))
-    return 0
 
 
 def _facts(vault: KnownVault) -> dict[str, Any]:
@@ -206,7 +204,7 @@ def _facts(vault: KnownVault) -> dict[str, Any]:
     return {"name": vault.name, "tier": vault.tier, "priority": vault.priority, **place}
 
 
-def _add_vault(home: Path, args: argparse.Namespace) -> int:
+def _add_vault(home: Path, args: argparse.Namespace) -> None:
     name, place = args.names
     remote = "://" in place
     fields: dict[str, Any] = {"name": name, "tier": args.tier or ("dynamic" if remote else "team")}
@@ -233,35 +231,31 @@ def _add_vault(home: Path, args: argparse.Namespace) -> int:
     config = add_table(home, "vaults", fields, check)
     [added] = [vault for vault in _known(home) if vault.name == name]
     say(args.json, f"Added: {name}, {styled(f'written to {config}', DIM)}", added=_facts(added))
-    return 0
 
 
-def _remove_vault(home: Path, args: argparse.Namespace) -> int:
+def _remove_vault(home: Path, args: argparse.Namespace) -> None:
     [name] = args.names
     remove_table(home, "vaults", name, partial(_known, home))
     say(args.json, f"Removed: {name}. Its memories are kept.", removed=name)
-    return 0
 
 
 def _known(home: Path) -> list[KnownVault]:
     return known_vaults(load_settings(home), home, home / "vault.db", None)
 
 
-def _trust(home: Path, args: argparse.Namespace) -> int:
+def _trust(home: Path, args: argparse.Namespace) -> None:
     vault = _project(home, args)
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     Trusted(home).add(vault)
     sentence = f"Trusted: {visible(str(vault))}. Searches in this project now include it."
     say(args.json, sentence, trusted=str(vault))
-    return 0
 
 
-def _untrust(home: Path, args: argparse.Namespace) -> int:
+def _untrust(home: Path, args: argparse.Namespace) -> None:
     vault = _project(home, args)
     gone = Trusted(home).remove(vault)
     what = "No longer trusted" if gone else "Was not trusted"
     say(args.json, f"{what}: {visible(str(vault))}.", untrusted=str(vault), changed=gone)
-    return 0
 
 
 def _project(home: Path, args: argparse.Namespace) -> Path:
@@ -295,28 +289,26 @@ def _collections_arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect publish auth-jwt-001 --to platform",
     _collections_arguments,
 )
-def collections(args: argparse.Namespace) -> int:
+def collections(args: argparse.Namespace) -> int | None:
     return chosen_action(args)(home_folder(os.environ), args)
 
 
-def _list_collections(home: Path, args: argparse.Namespace) -> int:
+def _list_collections(home: Path, args: argparse.Namespace) -> None:
     found = load_settings(home).collections
     if args.json:
         print_rows(args, [{"name": shared.name, "path": shared.path} for shared in found])
-        return 0
+        return
     for shared in found:
         print(f"{styled(f'{shared.name:<16}', BOLD)}{visible(shared.path)}")
     if not found:
         print("No collections yet. To add one: recollect collections add NAME FILE")
-    return 0
 
 
-def _add_collection(home: Path, args: argparse.Namespace) -> int:
+def _add_collection(home: Path, args: argparse.Namespace) -> None:
     name, file = args.names
     fields = {"name": name, "path": str(Path(file).absolute())}
     config = add_table(home, "collections", fields, partial(_check_collections, home))
     say(args.json, f"Added: {name}, {styled(f'written to {config}', DIM)}", added=fields)
-    return 0
 
 
 def _check_collections(home: Path) -> None:
@@ -326,11 +318,10 @@ def _check_collections(home: Path) -> None:
     known_vaults(settings, home, home / "vault.db", None)
 
 
-def _remove_collection(home: Path, args: argparse.Namespace) -> int:
+def _remove_collection(home: Path, args: argparse.Namespace) -> None:
     [name] = args.names
     remove_table(home, "collections", name, partial(load_settings, home))
     say(args.json, f"Removed: {name}. The memories published there are kept.", removed=name)
-    return 0
 
 
 COLLECTIONS_ACTIONS: Actions[Path] = {
@@ -352,7 +343,7 @@ def _publish_arguments(parser: argparse.ArgumentParser) -> None:
     "  recollect publish auth-jwt-001 --to platform --undo",
     _publish_arguments,
 )
-def publish(args: argparse.Namespace) -> int:
+def publish(args: argparse.Namespace) -> None:
     with opened() as memory:
         args.ids = meant(memory, args.ids)
         if args.undo:
@@ -363,4 +354,3 @@ def publish(args: argparse.Namespace) -> int:
     done = "unpublished" if args.undo else "published"
     sentence = f"{done.capitalize()}: {counted(len(ids), 'memory')}, collection {args.to}."
     say(args.json, sentence, **{done: ids, "collection": args.to})
-    return 0
