@@ -1,4 +1,4 @@
-"""Commands that show memories: list, show, history, timeline."""
+"""Commands that show memories: list, show, history, timeline, context."""
 
 from __future__ import annotations
 
@@ -7,27 +7,31 @@ import re
 from collections.abc import Iterator
 
 from recollect.engine import Recollect
+from recollect.engine.context import CONTEXT_LIMIT
 from recollect.engine.timeline import LIMIT, Timeline, TimelineEntry, timeline_json
 from recollect.interfaces.cli.arguments import (
     IDS,
+    CommandParser,
     add_as_of,
     add_dates,
     add_filter,
     add_ids_only,
     add_json,
     add_limit,
+    add_words,
     as_of,
     filter_of,
     limit_of,
     typed_again,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.layout import flowing, shortened, width, wrapped
+from recollect.interfaces.cli.layout import flowing, laid_out, shortened, width, wrapped
 from recollect.interfaces.cli.output import (
     BOLD,
     CYAN,
     DIM,
     GREEN,
+    YELLOW,
     json_text,
     rows_text,
     screen,
@@ -37,6 +41,7 @@ from recollect.interfaces.cli.results import When, about, as_of_lines, memory_li
 from recollect.interfaces.cli.selection import meant, only, remember
 from recollect.memory_json import memory_json
 from recollect.present import sentences
+from recollect.present.agent_context import FORMS, context_line, context_text
 from recollect.present.history import (
     FieldDifference,
     compared,
@@ -47,7 +52,7 @@ from recollect.present.history import (
 from recollect.present.visible import visible
 from recollect.present.words import title_of
 from recollect.store.history import Version
-from recollect.times import iso, minute
+from recollect.times import day, iso, minute
 from recollect.types import Use
 from recollect.vaults.known import FoundMemory
 
@@ -215,3 +220,72 @@ def _timeline_line(entry: TimelineEntry, when: When, longest: int) -> str:
     begin = f"{when(entry.at):<{longest}}  {entry.what:<7}  "
     text = f"{memory.id}: {title_of(memory) or memory.text}"
     return begin + shortened(text, max(20, width() - len(begin)))
+
+
+def _context_arguments(parser: CommandParser) -> None:
+    add_words(parser, "query", "the topic", default="")
+    add_limit(parser, str(CONTEXT_LIMIT))
+    parser.add_argument(
+        "--max-tokens",
+        type=int,
+        metavar="N",
+        help="maximum length of the whole answer, in tokens of four characters",
+    )
+    parser.add_argument(
+        "--semantic",
+        metavar="MODE",
+        help="search by meaning: auto, always or never (default: setting context.semantic)",
+    )
+    parser.add_argument(
+        "--no-topup", action="store_true", help="do not fill up with the newest memories"
+    )
+    add_filter(parser)
+    add_dates(parser)
+    add_as_of(parser)
+    add_json(parser)
+
+
+@command(
+    "  recollect context --here --max-tokens 2000\n  recollect context auth --project harbor-api",
+    _context_arguments,
+    reads=True,
+)
+def context(memory: Recollect, args: argparse.Namespace) -> str:
+    now = memory.now()
+    then = as_of(args, now)
+    found = memory.context(
+        args.query,
+        limit=CONTEXT_LIMIT if args.limit is None else args.limit,
+        max_tokens=args.max_tokens,
+        filter=filter_of(args, then or now),
+        semantic=args.semantic,
+        topup_recent=False if args.no_topup else None,
+        forms=FORMS if args.json else (context_text,),
+        as_of=then,
+    )
+    if args.json:
+        return context_line(found)
+    exact = args.dates or not screen().terminal  # an agent reads it in a pipe
+    parts = context_text(found, day if exact else when_of(False, now)).split("\n\n")
+    degraded = found.response.degraded if found.response else ()
+    styles = [DIM] * (len(parts) - len(degraded))
+    styles += [DIM if part.reach else YELLOW for part in degraded]
+    return "\n\n".join(map(_coloured, parts, styles))
+
+
+def _coloured(part: str, style: str) -> str:
+    """A memory with its title bold and the line about it dim, in lines that fit a terminal; or a
+    sentence in that style."""
+    if not part.startswith("> "):
+        return flowing(part, style)
+    title, about, *body = part.split("\n")
+    text = "\n".join(line[2:] for line in body)
+    lines = laid_out(text, width() - 2, code=not screen().terminal)
+    heading = flowing(title[2:], BOLD)
+    return "\n".join(
+        [
+            styled("> ", DIM) + heading,
+            flowing(about, DIM),
+            *(f"> {line}".rstrip() for line in lines),
+        ]
+    )

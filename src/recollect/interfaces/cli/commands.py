@@ -13,8 +13,9 @@ Run = TypeVar("Run", bound=Callable[..., Any])
 
 
 class DeclaredCommand(NamedTuple):
-    """An example, what adds the arguments to a parser, and what runs: `run(args)` returns the exit
-    code, None for 0; of a command that only `reads`, `run(memory, args)` returns what is printed."""
+    """An example, what adds the arguments to a parser, and what runs: `run(args)` returns the
+    exit code, None for 0; of a command that only `reads`, `run(memory, args)` returns the text that
+    is printed."""
 
     example: str
     arguments: tuple[Callable[[Any], object], ...]
@@ -45,7 +46,7 @@ COMMANDS = {
     "export": ("transfer", "write every memory, as JSON Lines or as Markdown files"),
     "add": ("folders", "save a folder's files as memories, and follow its changes"),
     "folders": ("folders", "list, sync, watch or remove the folders that were added"),
-    "mirror": ("mirror", "keep the vault and a folder of Markdown files in sync"),
+    "mirror": ("folders", "keep the vault and a folder of Markdown files in sync"),
     "search": ("search", "search the memories; --explain shows why each result is there"),
     "find": ("find", "find a memory while you type, and open, edit, copy or forget it"),
     "show": ("browse", "show whole memories, details included"),
@@ -67,7 +68,7 @@ COMMANDS = {
     "supersede": ("organise", "put a memory in the place of another that no longer holds"),
     "merge": ("organise", "make one memory of several that say the same"),
     "trash": ("undo", "list or search what was forgotten; --empty deletes it permanently"),
-    "context": ("context", "show what an agent should know when it starts"),
+    "context": ("browse", "show what an agent should know when it starts"),
     "feedback": ("recipes", "say whether a result was right; the ranking learns from it"),
     "recipes": ("recipes", "list, show, check or compare recipes, the declared rankings"),
     "eval": (

@@ -1,16 +1,19 @@
-"""`recollect add` and `recollect folders`."""
+"""Commands about folders whose files are memories: add, folders, mirror."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+from collections import Counter
+from functools import partial
 from os.path import realpath
 from pathlib import Path
 from typing import Any
 
 from recollect.engine import Recollect
 from recollect.errors import NotFound, RecollectError
+from recollect.folders.mirroring import STATE, Action, Mirrored
 from recollect.folders.report import Synced
 from recollect.folders.transcript import transcript_clients, transcript_type
 from recollect.interfaces.cli.arguments import (
@@ -21,7 +24,7 @@ from recollect.interfaces.cli.arguments import (
     chosen_action,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.output import BOLD, print_rows, say, styled
+from recollect.interfaces.cli.output import BOLD, print_json, print_rows, say, styled, warn_of_plain
 from recollect.interfaces.cli.selection import add_yes, confirm, opened
 from recollect.interfaces.cli.syncing import (
     add_no_embed,
@@ -29,15 +32,28 @@ from recollect.interfaces.cli.syncing import (
     advancing,
     embed,
     follow,
+    stopped_by_signals,
     synced_json,
     tell,
 )
 from recollect.interfaces.setup.clients import Machine
-from recollect.present.visible import one_line
+from recollect.present.visible import one_line, visible
 from recollect.present.words import counted
+from recollect.secrets.redaction import summary
 from recollect.vaults.keys import on_terminal
 
 EVERY = "all"
+# Action → the word for it, in the order in which they are listed.
+MIRROR_DONE: dict[Action, str] = {
+    "write": "written",
+    "edit": "edited",
+    "take in": "imported",
+    "forget": "forgotten",
+    "trash": "moved to .trash",
+    "conflict": "in conflict",
+}
+# What files do to a vault that has never been there.
+FROM_FILES = ("take in", "edit", "conflict")
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -209,3 +225,114 @@ ACTIONS: Actions[Recollect] = {
     "watch": (_watch, "watch"),
     "remove": (_remove, "remove FOLDER"),
 }
+
+
+def _mirror_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder",
+        metavar="FOLDER",
+        nargs="?",
+        help="the folder (default: setting mirror.folder)",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would happen; change nothing"
+    )
+    parser.add_argument(
+        "--watch", action="store_true", help="keep running and sync every change, until Ctrl+C"
+    )
+    parser.add_argument(
+        "--adopt",
+        action="store_true",
+        help="import what the folder holds already, without asking, the first time",
+    )
+    add_json(parser)
+
+
+@command(
+    "  recollect mirror ~/notes/memories\n  recollect mirror ~/notes/memories --dry-run\n"
+    "  recollect mirror --watch",
+    _mirror_arguments,
+)
+def mirror(args: argparse.Namespace) -> int:
+    if args.watch and (args.dry_run or args.json):
+        raise WrongUsage("--watch cannot be combined with --dry-run or --json.")
+    with opened() as memory:
+        if not args.dry_run:
+            warn_of_plain(memory, "the mirror")
+            _ask_first(memory, args)
+        done = memory.mirror(args.folder, dry_run=args.dry_run)
+        code = _report_mirror(done, args)
+        if not (args.dry_run or args.watch):
+            embed(memory)
+        if args.watch:
+            stop = stopped_by_signals()
+            print("Watching for changes. Press Ctrl+C to stop.", flush=True)
+            memory.follow_mirror(args.folder, stop, partial(_follow_mirror, args))
+    return code
+
+
+def _ask_first(memory: Recollect, args: argparse.Namespace) -> None:
+    """Ask before files become memories that no mirror of this vault has written: a folder that was
+    named by mistake may hold anything."""
+    if args.adopt or (args.folder and (Path(args.folder) / STATE).exists()):
+        return
+    planned = memory.mirror(args.folder, dry_run=True)
+    count = sum(step.action in FROM_FILES for step in planned.steps)
+    if count and not (planned.folder / STATE).exists():
+        holds = counted(count, "Markdown file")
+        confirm(args, f"{planned.folder} holds {holds}, to become memories.", "adopt")
+
+
+def _follow_mirror(args: argparse.Namespace, done: Mirrored | RecollectError) -> None:
+    if isinstance(done, RecollectError):
+        print(f"recollect: {done}", file=sys.stderr)
+    else:
+        _report_mirror(done, args)
+    sys.stdout.flush()
+
+
+def _report_mirror(done: Mirrored, args: argparse.Namespace) -> int:
+    for path, reason in done.problems:
+        print(f"{visible(' '.join(path.split()))}: {reason}", file=sys.stderr)
+    if args.json:
+        print_json(_mirror_json(done, dry_run=args.dry_run))
+    else:
+        _tell_mirror(done, dry_run=args.dry_run)
+    _tell_redacted(done)
+    return 1 if done.problems else 0
+
+
+def _mirror_json(done: Mirrored, *, dry_run: bool) -> dict[str, object]:
+    problems = [{"path": path, "reason": reason} for path, reason in done.problems]
+    facts = {
+        "folder": str(done.folder),
+        "dry_run": dry_run,
+        "steps": [step._asdict() for step in done.steps],
+        "unchanged": done.unchanged,
+        "problems": problems,
+    }
+    return facts | ({"redacted": dict(done.redacted)} if done.redacted else {})
+
+
+def _tell_mirror(done: Mirrored, *, dry_run: bool) -> None:
+    """Print conflicts one by one, and in a dry run everything; the rest is counted."""
+    for step in done.steps:
+        if dry_run or step.action == "conflict" or step.note:
+            more = f" ({step.note})" if step.note else ""
+            print(visible(" ".join(f"{MIRROR_DONE[step.action]}: {step.path}{more}".split())))
+    counts = Counter(step.action for step in done.steps)
+    parts = [
+        f"{counts[action]:,} {words}" for action, words in MIRROR_DONE.items() if action in counts
+    ]
+    if done.problems:
+        parts.append(f"{len(done.problems):,} skipped")
+    line = ", ".join([*parts, f"{done.unchanged:,} unchanged"])
+    print(f"Dry run: {line}." if dry_run else f"{line}.")
+
+
+def _tell_redacted(done: Mirrored) -> None:
+    if done.redacted:
+        print(
+            f"recollect: {summary(done.redacted)}; only in the vault, the files are unchanged.",
+            file=sys.stderr,
+        )

@@ -22,9 +22,8 @@ from recollect.plugin.mirrors import (
     revision,
 )
 from recollect.plugins.mirror.actions import Actions
-from recollect.plugins.mirror.folder import MirroredFolder
+from recollect.plugins.mirror.folder import VERSION, MirroredFolder, MirrorEntry, State
 from recollect.plugins.mirror.scan import scan
-from recollect.plugins.mirror.state import VERSION, MirrorEntry, State
 
 # One side since both were last the same; a side that was never the same before has changed.
 Side = Literal["unchanged", "changed", "gone"]
