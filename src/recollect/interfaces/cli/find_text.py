@@ -55,7 +55,8 @@ def preview(
     )
     try:
         whole = _why(result) if why else _memory(memory, result, now, columns)
-        return [*_heading(memory, columns), *whole]
+        heading = (styled(line, BOLD) for line in wrapped(heading_line(memory), columns))
+        return [*heading, *whole]
     finally:
         ELSEWHERE.reset(shown)
 
@@ -63,10 +64,6 @@ def preview(
 def copy(memory: Memory, to_terminal: Callable[[str], object]) -> object:
     """Copy a memory to the clipboard, by a program or by the terminal."""
     return copied(text_of(memory), to_terminal)
-
-
-def _heading(memory: Memory, columns: int) -> Iterator[str]:
-    yield from (styled(line, BOLD) for line in wrapped(heading_line(memory), columns))
 
 
 def _why(result: Result | None) -> Iterator[str]:

@@ -298,7 +298,9 @@ def _report_mirror(done: Mirrored, args: argparse.Namespace) -> int:
         print_json(_mirror_json(done, dry_run=args.dry_run))
     else:
         _tell_mirror(done, dry_run=args.dry_run)
-    _tell_redacted(done)
+    if done.redacted:
+        where = "only in the vault, the files are unchanged"
+        print(f"recollect: {summary(done.redacted)}; {where}.", file=sys.stderr)
     return 1 if done.problems else 0
 
 
@@ -328,11 +330,3 @@ def _tell_mirror(done: Mirrored, *, dry_run: bool) -> None:
         parts.append(f"{len(done.problems):,} skipped")
     line = ", ".join([*parts, f"{done.unchanged:,} unchanged"])
     print(f"Dry run: {line}." if dry_run else f"{line}.")
-
-
-def _tell_redacted(done: Mirrored) -> None:
-    if done.redacted:
-        print(
-            f"recollect: {summary(done.redacted)}; only in the vault, the files are unchanged.",
-            file=sys.stderr,
-        )

@@ -44,12 +44,12 @@ class Screen(NamedTuple):
     session: int = 0
 
 
-# Set where the text is made for another process, which prints it.
+# Set where the text is made for a part of the screen.
 ELSEWHERE: ContextVar[Screen | None] = ContextVar("screen", default=None)
 
 
 def screen() -> Screen:
-    """The screen of whoever asked: of another process, or else this one's standard output."""
+    """The screen that the text is made for: standard output, unless a part of it is drawn."""
     return ELSEWHERE.get() or own_screen()
 
 

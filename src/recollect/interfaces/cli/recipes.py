@@ -93,20 +93,16 @@ def _diff(recipes: Recipes, args: argparse.Namespace) -> None:
 
 
 def _learned(recipes: Recipes, args: argparse.Namespace) -> None:
-
+    names = args.names or [recipe.name for recipe in recipes.readable()[0]]
     with opened() as memory:
         if args.reset:
             memory.unlearn()
-        every = [memory.learned(name) for name in args.names or _names(recipes)]
+        every = [memory.learned(name) for name in names]
     shown = [one for one in every if one.weights or args.names]
     if args.json:
         print_rows(args, [learned_json(one) for one in shown])
     else:
         print("\n".join(line for one in shown for line in learned_lines(one)))
-
-
-def _names(recipes: Recipes) -> list[str]:
-    return [recipe.name for recipe in recipes.readable()[0]]
 
 
 def _text(value: object) -> str:

@@ -275,7 +275,8 @@ def export(args: argparse.Namespace) -> None:
             stored, notes = memory.export_salvaged()
         warn_of_plain(memory, "this output" if args.file in (None, "-") else args.file)
         if args.format == "markdown":
-            counts = Counter({"memory": _folder(memory, Path(args.file))})
+            written = installed_mirror().write_folder(Path(args.file), memory.export())
+            counts = Counter({"memory": written})
         else:
             counts = Counter()
             lines = (
@@ -295,10 +296,6 @@ def export(args: argparse.Namespace) -> None:
         shown.append(counted(counts["forgotten"], "forgotten memory"))
         shown.append(counted(counts["feedback"], "feedback entry"))
     print(f"{', '.join(shown)} written to {args.file}.", file=sys.stderr)
-
-
-def _folder(memory: Recollect, folder: Path) -> int:
-    return installed_mirror().write_folder(folder, memory.export())
 
 
 def _lines(memory: Recollect, counts: Counter[str], *, everything: bool) -> Iterator[bytes]:

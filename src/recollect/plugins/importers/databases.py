@@ -152,6 +152,12 @@ def imported(
             yield refused(row.where, str(error))
 
 
+def pairs(connection: apsw.Connection, table: str, key: str, value: str) -> dict[object, object]:
+    """The values of one column by those of another, of the rows that can be read."""
+    found = (row.values for row in rows(connection, table, key) if row.values)
+    return {values.get(key): values.get(value) for values in found}
+
+
 def as_blobs(names: Iterable[str]) -> str:
     """These columns in SQL, with texts as bytes: a text that is not valid UTF-8 then spoils one
     value, and not the whole query."""

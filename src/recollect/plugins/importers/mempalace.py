@@ -22,6 +22,7 @@ from recollect.plugins.importers.databases import (
     database,
     decoded,
     imported,
+    pairs,
     require,
     rows,
 )
@@ -97,14 +98,12 @@ def _check(connection: apsw.Connection, file: Path) -> None:
 
 
 def _chroma_drawers(connection: apsw.Connection) -> Iterator[Drawer | ImportedRecord]:
-    names = {row.values["id"]: row.values["name"] for row in rows(connection, "collections", "id")
-             if row.values}  # fmt: skip
-    segments = {row.values["id"]: names.get(row.values["collection"])
-                for row in rows(connection, "segments", "id") if row.values}  # fmt: skip
+    names = pairs(connection, "collections", "id", "name")
+    segments = pairs(connection, "segments", "id", "collection")
     for row in rows(connection, "embeddings", "id", without=("seq_id",)):
         if row.values is None:
             yield refused(row.where, row.reason)
-        elif segments.get(row.values["segment_id"]) not in BESIDE:
+        elif names.get(segments.get(row.values["segment_id"])) not in BESIDE:
             about = _metadata(connection, row.values["id"])
             text = about.pop("chroma:document", None)
             yield Drawer(row.where, str(row.values["embedding_id"]), text, about)
@@ -133,8 +132,7 @@ def _exact(file: Path) -> Iterator[ImportedRecord]:
 
 
 def _exact_drawers(connection: apsw.Connection) -> Iterator[Drawer | ImportedRecord]:
-    names = {row.values["id"]: row.values["name"] for row in rows(connection, "collections", "id")
-             if row.values}  # fmt: skip
+    names = pairs(connection, "collections", "id", "name")
     for row in rows(connection, "documents", "rowid", without=("embedding",)):
         if row.values is None:
             yield refused(row.where, row.reason)

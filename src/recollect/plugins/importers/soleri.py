@@ -11,11 +11,16 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path, PureWindowsPath
 
-import apsw
-
 from recollect import UserError
 from recollect.plugin.importers import ImportedRecord, Importer, refused
-from recollect.plugins.importers.databases import SourceRow, database, imported, require, rows
+from recollect.plugins.importers.databases import (
+    SourceRow,
+    database,
+    imported,
+    pairs,
+    require,
+    rows,
+)
 from recollect.plugins.importers.files import files_below, json_file, json_object, present
 from recollect.plugins.importers.records import Record, foreign_id, listed, plain, without_repeats
 
@@ -55,29 +60,14 @@ def _of_vault(path: Path) -> Iterator[ImportedRecord]:
                 f"{path} is a vault of version {version} of {TOOL}; those up to {VERSION} are "
                 "supported."
             )
-        linked = _values(connection, "vault_links", "source_id")
-        names = _projects(connection)
+        linked = frozenset(pairs(connection, "vault_links", "source_id", "source_id"))
+        names = pairs(connection, "projects", "path", "name")
         for table in ("entries", "entries_archive"):
             yield from imported(rows(connection, table, "id"), partial(_entry, linked))
         yield from imported(rows(connection, "memories", "id"), partial(_memory, names))
         if next(rows(connection, "transcript_messages", "id"), None):
             reason = "Chats are not imported, only what was remembered of them."
             yield refused("transcript_messages", reason)
-
-
-def _values(connection: apsw.Connection, table: str, column: str) -> frozenset[object]:
-    return frozenset(
-        row.values.get(column) for row in rows(connection, table, column) if row.values is not None
-    )
-
-
-def _projects(connection: apsw.Connection) -> dict[object, object]:
-    """The names of projects by their folders."""
-    return {
-        row.values.get("path"): row.values.get("name")
-        for row in rows(connection, "projects", "path")
-        if row.values is not None
-    }
 
 
 def _entry(linked: frozenset[object], where: str, raw: Mapping[str, object]) -> ImportedRecord:
