@@ -14,8 +14,8 @@ import numpy as np
 from data import data_argument, passages
 from embeddings import cache_argument, embedded
 from recollect.engine.comparison import CONTRADICTING, SAME_MEANING
-from recollect.query import pairs as near
-from recollect.query.pairs import nearly_equal
+from recollect.query import vector_pairs
+from recollect.query.word_pairs import nearly_equal
 
 JUDGED = 20_000
 ALIKE = 0.8
@@ -37,18 +37,18 @@ def main() -> None:
     vectors, _ = embedded(args.data, args.cache, args.passages)
     small = np.asarray(vectors, np.float16)
     start = time.process_time()
-    pairs = near.near_pairs(small, CONTRADICTING)  # type: ignore[arg-type]
+    pairs = vector_pairs.near_pairs(small, CONTRADICTING)  # type: ignore[arg-type]
     print(f"vectors: {len(small):,}, {len(pairs):,} pairs, {time.process_time() - start:.1f} s")
     judged = small[:JUDGED]
     by_buckets = _alike(judged)
-    near.FEW = JUDGED
+    vector_pairs.FEW = JUDGED
     every = _alike(judged)
     share = len(by_buckets & every) / max(len(every), 1)
     print(f"of {len(every):,} pairs with a cosine of {SAME_MEANING} buckets find {share:.3f}")
 
 
 def _alike(vectors: np.typing.NDArray[np.float16]) -> set[tuple[int, int]]:
-    pairs = near.near_pairs(vectors, SAME_MEANING)  # type: ignore[arg-type]
+    pairs = vector_pairs.near_pairs(vectors, SAME_MEANING)  # type: ignore[arg-type]
     return set(pairs)
 
 

@@ -47,11 +47,9 @@ from recollect.stages.rerank import RerankInterpolation
 from recollect.version import __version__
 from recollect_evaluation.baselines import BASELINES, DENSE, GREP
 from recollect_evaluation.cache import FILE, Cache, cache_folder
-from recollect_evaluation.datasets import CANDIDATES, CORPUS, LAYOUT, QRELS, QUERIES
-from recollect_evaluation.evaluation import Evaluation, opened
-from recollect_evaluation.files import find
+from recollect_evaluation.datasets import CANDIDATES, CORPUS, LAYOUT, QRELS, QUERIES, find
+from recollect_evaluation.evaluation import Contestant, Evaluation, opened
 from recollect_evaluation.metrics import MEASURES, PerQuery, chance, interval, measured, resampled
-from recollect_evaluation.runs import Contestant
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

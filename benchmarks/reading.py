@@ -22,9 +22,8 @@ from recollect.settings import Settings
 from recollect.stages.rerank import RerankInterpolation
 from recollect_evaluation.cache import FILE, Cache, CachedReranker, cache_folder
 from recollect_evaluation.datasets import Question
-from recollect_evaluation.evaluation import Evaluation, opened
+from recollect_evaluation.evaluation import Contestant, Evaluation, opened
 from recollect_evaluation.metrics import measured
-from recollect_evaluation.runs import Contestant
 
 BLEND = Contestant("blend", BUILT_IN["blend"])
 SETS = ("cranfield", "cacm", "chroma-chunking", "qed-nq", "hotpotqa-1k", "locomo")

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from recollect.interfaces.cli import completion_line
-from recollect.interfaces.cli.arguments import CommandParser, parser_of
-from recollect.interfaces.cli.commands import ALIASES, COMMANDS, module_of, overview
+from recollect.interfaces.cli.arguments import parser_of
+from recollect.interfaces.cli.commands import ALIASES, COMMANDS, command_of, overview
 from recollect.interfaces.cli.completion import SCRIPTS
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import SemanticMode
@@ -40,11 +40,7 @@ def help_of(name: str) -> str:
     """What `recollect NAME --help` prints."""
     if name == "recollect":
         return overview()
-    return parser_for(name).format_help()
-
-
-def parser_for(name: str) -> CommandParser:
-    return parser_of(name, COMMANDS[name][1], module_of(name))
+    return parser_of(name).format_help()
 
 
 def marked_block(name: str) -> str:
@@ -62,14 +58,14 @@ def manual(name: str) -> str:
     if name == "recollect":
         about, rest = "memory search for AI agents and the people they work for", overview()
         return "\n".join([*head("recollect", about), ".SH COMMANDS", *verbatim(rest), ""])
-    about, parser = COMMANDS[name][1], parser_for(name)
+    about, parser = COMMANDS[name][1], parser_of(name)
     lines = [*head(f"recollect-{name}", about), ".SH SYNOPSIS", *verbatim(parser.format_usage())]
     lines.append(".SH OPTIONS")
     for action in parser._actions:
         names = ", ".join(action.option_strings) or str(action.metavar)
         value = f" {action.metavar}" if action.option_strings and action.metavar else ""
         lines += [".TP", f"\\fB{roff(names)}\\fR{roff(value)}", roff(action.help or "")]
-    example = module_of(name).EXAMPLE
+    example = command_of(name).example
     return "\n".join([*lines, ".SH EXAMPLE", *verbatim(example), *SEE_ALSO, ""])
 
 
@@ -91,7 +87,7 @@ def completion_table() -> str:
     """What shells complete: commands, their options, and what each takes."""
     commands = {}
     for name, (_, about) in COMMANDS.items():
-        parser = parser_for(name)
+        parser = parser_of(name)
         positional = [str(each.metavar) for each in parser._get_positional_actions()]
         options = {
             option: {"about": action.help, "takes": taken(action.dest) if action.nargs != 0 else ""}

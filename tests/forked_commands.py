@@ -262,10 +262,10 @@ def _become(call: Call, streams: list[int]) -> int:
 
 
 def _import_all() -> None:
-    from recollect.interfaces.cli.commands import COMMANDS, module_of
+    from recollect.interfaces.cli.commands import COMMANDS, command_of
 
     for name in COMMANDS:
-        module_of(name)
+        command_of(name)
     for library in LIBRARIES:
         importlib.import_module(library)
     gc.collect()

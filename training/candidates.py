@@ -26,8 +26,7 @@ from recollect.settings_reading import home_folder, load_settings
 from recollect.stages.rerank import RerankInterpolation, focused, readable
 from recollect.types import Ranking, Term
 from recollect_evaluation.cache import FILE, Cache, cache_folder
-from recollect_evaluation.evaluation import Evaluation, opened
-from recollect_evaluation.runs import Contestant
+from recollect_evaluation.evaluation import Contestant, Evaluation, opened
 
 BLEND = Contestant("blend", BUILT_IN["blend"])
 

@@ -19,7 +19,7 @@ from recollect.auth.session_store import SessionStore
 from recollect.auth.token_store import TokenStore, own_token
 from recollect.auth.tokens import digest
 from recollect.demo.load import sample
-from recollect.interfaces.cli.open_ import PAGE
+from recollect.interfaces.cli.desktop import PAGE
 
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 375, "height": 800}
 WORDS = "token refresh"

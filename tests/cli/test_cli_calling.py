@@ -36,7 +36,7 @@ def test_the_version_is_printed(home: Home) -> None:
 
 
 # Modules of the standard library and of others.
-HEAVY = "asyncio base64 httpx2 importlib.metadata locale numpy platformdirs rich"
+HEAVY = "asyncio httpx2 importlib.metadata locale numpy platformdirs rich"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import shlex
 import pytest
 
 from recollect.interfaces.cli.arguments import parser_of
-from recollect.interfaces.cli.commands import COMMANDS, module_of
+from recollect.interfaces.cli.commands import COMMANDS, command_of
 
 # Up to a pipe, the end of a substitution, or a remark behind several spaces.
 CALL = re.compile(r"recollect (?P<name>[\w-]+)(?P<args>(?:\"[^\"]*\"|'[^']*'|(?!  )[^|<>)\"'])*)")
@@ -16,10 +16,9 @@ CALL = re.compile(r"recollect (?P<name>[\w-]+)(?P<args>(?:\"[^\"]*\"|'[^']*'|(?!
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_line_of_an_example_is_a_command(name: str) -> None:
-    command, about = module_of(name), COMMANDS[name][1]
-    text = re.sub(r"\\\n\s*", "", command.EXAMPLE)
+    text = re.sub(r"\\\n\s*", "", command_of(name).example)
     calls = list(CALL.finditer(text))
     assert name in {call["name"] for call in calls}
     for call in calls:
         if call["name"] == name:
-            parser_of(name, about, command).parse_args(shlex.split(call["args"]))
+            parser_of(name).parse_args(shlex.split(call["args"]))

@@ -13,8 +13,8 @@ from commandline import NOW, Home
 
 from recollect import Recollect
 from recollect.interfaces.cli.layout import MarkedText, cells, cut, laid_out, wrapped
+from recollect.interfaces.cli.output import ELSEWHERE, Screen, own_screen
 from recollect.interfaces.cli.results import memory_lines, response_text, when_of
-from recollect.interfaces.cli.screen import ELSEWHERE, Screen, own_screen
 from recollect.settings import Embedding, Rerank, Settings
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -154,7 +154,7 @@ def test_a_file_is_a_link_where_the_terminal_shows_links(
 def test_links_are_for_terminals_that_show_them(
     environment: dict[str, str], links: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.interfaces.cli.screen.os.environ", environment)
+    monkeypatch.setattr("recollect.interfaces.cli.output.os.environ", environment)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     assert own_screen().links == links
     assert bool(own_screen().styles) == (environment["TERM"] != "dumb")

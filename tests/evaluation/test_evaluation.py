@@ -17,9 +17,8 @@ from recollect.errors import ProviderError, UserError
 from recollect.settings import Embedding, Rerank, SearchSettings, Settings
 from recollect_evaluation import evaluation
 from recollect_evaluation.cache import FILE, Cache
-from recollect_evaluation.evaluation import WARM_UP, Evaluation, opened
+from recollect_evaluation.evaluation import WARM_UP, Evaluation, RecipeOutcome, opened
 from recollect_evaluation.report import report, write_runs
-from recollect_evaluation.runs import RecipeOutcome
 
 OFF = Settings(
     embedding=Embedding(provider="none"),

@@ -18,8 +18,17 @@ from recollect.ingest.draft import complete
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, SearchSettings, Secrets, Settings
 from recollect.types import Filter, Memory
-from recollect_evaluation.suite.rules import Answer, SuiteQuery, passes
-from recollect_evaluation.suite.suite import SuiteVault, memories, opened, points, report, suite
+from recollect_evaluation.suite.suite import (
+    Answer,
+    SuiteQuery,
+    SuiteVault,
+    memories,
+    opened,
+    passes,
+    points,
+    report,
+    suite,
+)
 
 KINDS = [
     "file by name",

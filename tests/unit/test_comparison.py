@@ -13,9 +13,10 @@ import pytest
 from recollect.engine import Recollect, comparison
 from recollect.engine.session import Session
 from recollect.lifetime import Lifetime
-from recollect.query import pairs
-from recollect.query.pairs import near_pairs, nearly_equal
+from recollect.query import vector_pairs
 from recollect.query.sameness import same_facts
+from recollect.query.vector_pairs import near_pairs
+from recollect.query.word_pairs import nearly_equal
 from recollect.settings import Embedding, Rerank, Settings
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -202,7 +203,7 @@ def test_near_vectors_are_found_among_few_and_among_many(
     few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second time by buckets: as if there were many."""
-    monkeypatch.setattr(pairs, "FEW", few)
+    monkeypatch.setattr(vector_pairs, "FEW", few)
     random = np.random.default_rng(3)
     vectors = random.standard_normal((600, 32)).astype(np.float32)
     vectors[300:330] = vectors[:30] + 0.1 * random.standard_normal((30, 32)).astype(np.float32)

@@ -10,8 +10,7 @@ import pytest
 from starlette.datastructures import QueryParams
 
 from recollect import Recollect
-from recollect.interfaces.cli.arguments import CommandParser, search_of
-from recollect.interfaces.cli.search import arguments
+from recollect.interfaces.cli.arguments import parser_of, search_of
 from recollect.interfaces.http.parameters import SearchParameters, from_parameters
 from recollect.interfaces.mcp import calls
 from recollect.interfaces.mcp.arguments import SearchArguments
@@ -70,9 +69,7 @@ def test_a_person_is_a_tag_that_filters_or_favours(memory: Recollect) -> None:
 
 def test_every_interface_takes_them(memory: Recollect) -> None:
     wanted = [result.id for result in memory.search(QUERY, ignored=("kind bug",))]
-    parser = CommandParser()
-    arguments(parser)
-    line = parser.parse_args([QUERY, "--ignore", "kind bug"])
+    line = parser_of("search").parse_args([QUERY, "--ignore", "kind bug"])
     asked = from_parameters(SearchParameters, QueryParams([("q", QUERY), ("ignore", "kind bug")]))
     tool = calls.search(calls.Served(memory), SearchArguments(query=QUERY, ignored=["kind bug"]))
     assert [result.id for result in memory.search(search_of(line, NOW))] == wanted

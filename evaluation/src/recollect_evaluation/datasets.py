@@ -8,20 +8,29 @@ only. Problems with the data are counted and never become a figure.
 
 from __future__ import annotations
 
+import gzip
+import lzma
 import re
-from collections.abc import Callable, Mapping
-from datetime import datetime
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from recollect.checks import LONGEST_QUERY
 from recollect.errors import UserError
 from recollect.ingest.draft import Draft, draft
-from recollect_evaluation.dates import as_moment
-from recollect_evaluation.files import find, rows, table
+from recollect.times import parse_time
 
+OPENERS: dict[str, Callable[[Path, Any], Any]] = {"": open, ".gz": gzip.open, ".xz": lzma.open}
+# What a compressed file raises beside OSError when it is cut short or damaged.
+DAMAGED = (EOFError, zlib.error, lzma.LZMAError)
+BOM = "\ufeff"
+# What ISO 8601 does not cover: LoCoMo, LongMemEval, BEAM.
+FORMATS = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%B-%d-%Y")
 CORPUS = "corpus.jsonl"
 QUERIES = "queries.jsonl"
 QRELS = ("qrels.tsv", "qrels/test.tsv")
@@ -30,6 +39,76 @@ LAYOUT = f"a data set is a folder with {CORPUS}, {QUERIES} and {QRELS[0]}"
 # trec_eval keeps a table as long as the largest grade.
 LARGEST_GRADE = 1000
 WHOLE = re.compile(r"-?[0-9]{1,9}")
+
+
+def find(folder: Path, *names: str) -> Path | None:
+    """The first of these files that is there, compressed or not."""
+    files = (folder / f"{name}{ending}" for name in names for ending in OPENERS)
+    return next((file for file in files if file.is_file()), None)
+
+
+def rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each line's number and its JSON object."""
+    decoder = msgspec.json.Decoder()
+    for number, line in lines(file):
+        try:
+            row = decoder.decode(line)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise UserError(f"{file}, line {number}: it is not valid JSON: {error}.") from error
+        if not isinstance(row, dict):
+            raise UserError(f"{file}, line {number}: it is not a JSON object.")
+        yield number, row
+
+
+def table(file: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, list[str]]]:
+    """Each line's number and its cells, by tab; a heading, known by its first cell, is left out."""
+    for number, line in lines(file):
+        cells = [cell.strip() for cell in line.split("\t")]
+        if number == 1 and cells[0].lower() in ("query-id", "query_id", "qid"):
+            continue
+        if len(cells) != len(columns) or not all(cells):
+            wanted = ", ".join(columns)
+            raise UserError(
+                f"{file}, line {number}: it must have {len(columns)} columns, separated by tabs: "
+                f"{wanted}."
+            )
+        yield number, cells
+
+
+def lines(file: Path) -> Iterator[tuple[int, str]]:
+    """Each line that holds something, and its number, counted from 1."""
+    opener = OPENERS.get(file.suffix, open)
+    number = 0
+    try:
+        with opener(file, "rb") as stream:
+            for number, line in enumerate(stream, start=1):
+                text = line.decode().strip("\r\n")
+                if number == 1:
+                    text = text.removeprefix(BOM)
+                if text.strip():
+                    yield number, text
+    except UnicodeDecodeError as error:
+        raise UserError(f"{file}, line {number}: it is not valid UTF-8 text.") from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UserError(f"{file} cannot be read: {reason}.") from error
+    except DAMAGED as error:
+        raise UserError(f"{file} cannot be read: it is damaged or cut short.") from error
+
+
+def as_moment(value: object) -> datetime | None:
+    """The field's time in UTC; None where it cannot be read as one."""
+    if not isinstance(value, str):
+        return None
+    for format in FORMATS:
+        try:
+            return datetime.strptime(value.strip(), format).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    try:
+        return parse_time(value, "date")
+    except UserError:
+        return None
 
 
 def as_text(value: object) -> str | None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import random
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import Struct
 
 from recollect.engine import Recollect
 from recollect.errors import ProviderError, UserError
@@ -20,19 +24,62 @@ from recollect.models.embedding_queue import TextsRefused, embed_waiting
 from recollect.recipes.base import Recipe
 from recollect.settings import Settings
 from recollect.types import Filter, Response
-from recollect_evaluation.baselines import BASELINES, DENSE, GREP, grep
+from recollect_evaluation.baselines import BASELINES, BM25, DENSE, GREP, grep
 from recollect_evaluation.cache import Cache, CachedModels
 from recollect_evaluation.datasets import Dataset, Question, load
 from recollect_evaluation.gold import is_gold, load_gold
-from recollect_evaluation.metrics import DEPTH, measured
-from recollect_evaluation.progress import Progress
-from recollect_evaluation.runs import Answers, Contestant, RecipeOutcome, Timing
+from recollect_evaluation.metrics import DEPTH, PerQuery, measured
 
+# Takes the name of a task and its number of steps; gives a function to call with the steps done.
+Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 # A median settles with a few dozen questions; more would only take time.
 TIMED = 50
 WARM_UP = 3
 # The time of a data set in which no document has one.
 UNDATED = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Contestant(NamedTuple):
+    """The name and the recipe of what is evaluated; grep has no recipe."""
+
+    name: str
+    recipe: Recipe | None
+
+    @property
+    def uses_vectors(self) -> bool:
+        """True unless it is known to need none."""
+        return self.recipe is not None and self.recipe is not BM25
+
+
+class Answers(Struct, frozen=True):
+    """The quality pass: the ids for each question, and how often which part was missing."""
+
+    returned: dict[str, list[str]]
+    degraded: dict[str, int]
+
+
+class Timing(Struct, frozen=True):
+    """The latency pass. `reached` is the share of the candidates that the reranker read within its
+    budget; None without a reranker."""
+
+    times_ms: dict[str, float]
+    stages_ms: dict[str, float]
+    reached: float | None
+
+    def percentile(self, share: float) -> float:
+        """The percentile by nearest rank: a time that was measured."""
+        spent = sorted(self.times_ms.values())
+        return spent[math.ceil(share * len(spent)) - 1]
+
+
+class RecipeOutcome(Struct, frozen=True, kw_only=True):
+    """One recipe on one data set."""
+
+    recipe: str
+    fingerprint: str
+    answers: Answers
+    per_query: PerQuery
+    timing: Timing
 
 
 @contextmanager

@@ -22,11 +22,13 @@ from recollect_evaluation.datasets import (
     QUERIES,
     Dataset,
     Problems,
+    find,
     needed,
     read_grades,
     read_questions,
+    rows,
+    table,
 )
-from recollect_evaluation.files import find, rows, table
 
 MARK = "gold.toml"
 HEADING = "query-id\tcorpus-id\tscore\n"

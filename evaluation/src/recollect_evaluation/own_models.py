@@ -17,11 +17,9 @@ from recollect.models.builtin import installed
 from recollect.settings import Settings
 from recollect_evaluation.cache import Cache
 from recollect_evaluation.datasets import Dataset, Question
-from recollect_evaluation.evaluation import opened
+from recollect_evaluation.evaluation import Contestant, Progress, RecipeOutcome, opened
 from recollect_evaluation.own_questions import own_questions
-from recollect_evaluation.progress import Progress
 from recollect_evaluation.report import report
-from recollect_evaluation.runs import Contestant, RecipeOutcome
 
 # All memories that were judged, and the newest others: a minute or two for each model.
 MOST_MEMORIES = 3_000

@@ -12,8 +12,7 @@ from recollect.engine import Recollect
 from recollect.engine.feedback import gold_folder
 from recollect.recipes.base import Recipe
 from recollect.recipes.overrides import nested_changes, overridden
-from recollect_evaluation.datasets import QRELS, QUERIES
-from recollect_evaluation.files import rows, table
+from recollect_evaluation.datasets import QRELS, QUERIES, rows, table
 from recollect_evaluation.gold import is_gold
 from recollect_evaluation.metrics import DEPTH, interval, ndcg, resampled
 

@@ -11,8 +11,8 @@ import msgspec
 from recollect.errors import UserError
 from recollect.version import __version__
 from recollect_evaluation.datasets import Dataset
+from recollect_evaluation.evaluation import RecipeOutcome
 from recollect_evaluation.metrics import MEASURES, chance, interval, resampled
-from recollect_evaluation.runs import RecipeOutcome
 
 
 def report(

@@ -26,7 +26,6 @@ from recollect.ingest.saving import ABOUT, REPLACES, Sameness, SimilarMemory, Si
 from recollect.lifetime import Lifetime
 from recollect.models.english import has_plain_letters
 from recollect.query.cosine_scale import SAME, scale_of
-from recollect.query.pairs import nearly_equal
 from recollect.query.replacement import (
     VERY_ALIKE,
     Statement,
@@ -36,6 +35,7 @@ from recollect.query.replacement import (
     seems_to_replace,
 )
 from recollect.query.sameness import ALIKE, Wording, same_facts
+from recollect.query.word_pairs import nearly_equal
 from recollect.times import validity
 from recollect.types import Filter, Memory, order
 
@@ -165,7 +165,7 @@ def _cosines(
         return {}
     import numpy as np  # noqa: PLC0415  start-up time
 
-    from recollect.query.pairs import near_pairs  # noqa: PLC0415  numpy
+    from recollect.query.vector_pairs import near_pairs  # noqa: PLC0415  numpy
 
     identity = session.models.embedder().identity
     scale = scale_of(identity)

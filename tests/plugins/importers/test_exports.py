@@ -10,8 +10,8 @@ import pytest
 from chat_exports import zipped
 
 from recollect.errors import UserError
-from recollect.plugins.importers import exports
-from recollect.plugins.importers.exports import entries, export_files
+from recollect.plugins.importers import chats
+from recollect.plugins.importers.chats import entries, export_files
 
 NAMES = re.compile(r"(^|/)a\d?\.json$")
 
@@ -26,7 +26,7 @@ def test_a_bomb_is_left_before_it_fills_the_memory(tmp_path: Path) -> None:
 
 
 def test_a_file_beyond_the_limit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exports, "LARGEST_FILE", 2**20)
+    monkeypatch.setattr(chats, "LARGEST_FILE", 2**20)
     (tmp_path / "a.json").write_bytes(b" " * (2**20 + 1))
     ((name, reason),) = names(tmp_path)
     assert (name, "is larger than 1 MB" in reason) == ("a.json", True)

@@ -22,8 +22,14 @@ from recollect.plugins.importers.files import (
     json_object,
     text_file,
 )
-from recollect.plugins.importers.records import Record, empty, foreign_id, tags, without_repeats
-from recollect.plugins.importers.times import moment
+from recollect.plugins.importers.records import (
+    Record,
+    empty,
+    foreign_id,
+    moment,
+    tags,
+    without_repeats,
+)
 
 
 def all_rows(path: Path, table: str = "t") -> list[SourceRow]:
@@ -46,7 +52,7 @@ def test_what_is_neither_taken_nor_empty_is_unmapped() -> None:
         "h": b"\xff",
     }
     record = Record("here", raw, "i", "tool")
-    record.take("title", "a")
+    record.take(title="a")
     assert record.imported() == ImportedRecord(
         "here", {"id": "i", "source": "tool", "title": "A"}, "", ("b", "f", "h")
     )
@@ -59,7 +65,7 @@ def test_a_value_that_does_not_fit_its_field_is_unmapped() -> None:
         ("title", "a"), ("severity", "s"), ("created_at", "t"), ("kind", "k"), ("project", "p"),
         ("details", "d"),
     ):  # fmt: skip
-        record.take(field, called)
+        record.take(**{field: called})
     found = record.imported()
     assert found.fields == {"id": "i", "source": "tool", "title": "A"}
     assert found.unmapped == ("s", "t", "p", "d")
@@ -75,7 +81,7 @@ def test_tags_from_several_places_add_up() -> None:
 
 def test_texts_lose_what_no_memory_can_hold() -> None:
     record = Record("here", {"a": "x\0y\ud800"}, "i", "tool")
-    record.take("title", "a")
+    record.take(title="a")
     assert (record.imported().fields or {})["title"] == "xy?"
 
 

@@ -16,7 +16,7 @@ from recollect.errors import Forbidden, UserError
 from recollect.files import write_whole
 from recollect.folders.mirroring import STATE, Mirrored
 from recollect.plugins.mirror import folder as mirrored_folder
-from recollect.plugins.mirror.decisions import DECISIONS, decide
+from recollect.plugins.mirror.run import DECISIONS, decide
 from recollect.settings import Embedding, Mirror, Rerank, Settings
 from recollect.types import Memory
 

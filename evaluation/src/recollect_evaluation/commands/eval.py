@@ -13,6 +13,7 @@ import msgspec
 from recollect.engine import Recollect
 from recollect.engine.feedback import gold_folder
 from recollect.interfaces.cli.arguments import WrongUsage, add_json, wrong_call
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import (
     BOLD,
     CYAN,
@@ -30,19 +31,11 @@ from recollect.settings import Rerank
 from recollect.settings_reading import home_folder, load_settings
 from recollect_evaluation.cache import FILE, Cache, cache_folder
 from recollect_evaluation.datasets import Dataset, load
-from recollect_evaluation.evaluation import opened
+from recollect_evaluation.evaluation import RecipeOutcome, opened
 from recollect_evaluation.gold import Added, add, init
 from recollect_evaluation.own_models import advice, compared_models, own_dataset
 from recollect_evaluation.report import report, write_runs
-from recollect_evaluation.runs import RecipeOutcome
 
-EXAMPLE = (
-    "  recollect eval ./my-data\n"
-    "  recollect eval ./my-data --recipe gnosis --recipe bm25 --queries 100 --json\n"
-    "  recollect eval --own --models\n"
-    "  recollect eval init\n"
-    '  recollect eval add "how do we refresh tokens" auth-jwt-001'
-)
 USAGE = """recollect eval [-h] [--recipe NAME]... [--models] [--queries N] [--seed N] [--no-rerank]
                       [--no-cache] [--run-dir FOLDER] [--json] DATASET | --own
        recollect eval init [FOLDER]
@@ -113,7 +106,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect eval ./my-data\n"
+    "  recollect eval ./my-data --recipe gnosis --recipe bm25 --queries 100 --json\n"
+    "  recollect eval --own --models\n"
+    "  recollect eval init\n"
+    '  recollect eval add "how do we refresh tokens" auth-jwt-001',
+    arguments,
+)
+def eval_(args: argparse.Namespace) -> int:
     action = args.words[0] if args.words[:1] in (["init"], ["add"]) else ""
     for name in set().union(*OPTIONS.values()) - set(OPTIONS[action]):
         if getattr(args, name) is not None and getattr(args, name) is not False:

@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
-from recollect.interfaces.cli.lines import shortened, width
+from recollect.interfaces.cli.commands import command
+from recollect.interfaces.cli.layout import shortened, width
 from recollect.interfaces.cli.output import (
     BOLD,
     CYAN,
@@ -23,8 +24,8 @@ from recollect.present.visible import visible
 from recollect.present.words import counted
 from recollect.recipes.registry import BUILT_IN, Recipes
 from recollect.settings_reading import home_folder, load_settings
-from recollect_evaluation.suite.rules import MOST
 from recollect_evaluation.suite.suite import (
+    MOST,
     QueryOutcome,
     SuiteVault,
     degraded,
@@ -35,11 +36,6 @@ from recollect_evaluation.suite.suite import (
     suite,
 )
 
-EXAMPLE = (
-    "  recollect suite\n"
-    "  recollect suite --recipe blend --recipe covalence --queries\n"
-    '  recollect suite --recipe router --explain "canonical file"'
-)
 ABOUT = """
 
 It asks ten kinds of query in a temporary vault with the memories of a small team, which come with
@@ -72,7 +68,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect suite\n"
+    "  recollect suite --recipe blend --recipe covalence --queries\n"
+    '  recollect suite --recipe router --explain "canonical file"',
+    arguments,
+)
+def suite_(args: argparse.Namespace) -> None:
     if args.json and (args.queries or args.explain is not None):
         raise WrongUsage("--json cannot be combined with --queries or --explain.")
     home = home_folder(os.environ)
@@ -84,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
         found = {name: bench.outcomes(name, asked) for name in names}
         if args.json:
             print_json(report(bench, found))
-            return 0
+            return
         if args.explain is not None:
             _print_answers(found)
         elif args.queries:
@@ -92,7 +94,6 @@ def run(args: argparse.Namespace) -> int:
         else:
             _print_table(found)
         _print_remarks(bench, found)
-    return 0
 
 
 def _print_table(found: Found) -> None:

@@ -13,17 +13,13 @@ from msgspec.structs import replace
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import progress, say
 from recollect.present.words import counted
 from recollect.settings import Rerank, Settings, StoreSettings
 from recollect.settings_reading import home_folder, load_settings
 from recollect.store.sqlite.cipher import header_at
 from recollect_postgres.copying import Copied, copy_vault, take_secret
-
-EXAMPLE = (
-    "  recollect copy ~/vault.db postgresql://recollect@db.example.org/recollect\n"
-    "  recollect copy postgresql://recollect@db.example.org/recollect ~/vault.db --vault team"
-)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +47,12 @@ class VaultPlace(NamedTuple):
         return Recollect(self.file, home=home, settings=alone, interface="command line")
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect copy ~/vault.db postgresql://recollect@db.example.org/recollect\n"
+    "  recollect copy postgresql://recollect@db.example.org/recollect ~/vault.db --vault team",
+    arguments,
+)
+def copy_(args: argparse.Namespace) -> int:
     home = home_folder(os.environ)
     settings = load_settings(home, os.environ)
     vault = args.vault or settings.store.vault

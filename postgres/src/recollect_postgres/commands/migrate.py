@@ -7,19 +7,15 @@ import os
 
 from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import say
 from recollect.present.words import counted
 from recollect.settings_reading import home_folder, load_settings
 from recollect_postgres.migration import migrate
 
-EXAMPLE = "  recollect migrate"
 
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    add_json(parser)
-
-
-def run(args: argparse.Namespace) -> int:
+@command("  recollect migrate", add_json)
+def migrate_(args: argparse.Namespace) -> int:
     url = load_settings(home_folder(os.environ)).store.url
     if not url:
         raise UserError(

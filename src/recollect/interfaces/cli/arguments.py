@@ -8,12 +8,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from types import ModuleType
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
 from recollect.checks import LARGEST_LIMIT
 from recollect.errors import UserError
 from recollect.interfaces import requests
+from recollect.interfaces.cli.commands import COMMANDS, command_of, did_you_mean, near_misses
+from recollect.projects import project_of
 from recollect.retry import telling
 from recollect.times import parse_time
 from recollect.types import Filter, Search
@@ -31,7 +32,7 @@ class WrongUsage(UserError):
     exit_code = 2
 
 
-Action = Callable[[S, argparse.Namespace], int]
+Action = Callable[[S, argparse.Namespace], int | None]
 # Name → (what carries it out, how it is called: `add NAME PATH`). What stands in brackets may be
 # left out; after `...` there may be more.
 Actions = Mapping[str, tuple[Action[S], str]]
@@ -45,18 +46,19 @@ def add_action(
     about = f"{', '.join(first)} or {last} (default: list)"
     parser.add_argument("action", metavar="ACTION", nargs="?", default="list", help=about)
     parser.add_argument("names", metavar=metavar, nargs="*", help=names)
+    parser.set_defaults(command=parser.prog.split()[-1], actions=actions)
 
 
-def chosen_action(command: str, args: argparse.Namespace, actions: Actions[S]) -> Action[S]:
+def chosen_action(args: argparse.Namespace) -> Action[Any]:
     """What carries out the action; WrongUsage where there is none, or a wrong number of names."""
+    actions: Actions[Any] = args.actions
     if args.action not in actions:
-        known = ", ".join(actions)
-        raise WrongUsage(f"There is no action {args.action!r}; there are: {known}.")
+        raise WrongUsage(f"There is no action {args.action!r}; there are: {', '.join(actions)}.")
     action, usage = actions[args.action]
     most = usage.count(" ")
     fewest = most - usage.count("[")
     if not fewest <= len(args.names) or (len(args.names) > most and not usage.endswith("...")):
-        raise wrong_call(f"{command} {usage}")
+        raise wrong_call(f"{args.command} {usage}")
     return action
 
 
@@ -112,11 +114,6 @@ class CommandParser(argparse.ArgumentParser):
         return word[:1] == "-" and len(word) > 1 and " " not in word and not number
 
     def _unknown(self, option: str) -> str:
-        from recollect.interfaces.cli.near_misses import (  # noqa: PLC0415  start-up time
-            did_you_mean,
-            near_misses,
-        )
-
         known = [name for name in self._option_string_actions if name.startswith("--")]
         meant = did_you_mean(near_misses(option, known))
         as_word = f" To use it as a word: {self.prog} -- {option}" if self.words else ""
@@ -136,16 +133,18 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, width=100)
 
 
-def parser_of(name: str, about: str, command: ModuleType) -> CommandParser:
+def parser_of(name: str) -> CommandParser:
     """A command's parser: its own arguments, and its example in the help."""
+    about, command = COMMANDS[name][1], command_of(name)
     parser = CommandParser(
         prog=f"recollect {name}",
         description=f"{about[0].upper()}{about[1:]}.",
-        epilog=f"example:\n{command.EXAMPLE}",
+        epilog=f"example:\n{command.example}",
         formatter_class=_Formatter,
         allow_abbrev=False,
     )
-    command.arguments(parser)
+    for add in command.arguments:
+        add(parser)
     return parser
 
 
@@ -289,8 +288,6 @@ def now_of(args: argparse.Namespace, otherwise: datetime) -> datetime:
 
 def here() -> str:
     """The project named after the working directory, or after its repository's root."""
-    from recollect.projects import project_of  # noqa: PLC0415  start-up time
-
     try:
         return project_of(Path.cwd())
     except OSError as error:

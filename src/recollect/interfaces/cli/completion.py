@@ -5,13 +5,8 @@ from __future__ import annotations
 import argparse
 
 from recollect.interfaces.cli.arguments import CommandParser, WrongUsage
+from recollect.interfaces.cli.commands import command
 
-EXAMPLE = (
-    "  recollect completion fish > ~/.config/fish/completions/recollect.fish\n"
-    '  eval "$(recollect completion bash)"                  in ~/.bashrc\n'
-    '  eval "$(recollect completion zsh)"                   in ~/.zshrc, after compinit\n'
-    "  recollect completion powershell | Out-String | Invoke-Expression    in $PROFILE"
-)
 # Each hands the words of the line to `completion --line`, the last being the one that is typed.
 SCRIPTS = {
     "bash": """\
@@ -59,8 +54,14 @@ def arguments(parser: CommandParser) -> None:
     parser.add_argument("shell", metavar="SHELL", help=f"{', '.join(SCRIPTS)}")
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect completion fish > ~/.config/fish/completions/recollect.fish\n"
+    '  eval "$(recollect completion bash)"                  in ~/.bashrc\n'
+    '  eval "$(recollect completion zsh)"                   in ~/.zshrc, after compinit\n'
+    "  recollect completion powershell | Out-String | Invoke-Expression    in $PROFILE",
+    arguments,
+)
+def completion(args: argparse.Namespace) -> None:
     if args.shell not in SCRIPTS:
         raise WrongUsage(f"There is no shell {args.shell!r}; there are: {', '.join(SCRIPTS)}.")
     print(SCRIPTS[args.shell], end="")
-    return 0

@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 
 from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
-from recollect.interfaces.cli.doctor import print_findings
-from recollect.interfaces.cli.opening import opened
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import DIM, print_json, say, styled
+from recollect.interfaces.cli.selection import opened
 from recollect.interfaces.cli.tables import set_value
+from recollect.interfaces.cli.upkeep import print_findings
 from recollect.present.visible import visible
 from recollect.recipes.registry import Recipes
 from recollect.settings_reading import (
@@ -26,19 +27,19 @@ from recollect.settings_reading import (
     variable_of,
 )
 
-EXAMPLE = (
-    "  recollect config\n  recollect config get search.recipe\n"
-    "  recollect config set rerank.budget_ms 500\n  recollect config check"
-)
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_action(parser, ACTIONS, "a key, such as search.recipe; for set also its value", "KEY")
     add_json(parser, rows=True)
 
 
-def run(args: argparse.Namespace) -> int:
-    return chosen_action("config", args, ACTIONS)(home_folder(os.environ), args)
+@command(
+    "  recollect config\n  recollect config get search.recipe\n"
+    "  recollect config set rerank.budget_ms 500\n  recollect config check",
+    arguments,
+)
+def config(args: argparse.Namespace) -> int | None:
+    return chosen_action(args)(home_folder(os.environ), args)
 
 
 def _value(home: Path, key: str) -> Any:
@@ -52,32 +53,30 @@ def _shown(value: object) -> str:
     return visible(msgspec.json.encode(value).decode())
 
 
-def _list(home: Path, args: argparse.Namespace) -> int:
+def _list(home: Path, args: argparse.Namespace) -> None:
     listed = {
         key: {"value": _value(home, key), "from": source} for key, source in sources(home).items()
     }
     if args.json:
         print_json(listed)
-        return 0
+        return
     for key, each in listed.items():
         source = each["from"]
         where = variable_of(key) if source == "environment" else source
         line = f"{key:<26}{_shown(each['value']):<22}"
         print(styled(f"{line} {where}", DIM) if source == "default" else f"{line} {where}")
     print(styled(f"file: {visible(str(home / 'config.toml'))}", DIM))
-    return 0
 
 
-def _get(home: Path, args: argparse.Namespace) -> int:
+def _get(home: Path, args: argparse.Namespace) -> None:
     [key] = args.names
     check_key(key)
     value = _value(home, key)
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     say(args.json, visible(text), **{key: value})
-    return 0
 
 
-def _set(home: Path, args: argparse.Namespace) -> int:
+def _set(home: Path, args: argparse.Namespace) -> None:
     key, text = args.names
     value = checked_value(key, text)
     if key.endswith(".recipe"):
@@ -87,7 +86,6 @@ def _set(home: Path, args: argparse.Namespace) -> int:
     if sources(home)[key] == "environment":
         note = f"{variable_of(key)} is set in the environment, and wins over the file."
         print(f"recollect: {note}", file=sys.stderr)
-    return 0
 
 
 def _check(home: Path, args: argparse.Namespace) -> int:

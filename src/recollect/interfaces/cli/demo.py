@@ -10,7 +10,8 @@ from pathlib import Path
 from recollect.demo.load import sample
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.interfaces.cli.lines import shortened, width
+from recollect.interfaces.cli.commands import command
+from recollect.interfaces.cli.layout import shortened, width
 from recollect.interfaces.cli.output import BOLD, CYAN, DIM, YELLOW, progress, styled
 from recollect.interfaces.cli.results import reasons
 from recollect.present import sentences
@@ -19,7 +20,6 @@ from recollect.recipes.registry import BUILT_IN
 from recollect.times import day
 from recollect.types import Response
 
-EXAMPLE = "  recollect demo\n  recollect demo --keep ./demo-home"
 QUERY = "slow shipment list"
 CHANGED = "how many connections per web worker"
 SHOWN = 5
@@ -33,17 +33,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", metavar="FOLDER", help="keep the vault, in this new folder")
 
 
-def run(args: argparse.Namespace) -> int:
+@command("  recollect demo\n  recollect demo --keep ./demo-home", arguments)
+def demo(args: argparse.Namespace) -> None:
     if args.keep is not None:
         home = Path(args.keep)
         if home.exists():
             raise UserError(f"{home} already exists. Choose a new folder for the demo vault.")
         _demo(home, args.query)
         print(f'The vault is kept. Try: RECOLLECT_HOME={home} recollect search "{args.query}"')
-        return 0
+        return
     with tempfile.TemporaryDirectory(prefix="recollect-demo-") as folder:
         _demo(Path(folder), args.query)
-    return 0
 
 
 def _demo(home: Path, query: str) -> None:

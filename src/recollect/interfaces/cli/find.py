@@ -22,18 +22,15 @@ from recollect.interfaces.cli.arguments import (
     add_words,
     filter_of,
 )
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.main import main
-from recollect.interfaces.cli.opening import opened
+from recollect.interfaces.cli.selection import opened
 from recollect.present.picking import GROUP, PickerType
 from recollect.present.visible import visible
 from recollect.settings import UsageSettings
 from recollect.settings_reading import home_folder, load_settings
 from recollect.types import Search
 
-EXAMPLE = (
-    "  recollect find\n  recollect find tokens --project harbor-api\n"
-    "  recollect show $(recollect find)"
-)
 OPEN = b"SQLite format 3\0"  # a vault that is not locked begins so
 DEFAULT = 20
 LEFT = 130  # nothing was chosen: a script that wants an id goes no further
@@ -52,7 +49,12 @@ def arguments(parser: CommandParser) -> None:
     add_filter(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect find\n  recollect find tokens --project harbor-api\n"
+    "  recollect show $(recollect find)",
+    arguments,
+)
+def find(args: argparse.Namespace) -> int:
     terminal = terminal_of()
     if terminal is None:
         raise UserError(NEEDS)

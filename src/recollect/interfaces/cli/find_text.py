@@ -7,12 +7,20 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import partial
 
-from recollect.interfaces.cli.clip import copied, text_of
-from recollect.interfaces.cli.layout import MarkedText, cells, laid_out, wrapped
-from recollect.interfaces.cli.lines import shortened
-from recollect.interfaces.cli.output import BOLD, CYAN, DIM, MARK, styled
+from recollect.interfaces.cli.desktop import copied, text_of
+from recollect.interfaces.cli.layout import MarkedText, cells, laid_out, shortened, wrapped
+from recollect.interfaces.cli.output import (
+    BOLD,
+    COLOURS,
+    CYAN,
+    DIM,
+    ELSEWHERE,
+    MARK,
+    NO_COLOURS,
+    Screen,
+    styled,
+)
 from recollect.interfaces.cli.results import INDENT, about, passage_lines, reasons
-from recollect.interfaces.cli.screen import COLOURS, ELSEWHERE, NO_COLOURS, Screen
 from recollect.present import sentences
 from recollect.present.snippet import flowed
 from recollect.present.visible import visible
@@ -47,7 +55,8 @@ def preview(
     )
     try:
         whole = _why(result) if why else _memory(memory, result, now, columns)
-        return [*_heading(memory, columns), *whole]
+        heading = (styled(line, BOLD) for line in wrapped(heading_line(memory), columns))
+        return [*heading, *whole]
     finally:
         ELSEWHERE.reset(shown)
 
@@ -55,10 +64,6 @@ def preview(
 def copy(memory: Memory, to_terminal: Callable[[str], object]) -> object:
     """Copy a memory to the clipboard, by a program or by the terminal."""
     return copied(text_of(memory), to_terminal)
-
-
-def _heading(memory: Memory, columns: int) -> Iterator[str]:
-    yield from (styled(line, BOLD) for line in wrapped(heading_line(memory), columns))
 
 
 def _why(result: Result | None) -> Iterator[str]:

@@ -1,30 +1,141 @@
-"""`recollect folders`."""
+"""Commands about folders whose files are memories: add, folders, mirror."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from collections import Counter
+from functools import partial
 from os.path import realpath
+from pathlib import Path
 from typing import Any
 
 from recollect.engine import Recollect
-from recollect.errors import RecollectError
-from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
-from recollect.interfaces.cli.opening import opened
-from recollect.interfaces.cli.output import BOLD, print_rows, say, styled
-from recollect.interfaces.cli.selection import add_yes, confirm
-from recollect.interfaces.cli.syncing import advancing, embed, follow, synced_json, tell
-from recollect.present.visible import one_line
+from recollect.errors import NotFound, RecollectError
+from recollect.folders.mirroring import STATE, Action, Mirrored
+from recollect.folders.report import Synced
+from recollect.folders.transcript import transcript_clients, transcript_type
+from recollect.interfaces.cli.arguments import (
+    Actions,
+    WrongUsage,
+    add_action,
+    add_json,
+    chosen_action,
+)
+from recollect.interfaces.cli.commands import command
+from recollect.interfaces.cli.output import BOLD, print_json, print_rows, say, styled, warn_of_plain
+from recollect.interfaces.cli.selection import add_yes, confirm, opened
+from recollect.interfaces.cli.syncing import (
+    add_no_embed,
+    add_redact,
+    advancing,
+    embed,
+    follow,
+    stopped_by_signals,
+    synced_json,
+    tell,
+)
+from recollect.interfaces.setup.clients import Machine
+from recollect.present.visible import one_line, visible
 from recollect.present.words import counted
+from recollect.secrets.redaction import summary
 from recollect.vaults.keys import on_terminal
 
-EXAMPLE = (
-    "  recollect folders\n  recollect folders sync\n  recollect folders watch\n"
-    "  recollect folders remove ~/notes"
+EVERY = "all"
+# Action → the word for it, in the order in which they are listed.
+MIRROR_DONE: dict[Action, str] = {
+    "write": "written",
+    "edit": "edited",
+    "take in": "imported",
+    "forget": "forgotten",
+    "trash": "moved to .trash",
+    "conflict": "in conflict",
+}
+# What files do to a vault that has never been there.
+FROM_FILES = ("take in", "edit", "conflict")
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder", metavar="FOLDER", nargs="?", help="the folder whose files become memories"
+    )
+    parser.add_argument(
+        "--transcripts",
+        metavar="CLIENT",
+        nargs="?",
+        const=EVERY,
+        help="the sessions of a coding agent instead, turn by turn, followed from then on: "
+        f"{', '.join(transcript_clients())} (default: all that are found); "
+        "FOLDER is where they are, if not in the client's own place",
+    )
+    parser.add_argument(
+        "--watch", action="store_true", help="keep running and follow its changes, until Ctrl+C"
+    )
+    parser.add_argument(
+        "--project", metavar="NAME", help="the memories' project (default: the folder's name)"
+    )
+    add_no_embed(parser)
+    add_redact(parser)
+    add_json(parser)
+
+
+@command(
+    "  recollect add ~/notes\n  recollect add . --project harbor --watch\n"
+    "  recollect add --transcripts",
+    _add_arguments,
 )
+def add(args: argparse.Namespace) -> None:
+    places = _places(args)
+    with opened() as memory:
+        done = Synced()
+        for client, place in places:
+            with advancing("Reading") as advance:
+                if client:
+                    done.include(
+                        memory.add_transcripts(place, client, redact=args.redact, progress=advance)
+                    )
+                else:
+                    done = memory.add_folder(
+                        place,
+                        project=args.project,
+                        follow=True if args.watch else None,
+                        redact=args.redact,
+                        progress=advance,
+                    )
+        if not (args.no_embed or args.watch):
+            embed(memory)
+        tell(done, memory.waiting(), as_json=args.json, watching=args.watch)
+        if args.watch:
+            follow(memory)
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def _places(args: argparse.Namespace) -> list[tuple[str, str]]:
+    """The folders to add, each with the client whose transcripts it holds, or none."""
+    if args.transcripts is None:
+        if args.folder is None:
+            raise WrongUsage("Usage: recollect add FOLDER, or add --transcripts [CLIENT].")
+        return [("", args.folder)]
+    if args.project is not None:
+        raise WrongUsage("--project: each session has the project of its working directory.")
+    if args.transcripts == EVERY and args.folder is not None:
+        raise WrongUsage(f"Name the client: --transcripts {'|'.join(transcript_clients())}.")
+    if args.transcripts != EVERY:
+        transcript_type(args.transcripts)
+        return [(args.transcripts, args.folder or _place(args.transcripts))]
+    found = [(client, _place(client)) for client in transcript_clients()]
+    there = [(client, place) for client, place in found if Path(place).is_dir()]
+    if not there:
+        places = ", ".join(place for _, place in found)
+        raise NotFound(f"No transcripts are there; looked in: {places}.")
+    return there
+
+
+def _place(client: str) -> str:
+    return transcript_type(client).kept_in.format_map(Machine(os.environ).folders())
+
+
+def _folders_arguments(parser: argparse.ArgumentParser) -> None:
     add_action(parser, ACTIONS, "the folder to remove", "FOLDER")
     parser.add_argument(
         "--dry-run", action="store_true", help="for remove: only say how many would be forgotten"
@@ -33,13 +144,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True)
 
 
-def run(args: argparse.Namespace) -> int:
-    action = chosen_action("folders", args, ACTIONS)
+@command(
+    "  recollect folders\n  recollect folders sync\n  recollect folders watch\n"
+    "  recollect folders remove ~/notes",
+    _folders_arguments,
+)
+def folders(args: argparse.Namespace) -> int | None:
+    action = chosen_action(args)
     with opened() as memory:
         return action(memory, args)
 
 
-def _list(memory: Recollect, args: argparse.Namespace) -> int:
+def _list(memory: Recollect, args: argparse.Namespace) -> None:
     found = memory.folders()
     if args.json:
         names = ("path", "project", "followed", "files")
@@ -48,7 +164,7 @@ def _list(memory: Recollect, args: argparse.Namespace) -> int:
             if folder.client:
                 entry |= {"project": None, "client": folder.client}
         print_rows(args, {"folders": listed}, "folders")
-        return 0
+        return
     for folder in found:
         watched = ", watched" if folder.followed else ""
         name, about = styled(one_line(folder.path), BOLD), one_line(folder.project)
@@ -56,7 +172,6 @@ def _list(memory: Recollect, args: argparse.Namespace) -> int:
         print(f"{name}  {counted(folder.files, 'file')}, {about}{watched}")
     if not found:
         print("No folders yet. To add one: recollect add FOLDER")
-    return 0
 
 
 def _sync(memory: Recollect, args: argparse.Namespace) -> int:
@@ -82,11 +197,11 @@ def _sync(memory: Recollect, args: argparse.Namespace) -> int:
     return code
 
 
-def _watch(memory: Recollect, args: argparse.Namespace) -> int:
-    return follow(memory)
+def _watch(memory: Recollect, args: argparse.Namespace) -> None:
+    follow(memory)
 
 
-def _remove(memory: Recollect, args: argparse.Namespace) -> int:
+def _remove(memory: Recollect, args: argparse.Namespace) -> None:
     [folder] = args.names
     named = one_line(folder)
     client = next((each.client for each in memory.folders() if each.path == realpath(folder)), "")
@@ -96,13 +211,12 @@ def _remove(memory: Recollect, args: argparse.Namespace) -> int:
     would = f"{counted(count, 'memory')} of {named} will be forgotten; its files are kept. {back}"
     if args.dry_run:
         say(args.json, would, would_forget=count)
-        return 0
+        return
     if on_terminal():
         confirm(args, would)
     count = memory.remove_folder(folder)
     sentence = f"Removed: {named}. {counted(count, 'memory')} forgotten; its files are kept. {back}"
     say(args.json, sentence, removed=folder, forgotten=count)
-    return 0
 
 
 ACTIONS: Actions[Recollect] = {
@@ -111,3 +225,108 @@ ACTIONS: Actions[Recollect] = {
     "watch": (_watch, "watch"),
     "remove": (_remove, "remove FOLDER"),
 }
+
+
+def _mirror_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder",
+        metavar="FOLDER",
+        nargs="?",
+        help="the folder (default: setting mirror.folder)",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would happen; change nothing"
+    )
+    parser.add_argument(
+        "--watch", action="store_true", help="keep running and sync every change, until Ctrl+C"
+    )
+    parser.add_argument(
+        "--adopt",
+        action="store_true",
+        help="import what the folder holds already, without asking, the first time",
+    )
+    add_json(parser)
+
+
+@command(
+    "  recollect mirror ~/notes/memories\n  recollect mirror ~/notes/memories --dry-run\n"
+    "  recollect mirror --watch",
+    _mirror_arguments,
+)
+def mirror(args: argparse.Namespace) -> int:
+    if args.watch and (args.dry_run or args.json):
+        raise WrongUsage("--watch cannot be combined with --dry-run or --json.")
+    with opened() as memory:
+        if not args.dry_run:
+            warn_of_plain(memory, "the mirror")
+            _ask_first(memory, args)
+        done = memory.mirror(args.folder, dry_run=args.dry_run)
+        code = _report_mirror(done, args)
+        if not (args.dry_run or args.watch):
+            embed(memory)
+        if args.watch:
+            stop = stopped_by_signals()
+            print("Watching for changes. Press Ctrl+C to stop.", flush=True)
+            memory.follow_mirror(args.folder, stop, partial(_follow_mirror, args))
+    return code
+
+
+def _ask_first(memory: Recollect, args: argparse.Namespace) -> None:
+    """Ask before files become memories that no mirror of this vault has written: a folder that was
+    named by mistake may hold anything."""
+    if args.adopt or (args.folder and (Path(args.folder) / STATE).exists()):
+        return
+    planned = memory.mirror(args.folder, dry_run=True)
+    count = sum(step.action in FROM_FILES for step in planned.steps)
+    if count and not (planned.folder / STATE).exists():
+        holds = counted(count, "Markdown file")
+        confirm(args, f"{planned.folder} holds {holds}, to become memories.", "adopt")
+
+
+def _follow_mirror(args: argparse.Namespace, done: Mirrored | RecollectError) -> None:
+    if isinstance(done, RecollectError):
+        print(f"recollect: {done}", file=sys.stderr)
+    else:
+        _report_mirror(done, args)
+    sys.stdout.flush()
+
+
+def _report_mirror(done: Mirrored, args: argparse.Namespace) -> int:
+    for path, reason in done.problems:
+        print(f"{visible(' '.join(path.split()))}: {reason}", file=sys.stderr)
+    if args.json:
+        print_json(_mirror_json(done, dry_run=args.dry_run))
+    else:
+        _tell_mirror(done, dry_run=args.dry_run)
+    if done.redacted:
+        where = "only in the vault, the files are unchanged"
+        print(f"recollect: {summary(done.redacted)}; {where}.", file=sys.stderr)
+    return 1 if done.problems else 0
+
+
+def _mirror_json(done: Mirrored, *, dry_run: bool) -> dict[str, object]:
+    problems = [{"path": path, "reason": reason} for path, reason in done.problems]
+    facts = {
+        "folder": str(done.folder),
+        "dry_run": dry_run,
+        "steps": [step._asdict() for step in done.steps],
+        "unchanged": done.unchanged,
+        "problems": problems,
+    }
+    return facts | ({"redacted": dict(done.redacted)} if done.redacted else {})
+
+
+def _tell_mirror(done: Mirrored, *, dry_run: bool) -> None:
+    """Print conflicts one by one, and in a dry run everything; the rest is counted."""
+    for step in done.steps:
+        if dry_run or step.action == "conflict" or step.note:
+            more = f" ({step.note})" if step.note else ""
+            print(visible(" ".join(f"{MIRROR_DONE[step.action]}: {step.path}{more}".split())))
+    counts = Counter(step.action for step in done.steps)
+    parts = [
+        f"{counts[action]:,} {words}" for action, words in MIRROR_DONE.items() if action in counts
+    ]
+    if done.problems:
+        parts.append(f"{len(done.problems):,} skipped")
+    line = ", ".join([*parts, f"{done.unchanged:,} unchanged"])
+    print(f"Dry run: {line}." if dry_run else f"{line}.")

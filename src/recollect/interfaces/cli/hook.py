@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,12 @@ from msgspec.structs import replace
 
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
+from recollect.ingest.remarks import remarks
 from recollect.interfaces.cli.arguments import add_json, parser_of, wrong_call
-from recollect.interfaces.cli.commands import COMMANDS
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.hook_process import FAILURES, folder_of, home_of, note
-from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, DIM, print_rows, styled
+from recollect.interfaces.cli.selection import opened
 from recollect.interfaces.hooks.answers import answered, answered_in
 from recollect.interfaces.hooks.protocols import (
     PROTOCOLS,
@@ -27,17 +27,13 @@ from recollect.interfaces.hooks.protocols import (
     client_of,
     hook_output,
 )
+from recollect.interfaces.hooks.recorded import recorded_event
 from recollect.interfaces.hooks.sessions import HookSession
 from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
 from recollect.projects import project_of
 from recollect.settings import Embedding, Rerank
 from recollect.settings_reading import has_vault, home_folder, load_settings
-
-EXAMPLE = """\
-  recollect hook --test claude-code
-  recollect hook --test claude-code UserPromptSubmit --prompt "how do we refresh tokens"
-  recollect hook SessionStart --client claude-code < event.json"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +54,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    """\
+  recollect hook --test claude-code
+  recollect hook --test claude-code UserPromptSubmit --prompt "how do we refresh tokens"
+  recollect hook SessionStart --client claude-code < event.json""",
+    arguments,
+)
+def hook(args: argparse.Namespace) -> None:
     """`--test`: each event as its client sends it, from the working directory."""
     if args.test is None:
         raise wrong_call("hook EVENT [--client NAME] < event.json, or hook --test CLIENT [EVENT]")
@@ -77,7 +80,6 @@ def run(args: argparse.Namespace) -> int:
         print_rows(args, rows)
     else:
         print("\n\n".join(map(_shown, rows)))
-    return 0
 
 
 def _replayed(
@@ -85,9 +87,6 @@ def _replayed(
 ) -> dict[str, Any]:
     """What the agent sees at this event, and what the hook prints for it; in a session of its own,
     which has come so far that the agent is asked."""
-    from recollect.ingest.remarks import remarks  # noqa: PLC0415  start-up time
-    from recollect.interfaces.hooks.recorded import recorded_event  # noqa: PLC0415  start-up time
-
     values = recorded_event(protocol.client, event.name)
     if prompt and "prompt" in values:
         values |= {"prompt": prompt}
@@ -111,20 +110,6 @@ def _shown(row: dict[str, Any]) -> str:
     return "\n".join([styled(row["event"], BOLD), seen, *kept])
 
 
-def answer(memory: Recollect, args: argparse.Namespace) -> str:
-    """Return what the hook prints for the event in `--input`."""
-    asked = _event_of(args)
-
-    def failed(error: Exception) -> None:
-        note(
-            ["hook", asked.event.name, asked.protocol.client],
-            f"Not captured: {type(error).__name__}",
-        )
-
-    known = memory.acting_as(memory.caller, "hook", asked.protocol.client)
-    return _printed(asked, answered(known, asked, failed))
-
-
 def _event_of(args: argparse.Namespace) -> AgentEvent:
     """Return the event of the arguments; raise UserError where no client has it."""
     values = msgspec.json.decode(args.input)
@@ -144,12 +129,18 @@ def _printed(asked: AgentEvent, text: str) -> str:
     return printed if isinstance(printed, str) else msgspec.json.encode(printed).decode()
 
 
-def answer_here(argv: list[str]) -> str:
-    """Answer by words alone, since a model takes longer to load than an agent waits. Where there is
-    no vault yet, none is made."""
+def answer(argv: list[str]) -> str:
+    """Return what the hook prints for the event in `--input`. Words alone are searched for, since a
+    model takes longer to load than an agent waits. Where there is no vault yet, none is made."""
     home = home_folder(os.environ)
-    args = parser_of("hook", COMMANDS["hook"][1], sys.modules[__name__]).parse_args(argv)
-    asked = _event_of(args)
+    asked = _event_of(parser_of("hook").parse_args(argv))
+
+    def failed(error: Exception) -> None:
+        note(
+            ["hook", asked.event.name, asked.protocol.client],
+            f"Not captured: {type(error).__name__}",
+        )
+
     try:
         settings = load_settings(home)
         if not has_vault(home, settings):
@@ -158,7 +149,8 @@ def answer_here(argv: list[str]) -> str:
             settings, embedding=Embedding(provider="none"), rerank=Rerank(provider="none")
         )
         with opened(settings=settings, lifetime=Lifetime.ONCE) as memory:
-            return answer(memory, args)
+            known = memory.acting_as(memory.caller, "hook", asked.protocol.client)
+            return _printed(asked, answered(known, asked, failed))
     except RecollectError as error:
         note(argv, type(error).__name__)
         return _printed(asked, "")

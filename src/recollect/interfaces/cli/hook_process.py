@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import time
+from importlib import import_module
 
 from recollect.home import home_path
 
@@ -43,13 +44,13 @@ class NotAnEvent(Exception):
     """What stands on standard input is no event."""
 
 
-def run(argv: list[str], answer_here: Callable[[list[str]], str]) -> int:
-    """Answer the event on standard input by `answer_here`; the exit code is always 0."""
+def run(argv: list[str]) -> int:
+    """Answer the event on standard input; the exit code is always 0."""
     home_of(argv)
     if not os.path.isabs(home_path(os.environ)):
         return 0  # no vault, and no log, in the agent's own folder
     try:
-        answer = _answer(argv, _read(), answer_here)
+        answer = _answer(argv, _read())
         if answer:
             print(answer)
         sys.stdout.flush()
@@ -58,7 +59,7 @@ def run(argv: list[str], answer_here: Callable[[list[str]], str]) -> int:
     return 0
 
 
-def _answer(argv: list[str], text: str, answer_here: Callable[[list[str]], str]) -> str:
+def _answer(argv: list[str], text: str) -> str:
     """Return what is printed."""
     event = _parsed(text)
     if project := os.environ.get(PROJECT_FOLDER):
@@ -67,7 +68,9 @@ def _answer(argv: list[str], text: str, answer_here: Callable[[list[str]], str])
     if folder and os.path.isdir(folder):
         os.chdir(folder)
     event[FAILURES] = "" if STARTS.isdisjoint(argv) else untold_failures(argv)
-    return answer_here([*argv, "--input", json.dumps(event)])
+    hook = import_module("recollect.interfaces.cli.hook")  # not before the event is read
+    answer: str = hook.answer([*argv, "--input", json.dumps(event)])
+    return answer
 
 
 def _read() -> str:

@@ -7,11 +7,14 @@ counted, so that no line is too long.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
+from unicodedata import category, east_asian_width
 
+from recollect.interfaces.cli.output import MARK, screen, styled
 from recollect.present.snippet import pieces
 from recollect.present.visible import visible
 from recollect.types import Span
@@ -44,8 +47,6 @@ def cells(text: str) -> int:
 
 @cache
 def _cells(character: str) -> int:
-    from unicodedata import category, east_asian_width  # noqa: PLC0415  start-up time: rarely needed
-
     if character == "\ufe0f":  # makes a wide emoji of the sign before it
         return 1
     if category(character) in ("Mn", "Me", "Cf") or "\u1160" <= character <= "\u11ff":
@@ -221,3 +222,43 @@ def _most_matches(lines: Sequence[MarkedText], most: int) -> int:
     counts = [len(line.matches) for line in lines]
     windows = [(sum(counts[at : at + most]), counts[at] > 0, -at) for at in range(len(lines))]
     return -max(windows, default=(0, False, 0))[2]
+
+
+def marked(line: MarkedText, style: str = "") -> str:
+    """A line with its matches in colour, or underlined without any; the rest in that style."""
+    found, done = "", 0
+    for start, end in line.matches:
+        found += _plain(line.text[done:start], style) + styled(line.text[start:end], MARK)
+        done = end
+    return found + _plain(line.text[done:], style)
+
+
+def _plain(text: str, style: str) -> str:
+    return styled(text, style) if style else text
+
+
+def linked(text: str, file: str) -> str:
+    """The text as a link to a file, where the terminal shows links (OSC 8)."""
+    if not screen().links or not os.path.isabs(file):  # noqa: PTH117  start-up time
+        return text
+    from socket import gethostname  # noqa: PLC0415  start-up time: rarely needed
+    from urllib.parse import quote  # noqa: PLC0415  as above
+
+    return f"\x1b]8;;file://{gethostname()}{quote(file)}\x1b\\{text}\x1b]8;;\x1b\\"
+
+
+def width() -> int:
+    """How many cells a line has."""
+    return screen().width
+
+
+def shortened(text: str, room: int) -> str:
+    """One line of at most that many cells."""
+    return cut(" ".join(visible(text).split()), room)
+
+
+def flowing(text: str, style: str, indent: int = 2) -> str:
+    """A sentence in that style, in lines that fit a terminal, all but the first indented; in a pipe
+    it is one line."""
+    lines = wrapped(text, width() - indent) if screen().terminal else [text]
+    return ("\n" + " " * indent).join(styled(line, style) for line in lines)

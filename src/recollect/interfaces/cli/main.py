@@ -1,5 +1,6 @@
 """`recollect`: finds the command, runs it, and turns errors into one line and an exit code."""
 
+import codecs
 import gc
 import os
 import sys
@@ -63,8 +64,6 @@ def _set_up_streams() -> None:
         elif utf8 or not stream.isatty():
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
         else:
-            import codecs  # noqa: PLC0415  start-up time: rarely needed
-
             codecs.register_error("plain-signs", _plain_signs)
             stream.reconfigure(encoding="ascii", errors="plain-signs")
 
@@ -116,25 +115,25 @@ def _dispatch(argv: list[str]) -> int:
         # As a setting: every command then finds it, and what it starts as well.
         os.environ["RECOLLECT_VAULT__PASSPHRASE_FILE"] = argv[1]
         argv = argv[2:]
-    from recollect.interfaces.cli.commands import ALIASES, COMMANDS, overview  # noqa: PLC0415  start-up time
+    from recollect.interfaces.cli import commands  # noqa: PLC0415  start-up time
 
     if not argv or argv[0] in ("-h", "--help") or argv == ["help"]:
-        print(overview(), end="")
+        print(commands.overview(), end="")
         return 0
     if argv[0] == "help":
         argv = [argv[1], "--help"]
-    name = ALIASES.get(argv[0], argv[0])
-    if name in COMMANDS:
+    name = commands.ALIASES.get(argv[0], argv[0])
+    if name in commands.COMMANDS:
         return _run(name, argv[1:])
-    from recollect.interfaces.cli.near_misses import did_you_mean, near_misses  # noqa: PLC0415  start-up time
-
     if name.startswith("-"):
-        meant = did_you_mean(near_misses(name, ("--help", "--version", "--passphrase-file")))
+        meant = commands.did_you_mean(
+            commands.near_misses(name, ("--help", "--version", "--passphrase-file"))
+        )
         return failed(f"There is no option {name}.{meant} See: recollect --help", USAGE)
-    near = near_misses(name, COMMANDS)
+    near = commands.near_misses(name, commands.COMMANDS)
     if argv[-1] != "--help" and (not near or _begins_question(name)):
         return _run("search", argv)
-    meant = did_you_mean([f"`{each}`" for each in near])
+    meant = commands.did_you_mean([f"`{each}`" for each in near])
     sentence = f"There is no command {name!r}.{meant} To search for words: recollect search WORDS"
     return failed(sentence, USAGE)
 
@@ -157,35 +156,29 @@ def _run(name: str, argv: list[str]) -> int:
     if _for_an_agent([name, *argv]):
         from recollect.interfaces.cli.hook_process import run  # noqa: PLC0415  start-up time
 
-        def here(args: list[str]) -> str:
-            from importlib import import_module  # noqa: PLC0415  start-up time
-
-            answer: str = import_module("recollect.interfaces.cli.hook").answer_here(args)
-            return answer
-
-        return run(argv, here)
+        return run(argv)
     from recollect.interfaces.cli.arguments import parser_of  # noqa: PLC0415  start-up time
-    from recollect.interfaces.cli.commands import COMMANDS, READING, module_of  # noqa: PLC0415  start-up time
+    from recollect.interfaces.cli.commands import command_of  # noqa: PLC0415  start-up time
 
-    command = module_of(name)
+    command = command_of(name)
     try:
-        parsed = parser_of(name, COMMANDS[name][1], command).parse_args(argv)
+        parsed = parser_of(name).parse_args(argv)
     except SystemExit as leaving:  # argparse has printed the help or the error
         return int(leaving.code or 0)
-    if name not in READING:  # those answer once, and leave no more garbage than they print
+    if not command.reads:  # those answer once, and leave no more garbage than they print
         import signal  # noqa: PLC0415  start-up time
 
         if signal.getsignal(signal.SIGINT) is _leave:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         gc.freeze()  # what was imported stays: nobody need look through it for garbage
         gc.enable()
-        code: int = command.run(parsed)
+        code: int = command.run(parsed) or 0
         return code
     from recollect.engine import Recollect  # noqa: PLC0415  start-up time
     from recollect.lifetime import Lifetime  # noqa: PLC0415  start-up time
 
     with Recollect(lifetime=Lifetime.ONCE, interface="command line") as memory:
-        answer = command.answer(memory, parsed)
+        answer = command.run(memory, parsed)
     print(answer, end="\n" if answer else "")  # no ids: no line
     return 0
 

@@ -13,6 +13,7 @@ from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces import fresh_process
 from recollect.interfaces.cli.arguments import here
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.hook_process import PROJECT_FOLDER
 from recollect.lifetime import Lifetime
 from recollect.projects import project_of
@@ -22,7 +23,6 @@ RELATIVE_HOME = (
     "RECOLLECT_HOME is {}, which depends on the folder that a client starts this server in. Write "
     "the whole path into the client's entry, or run `recollect setup` again."
 )
-EXAMPLE = "  recollect mcp\n  recollect mcp --project harbor-api"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +33,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+@command("  recollect mcp\n  recollect mcp --project harbor-api", arguments)
+def mcp(args: argparse.Namespace) -> int:
     gc.disable()  # the SDK makes a thousand classes: collecting garbage among them takes a tenth
     from recollect.interfaces.mcp.stdio import serve  # noqa: PLC0415  start-up time: the MCP SDK
 

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from recollect.errors import ProviderError, RecollectError, UserError
 from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
-from recollect.interfaces.cli.opening import opened
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import (
     BOLD,
     DIM,
@@ -24,6 +24,7 @@ from recollect.interfaces.cli.output import (
     say,
     styled,
 )
+from recollect.interfaces.cli.selection import opened
 from recollect.interfaces.cli.tables import set_value
 from recollect.lifetime import Lifetime
 from recollect.models.active import ActiveModels, measured
@@ -41,7 +42,6 @@ from recollect.present.words import counted
 from recollect.settings import Embedding
 from recollect.settings_reading import home_folder, load_settings, sources, variable_of
 
-EXAMPLE = "  recollect models\n  recollect models --measure\n  recollect models use multilingual"
 KINDS = {"embed": "embedding", "rerank": "rerank"}
 BYTES = 4.3  # that a number of a vector takes in the file, with its part of the row and the codes
 # The settings that belong to a model.
@@ -56,8 +56,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True)
 
 
-def run(args: argparse.Namespace) -> int:
-    return chosen_action("models", args, ACTIONS)(home_folder(os.environ), args)
+@command(
+    "  recollect models\n  recollect models --measure\n  recollect models use multilingual",
+    arguments,
+)
+def models(args: argparse.Namespace) -> int | None:
+    return chosen_action(args)(home_folder(os.environ), args)
 
 
 def _list(home: Path, args: argparse.Namespace) -> int:
@@ -132,7 +136,7 @@ def _notes(home: Path) -> list[str]:
     return []
 
 
-def _use(home: Path, args: argparse.Namespace) -> int:
+def _use(home: Path, args: argparse.Namespace) -> None:
     """Make the vectors of another model, then write the settings and let them serve."""
     [name] = args.names
     settings = load_settings(home)
@@ -163,7 +167,6 @@ def _use(home: Path, args: argparse.Namespace) -> int:
             made = memory.switch_model(models, switched=write, progress=advance)
     done = f"{visible(name)} is the embedding model now; {counted(made, 'vector')} computed."
     say(args.json, done, model=name, identity=models.chosen().identity, vectors=made, bytes=more)
-    return 0
 
 
 def _wanted(settings: Embedding, name: str) -> Embedding:

@@ -3,23 +3,101 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from recollect.interfaces.cli.screen import COLOURS, screen
 from recollect.present.visible import visible, visible_json
 
 if TYPE_CHECKING:
     from recollect.engine import Recollect
 
+WIDEST = 120  # longer lines are hard to read
+NO_TERMINAL = 100
+NO_SIZE = 80  # of a terminal that does not tell: a serial line, some containers
+# Terminals that show links, by what they say of themselves in the environment.
+LINKING = ("kitty", "alacritty", "foot", "ghostty", "wezterm", "contour")  # in TERM
+LINKING_PROGRAMS = ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby", "rio")
+LINKING_VARIABLES = ("WT_SESSION", "KONSOLE_VERSION", "DOMTERM")
+LINKING_VTE = 5000  # GNOME Terminal and others, as VTE_VERSION: 0.50
+NO_STYLES, NO_COLOURS, COLOURS = range(3)  # what the text may have; bold is no colour
 BOLD, DIM, GREEN, YELLOW, CYAN = "1", "2", "32", "33", "36"
 MARK = "1;33"  # of a match
 UNCOLOURED = {BOLD: BOLD, MARK: "4"}  # where there is no colour: a match is underlined
 PLAIN = "The vault is locked, but {where} is plain text: whoever can read it can read the memories."
+
+
+class Screen(NamedTuple):
+    """Whether a terminal shows the text and how many cells a line has; which `styles` it may have;
+    whether it shows `links`. `session`: the number of the terminal's session, whatever
+    goes into pipes; 0 where no terminal is attached."""
+
+    terminal: bool
+    width: int
+    styles: int
+    links: bool = False
+    session: int = 0
+
+
+# Set where the text is made for a part of the screen.
+ELSEWHERE: ContextVar[Screen | None] = ContextVar("screen", default=None)
+
+
+def screen() -> Screen:
+    """The screen that the text is made for: standard output, unless a part of it is drawn."""
+    return ELSEWHERE.get() or own_screen()
+
+
+def own_screen() -> Screen:
+    dumb = os.environ.get("TERM", "dumb" if os.name == "posix" else "") == "dumb"
+    terminal = sys.stdout.isatty()
+    styles = NO_COLOURS if os.environ.get("NO_COLOR") else COLOURS
+    return Screen(
+        terminal=terminal,
+        width=_width(terminal),
+        styles=styles if terminal and not dumb else NO_STYLES,
+        links=terminal and not dumb and _links(),
+        session=_session(terminal),
+    )
+
+
+def _links() -> bool:
+    """Whether the terminal shows OSC 8 as links. FORCE_HYPERLINK decides, as for other programs."""
+    variable = os.environ.get
+    if forced := variable("FORCE_HYPERLINK"):
+        return forced != "0"
+    vte = variable("VTE_VERSION", "")
+    return (
+        variable("TERM_PROGRAM") in LINKING_PROGRAMS
+        or any(name in variable("TERM", "") for name in LINKING)
+        or any(map(variable, LINKING_VARIABLES))
+        or (vte.isdecimal() and int(vte) >= LINKING_VTE)
+    )
+
+
+def _session(terminal: bool) -> int:
+    """A window of its own has a session of its own, also one that has the name of one before it."""
+    if not terminal and not any(stream and stream.isatty() for stream in (sys.stdin, sys.stderr)):
+        return 0
+    return os.getsid(0) if hasattr(os, "getsid") else os.getppid()
+
+
+def _width(terminal: bool) -> int:
+    if not terminal:
+        return NO_TERMINAL
+    try:
+        columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        columns = 0
+    if columns <= 0:
+        declared = os.environ.get("COLUMNS", "")
+        columns = int(declared) if declared.isdecimal() and int(declared) else NO_SIZE
+    return min(columns, WIDEST)
 
 
 def json_text(value: Any) -> str:

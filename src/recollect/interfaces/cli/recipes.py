@@ -1,4 +1,4 @@
-"""`recollect recipes`."""
+"""`recollect recipes` and `recollect feedback`."""
 
 from __future__ import annotations
 
@@ -16,22 +16,18 @@ from recollect.interfaces.cli.arguments import (
     chosen_action,
     wrong_call,
 )
-from recollect.interfaces.cli.opening import opened
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, print_rows, say, styled
+from recollect.interfaces.cli.selection import only, opened
+from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
 from recollect.recipes.overrides import tree
 from recollect.recipes.registry import Recipes
 from recollect.recipes.show import as_toml, differences, facts, learned_json, learned_lines
 from recollect.settings_reading import home_folder, load_settings
 
-EXAMPLE = (
-    "  recollect recipes\n  recollect recipes show blend\n"
-    "  recollect recipes check mine.toml\n  recollect recipes diff vault mine\n"
-    "  recollect recipes learned\n  recollect recipes learned --reset"
-)
 
-
-def arguments(parser: argparse.ArgumentParser) -> None:
+def _recipes_arguments(parser: argparse.ArgumentParser) -> None:
     add_action(parser, ACTIONS, "a recipe; for check a file, for diff two recipes")
     parser.add_argument(
         "--reset", action="store_true", help="learned: put the weights back to what is declared"
@@ -39,14 +35,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect recipes\n  recollect recipes show blend\n"
+    "  recollect recipes check mine.toml\n  recollect recipes diff vault mine\n"
+    "  recollect recipes learned\n  recollect recipes learned --reset",
+    _recipes_arguments,
+)
+def recipes(args: argparse.Namespace) -> int | None:
     if args.reset and args.action != "learned":
         raise wrong_call("recipes learned --reset")
     recipes = Recipes(home_folder(os.environ) / "recipes")
-    return chosen_action("recipes", args, ACTIONS)(recipes, args)
+    return chosen_action(args)(recipes, args)
 
 
-def _list(recipes: Recipes, args: argparse.Namespace) -> int:
+def _list(recipes: Recipes, args: argparse.Namespace) -> None:
     default = load_settings(home_folder(os.environ)).search.recipe
     every, broken = recipes.readable()
     for problem in broken.values():
@@ -56,60 +58,51 @@ def _list(recipes: Recipes, args: argparse.Namespace) -> int:
         print(f"recollect: {visible(note)}", file=sys.stderr)
     if args.json:
         print_rows(args, [facts(recipe) | {"default": recipe.name == default} for recipe in every])
-        return 0
+        return
     for recipe in every:
         note = "  (default)" if recipe.name == default else ""
         print(f"{styled(f'{recipe.name:<12}', BOLD)}{recipe.about}{note}")
         print(f"{'':<12}{styled(f'{recipe.source} · {recipe.fingerprint}', DIM)}")
-    return 0
 
 
-def _show(recipes: Recipes, args: argparse.Namespace) -> int:
+def _show(recipes: Recipes, args: argparse.Namespace) -> None:
     recipe = recipes.get(args.names[0])
     if args.json:
         print_json(facts(recipe) | {"declared": tree(recipe)})
     else:
         print(as_toml(recipe), end="")
-    return 0
 
 
-def _check(recipes: Recipes, args: argparse.Namespace) -> int:
+def _check(recipes: Recipes, args: argparse.Namespace) -> None:
     [file] = args.names
     recipe = recipes.read(Path(file))
     sentence = f"{file} is OK: {recipe.source}, fingerprint {recipe.fingerprint}."
     say(args.json, sentence, **facts(recipe), ok=True)
-    return 0
 
 
-def _diff(recipes: Recipes, args: argparse.Namespace) -> int:
+def _diff(recipes: Recipes, args: argparse.Namespace) -> None:
     first, second = (recipes.get(name) for name in args.names)
     found = differences(first, second)
     if args.json:
         print_json([{"field": name, first.name: a, second.name: b} for name, a, b in found])
-        return 0
+        return
     for name, before, after in found:
         print(f"{name}: {_text(before)} → {_text(after)}")
     if not found:
         print(f"{first.name} and {second.name} rank the same way.")
-    return 0
 
 
-def _learned(recipes: Recipes, args: argparse.Namespace) -> int:
-
+def _learned(recipes: Recipes, args: argparse.Namespace) -> None:
+    names = args.names or [recipe.name for recipe in recipes.readable()[0]]
     with opened() as memory:
         if args.reset:
             memory.unlearn()
-        every = [memory.learned(name) for name in args.names or _names(recipes)]
+        every = [memory.learned(name) for name in names]
     shown = [one for one in every if one.weights or args.names]
     if args.json:
         print_rows(args, [learned_json(one) for one in shown])
     else:
         print("\n".join(line for one in shown for line in learned_lines(one)))
-    return 0
-
-
-def _names(recipes: Recipes) -> list[str]:
-    return [recipe.name for recipe in recipes.readable()[0]]
 
 
 def _text(value: object) -> str:
@@ -123,3 +116,34 @@ ACTIONS: Actions[Recipes] = {
     "diff": (_diff, "diff A B"),
     "learned": (_learned, "learned [NAME]"),
 }
+
+
+def _feedback_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", metavar="QUERY", help="the query that you searched for")
+    parser.add_argument("id", metavar="ID", help="the result")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--accept", action="store_true", help="the result was right")
+    how.add_argument("--dismiss", action="store_true", help="the result was wrong")
+    parser.add_argument(
+        "--undo", action="store_true", help="take back what you said of this result"
+    )
+    add_json(parser)
+
+
+@command(
+    '  recollect feedback "refresh tokens" auth-jwt-001 --accept\n'
+    '  recollect feedback "refresh tokens" auth-jwt-001 --undo',
+    _feedback_arguments,
+)
+def feedback(args: argparse.Namespace) -> None:
+    if not (args.accept or args.dismiss or args.undo):
+        raise wrong_call("feedback QUERY ID --accept|--dismiss|--undo")
+    accept = args.accept if args.accept or args.dismiss else None
+    with opened(lifetime=Lifetime.ONCE) as memory:
+        accepted, dismissed = memory.feedback(
+            args.query, only(memory, args.id), accept=accept, undo=args.undo
+        )
+        done = "Taken back." if args.undo else "Noted."
+        sentence = f"{done} Feedback so far: {accepted} accepted, {dismissed} dismissed."
+        # What there is to learn is learned behind this, while the vault is closed.
+        say(args.json, sentence, accepted=accepted, dismissed=dismissed)

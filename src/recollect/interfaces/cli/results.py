@@ -12,13 +12,16 @@ from recollect.interfaces.cli.layout import (
     TABLE,
     MarkedText,
     cells,
+    flowing,
     laid_out,
     line_spans,
+    linked,
+    marked,
+    shortened,
+    width,
     wrapped,
 )
-from recollect.interfaces.cli.lines import flowing, linked, marked, shortened, width
-from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, YELLOW, styled
-from recollect.interfaces.cli.screen import screen
+from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, YELLOW, screen, styled
 from recollect.memory_json import memory_json
 from recollect.present import sentences
 from recollect.present.explain import as_lines, bar, in_words

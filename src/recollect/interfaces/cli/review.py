@@ -1,4 +1,4 @@
-"""`recollect review`."""
+"""Commands that ask for decisions or carry them out: review, duplicates, policies, tidy."""
 
 from __future__ import annotations
 
@@ -8,41 +8,50 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict
+
 from recollect.engine import Recollect
+from recollect.engine.comparison import DuplicateGroup
+from recollect.engine.policies import PolicyOutcome, outcome_json
 from recollect.engine.review import Review, ReviewItem, review_json
 from recollect.errors import RecollectError
-from recollect.interfaces.cli.arguments import add_json, add_limit, wrong_call
-from recollect.interfaces.cli.layout import cells
-from recollect.interfaces.cli.lines import flowing, shortened, width
-from recollect.interfaces.cli.opening import opened
+from recollect.interfaces.cli.arguments import add_json, add_limit, limit_of, wrong_call
+from recollect.interfaces.cli.commands import command
+from recollect.interfaces.cli.layout import cells, flowing, shortened, width
 from recollect.interfaces.cli.output import (
     BOLD,
     CYAN,
     DIM,
     YELLOW,
+    print_json,
     print_rows,
+    progress,
     say,
     styled,
 )
-from recollect.interfaces.cli.results import about, when_of
+from recollect.interfaces.cli.results import INDENT, about, room, when_of
+from recollect.interfaces.cli.selection import add_yes, confirm, opened
+from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
 from recollect.present.words import counted, heading_line
+from recollect.settings import PolicySettings
+from recollect.types import Memory
 from recollect.vaults.keys import on_terminal
 
-EXAMPLE = (
-    "  recollect review\n  recollect review --kind duplicate --json\n"
-    "  recollect review duplicate-1a2b3c4d5e merge"
-)
 DEFAULT = 20
 QUIT = "q"
-ALL = "review [ITEM DECISION]"
+NONE = (
+    "There are no policies. Declare one as [policies.NAME] in config.toml; docs/time.md shows how."
+)
+FILTERS = ("project", "source", "domain", "kind", "space", "tags")
+MOST_NAMED = 5
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def _review_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "item", metavar="ITEM", nargs="?", help="decide this item instead of going through all"
     )
@@ -56,15 +65,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True, unless="item")
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect review\n  recollect review --kind duplicate --json\n"
+    "  recollect review duplicate-1a2b3c4d5e merge",
+    _review_arguments,
+)
+def review(args: argparse.Namespace) -> None:
     if (args.item is None) != (args.decision is None):
-        raise wrong_call(ALL)
+        raise wrong_call("review [ITEM DECISION]")
     with opened() as memory:
         if args.item is not None:
             changes = None if args.text is None else {"text": args.text}
             done = memory.decide(args.item, args.decision, changes=changes)
             say(args.json, done, item=args.item, decision=args.decision, done=done)
-            return 0
+            return
         found = memory.review(limit=DEFAULT if args.limit is None else args.limit, kind=args.kind)
         if args.json:
             print_rows(args, review_json(found), "items")
@@ -72,7 +86,6 @@ def run(args: argparse.Namespace) -> int:
             walk(memory, found, one_key, edited_text)
         else:
             print("\n".join(overview_lines(memory, found)))
-    return 0
 
 
 def walk(
@@ -166,3 +179,105 @@ def edited_text(text: str) -> str:
         file.write_text(text, encoding="utf-8")
         subprocess.run([*shlex.split(editor), str(file)], check=False)
         return file.read_text(encoding="utf-8").rstrip("\n")
+
+
+def _duplicates_arguments(parser: argparse.ArgumentParser) -> None:
+    add_limit(parser, str(DEFAULT), whole=True)
+    add_json(parser, rows=True)
+
+
+@command("  recollect duplicates\n  recollect duplicates --json", _duplicates_arguments)
+def duplicates(args: argparse.Namespace) -> None:
+    with opened() as memory:
+        with progress("Comparing memories", memory.coverage().memories) as advance:
+            every = memory.duplicates(progress=advance)
+        groups = every[: limit_of(args, DEFAULT)]
+        shown: dict[str, Memory] = {}
+        for group in groups:
+            shown |= zip(group.ids, memory.looked_up(group.ids), strict=True)
+    if args.json:
+        print_rows(args, [group._asdict() for group in groups])
+        return
+    if not every:
+        print("No two memories say the same.")
+        return
+    for group in groups:
+        print("\n".join(_group_lines(group, shown)), end="\n\n")
+    more = "" if len(groups) == len(every) else f"; {len(every) - len(groups):,} more: --all"
+    print(styled(f"{counted(len(every), 'group')}{more}", DIM))
+
+
+def _group_lines(group: DuplicateGroup, shown: Mapping[str, Memory]) -> Iterator[str]:
+    yield f"{styled(group.reason.capitalize(), BOLD)} ({group.sure:.0%} sure)"
+    for id in group.ids:
+        heading = shortened(heading_line(shown[id]), max(20, room() - cells(id) - 2))
+        yield f"{INDENT}{visible(id)}  {styled(heading, DIM)}"
+    if group.reason == "same file":
+        yield INDENT + flowing(f"Both are followed: {visible(group.about)}", DIM, 6)
+    else:
+        yield INDENT + flowing(f"To merge: recollect merge {visible(' '.join(group.ids))}", DIM, 6)
+
+
+@command("  recollect policies", add_json)
+def policies(args: argparse.Namespace) -> None:
+    with opened(lifetime=Lifetime.ONCE) as memory:
+        declared = memory.settings.policies
+    if args.json:
+        print_json({name: asdict(policy) for name, policy in declared.items()})
+    else:
+        for name, policy in declared.items():
+            print(f"{styled(visible(name), BOLD)}: {visible(sentence(policy))}")
+        if not declared:
+            print(NONE)
+
+
+def sentence(policy: PolicySettings) -> str:
+    """What a policy does, as a person would say it."""
+    filters = {name: getattr(policy, name) for name in FILTERS if getattr(policy, name)}
+    texts = (
+        f"{name} {', '.join(value) if isinstance(value, tuple) else value}"
+        for name, value in filters.items()
+    )
+    which = f"captures ({', '.join(texts)})" if filters else "captures"
+    spared = ", unless somebody opened or accepted it" if policy.unless_useful else ""
+    return {
+        "expire": f"forget {which} not changed for {policy.after}{spared}",
+        "purge": f"delete {which} permanently that are not changed for {policy.after}{spared}",
+        "archive": f"archive {which} neither changed nor used for {policy.after}",
+        "cap": f"archive {which} of each project beyond the {policy.most:,} changed or used last",
+    }[policy.what]
+
+
+def _tidy_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    add_yes(parser)
+    add_json(parser, rows=True)
+
+
+@command("  recollect tidy --dry-run\n  recollect tidy", _tidy_arguments)
+def tidy(args: argparse.Namespace) -> None:
+    with opened() as memory:
+        planned = memory.tidy(dry_run=True)
+        if not args.dry_run:
+            for policy in planned:
+                if policy.asks or (on_terminal() and len(policy.ids) > 1):
+                    confirm(args, _policy_question(policy))
+            planned = memory.tidy(yes=True)
+    if args.json:
+        print_rows(args, [outcome_json(policy) for policy in planned])
+        return
+    for policy in planned:
+        print(visible(policy.sentence))
+        if policy.ids:
+            named = ", ".join(policy.ids[:MOST_NAMED])
+            rest = len(policy.ids) - MOST_NAMED
+            more = f" and {rest:,} more" if rest > 0 else ""
+            print(styled(f"    {visible(named)}{more}", DIM))
+    if not planned:
+        print(NONE)
+
+
+def _policy_question(policy: PolicyOutcome) -> str:
+    much = " is about more than half of the vault" if policy.asks else ""
+    count = counted(len(policy.ids), "memory")
+    return f"The policy {policy.name}{much}: {count} will be {policy.outcome}."

@@ -4,6 +4,7 @@ its own, that is taken, or fields of it; what is put together where it is printe
 
 from __future__ import annotations
 
+import argparse
 from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 from msgspec import UNSET, Struct, UnsetType, defstruct, json
@@ -13,7 +14,10 @@ from recollect.auth.session_store import BrowserSession
 from recollect.auth.tokens import Token
 from recollect.engine.policies import PolicyOutcome
 from recollect.engine.timeline import TimelineEntry
+from recollect.errors import NotFound
 from recollect.folders.mirroring import MirrorStep
+from recollect.interfaces.cli.commands import command
+from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.http.history import RedoneJson, UndoneJson
 from recollect.interfaces.http.review import Decided, DuplicateBody, ReviewBody
 from recollect.interfaces.http.schemas import (
@@ -257,3 +261,22 @@ def schema_of(name: str) -> dict[str, Any]:
     schemas, components = json.schema_components(kinds, ref_template="#/$defs/{name}")
     root = schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **root, "$defs": components}
+
+
+def _schema_arguments(parser: argparse.ArgumentParser) -> None:
+    about = "a command, with its action if it has some, or memory, result, error; without one, "
+    parser.add_argument("name", metavar="NAME", nargs="*", help=f"{about}all names are printed")
+
+
+@command(
+    "  recollect schema\n  recollect schema search\n  recollect schema tags rename",
+    _schema_arguments,
+)
+def schema(args: argparse.Namespace) -> None:
+    if not args.name:
+        print("\n".join(SCHEMAS))
+        return
+    name = " ".join(args.name).removesuffix(" list")
+    if name not in SCHEMAS:
+        raise NotFound(f"There is no schema {name!r}; `recollect schema` lists them.")
+    print_json(schema_of(name))

@@ -1,4 +1,4 @@
-"""`recollect search`."""
+"""`recollect search` and `recollect related`."""
 
 from __future__ import annotations
 
@@ -22,18 +22,14 @@ from recollect.interfaces.cli.arguments import (
     now_of,
     search_of,
 )
-from recollect.interfaces.cli.output import rows_text
-from recollect.interfaces.cli.screen import screen
+from recollect.interfaces.cli.commands import command
+from recollect.interfaces.cli.output import rows_text, screen
+from recollect.interfaces.cli.selection import only
 from recollect.present.response import as_json, compact
 from recollect.present.visible import visible_json
 
-EXAMPLE = (
-    "  recollect search how do we refresh tokens\n"
-    "  recollect search tokens --project harbor-api --since 'last week' --explain"
-)
 
-
-def arguments(parser: CommandParser) -> None:
+def _search_arguments(parser: CommandParser) -> None:
     add_words(parser, "query", "what to look for; quotes are not needed")
     parser.add_argument(
         "--recipe", metavar="NAME", help="the ranking to use; see `recollect recipes`"
@@ -101,11 +97,17 @@ def arguments(parser: CommandParser) -> None:
     )
 
 
-def answer(memory: Recollect, args: argparse.Namespace) -> str:
+@command(
+    "  recollect search how do we refresh tokens\n"
+    "  recollect search tokens --project harbor-api --since 'last week' --explain",
+    _search_arguments,
+    reads=True,
+)
+def search(memory: Recollect, args: argparse.Namespace) -> str:
     now: datetime = now_of(args, memory.now())
     response = memory.search(search_of(args, now), mark=not args.json)
     if screen().session:
-        from recollect.interfaces.cli.ids import remember  # noqa: PLC0415  start-up time
+        from recollect.interfaces.cli.selection import remember  # noqa: PLC0415  start-up time
 
         remember(memory, [result.id for result in response])
     if args.ids:
@@ -118,3 +120,20 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
 
     then = response.as_of or now
     return response_text(response, then, explain=args.explain, dates=args.dates)
+
+
+def _related_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="the memory")
+    add_limit(parser, "5")
+    add_dates(parser)
+    add_json(parser, rows=True)
+
+
+@command("  recollect related auth-jwt-001 --limit 5", _related_arguments, reads=True)
+def related(memory: Recollect, args: argparse.Namespace) -> str:
+    response = memory.related(only(memory, args.id), args.limit)
+    if args.json:
+        return rows_text(args, as_json(response), "results")
+    from recollect.interfaces.cli.results import response_text  # noqa: PLC0415  start-up time
+
+    return response_text(response, memory.now(), dates=args.dates)

@@ -28,6 +28,7 @@ from recollect.errors import RecollectError, StoreError, UserError
 from recollect.folders.watch import wait_until_alone
 from recollect.interfaces import fresh_process
 from recollect.interfaces.cli.arguments import WrongUsage
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import PLAIN
 from recollect.interfaces.http import logs
 from recollect.interfaces.http.connections import GRACE_S, Server
@@ -44,10 +45,6 @@ from recollect.store.registry import opened_access
 if TYPE_CHECKING:
     from recollect.folders.mirroring import Mirrored
 
-EXAMPLE = (
-    "  recollect serve\n  recollect serve --port 8080 --watch\n"
-    "  recollect serve --socket ~/recollect.sock"
-)
 HOST, PORT = "127.0.0.1", 7117
 SHORTEST_TOKEN = 16
 
@@ -86,7 +83,12 @@ class SignalReceived(BaseException):
     """SIGTERM arrived: the usual end of a server, not an error."""
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect serve\n  recollect serve --port 8080 --watch\n"
+    "  recollect serve --socket ~/recollect.sock",
+    arguments,
+)
+def serve(args: argparse.Namespace) -> None:
     if args.socket and (args.no_auth or args.host != HOST or args.port != PORT):
         raise WrongUsage("--socket replaces --host, --port and --no-auth. Leave them out.")
     # uvicorn lets requests finish, then raises the signal again for the handler set here.
@@ -97,7 +99,6 @@ def run(args: argparse.Namespace) -> int:
             _supervise(args)
         else:
             _serve(args)
-    return 0
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

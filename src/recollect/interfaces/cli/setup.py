@@ -8,6 +8,7 @@ from pathlib import Path
 
 from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, print_json, print_rows, styled
 from recollect.interfaces.setup.clients import CLIENTS, Client, Machine, known_client
 from recollect.interfaces.setup.hook_entries import (
@@ -28,14 +29,6 @@ from recollect.interfaces.setup.registration import (
 )
 from recollect.present.visible import visible
 
-EXAMPLE = """\
-  recollect setup --list
-  recollect setup claude-code --dry-run
-  recollect setup cursor --project
-  recollect setup claude-code --hooks
-  recollect setup codex --url http://127.0.0.1:7117/mcp --token-env RECOLLECT_TOKEN
-  recollect setup codex --instructions --project
-  recollect setup codex --remove"""
 RED = "31"
 COLOURS = {"+": GREEN, "-": RED, "@": CYAN}
 STATES = {"yes": "yes", "no": "-", "differs": "other command", "unreadable": "unreadable"}
@@ -129,7 +122,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, rows=True, unless="client")
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    """\
+  recollect setup --list
+  recollect setup claude-code --dry-run
+  recollect setup cursor --project
+  recollect setup claude-code --hooks
+  recollect setup codex --url http://127.0.0.1:7117/mcp --token-env RECOLLECT_TOKEN
+  recollect setup codex --instructions --project
+  recollect setup codex --remove""",
+    arguments,
+)
+def setup(args: argparse.Namespace) -> int:
     name = checked_name(args.name)
     machine = Machine(os.environ)
     project = _project() if args.project else None

@@ -1,4 +1,4 @@
-"""What `recollect add`, `folders` and `import` share: reports, vectors, following folders."""
+"""What commands that write share: reports, vectors, replaced secrets, following folders."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import argparse
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from recollect.engine import Recollect
 from recollect.folders.watch import alone
 from recollect.interfaces.cli.output import DIM, print_json, progress, styled
-from recollect.interfaces.cli.secrets import tell_redacted
 from recollect.models.background_embedding import SHORT, text_size
 from recollect.present.visible import one_line, visible
 from recollect.present.words import counted
+from recollect.secrets.redaction import summary
 from recollect.types import Memory
 
 if TYPE_CHECKING:
@@ -28,6 +28,22 @@ LATER = (
     "`recollect reindex`."
 )
 MOST_NAMED = 10  # as many as fit below what was done; --json has more
+
+
+def add_redact(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--no-redact",
+        dest="redact",
+        action="store_false",
+        help="keep text that looks like a secret (default: replace it)",
+    )
+
+
+def tell_redacted(counts: Mapping[str, int]) -> None:
+    """Report on standard error, so that programs read the same output as before."""
+    if counts:
+        them = "it" if sum(counts.values()) == 1 else "them"
+        print(f"recollect: {summary(counts)} (--no-redact keeps {them}).", file=sys.stderr)
 
 
 def add_no_embed(parser: argparse.ArgumentParser) -> None:
@@ -122,7 +138,7 @@ def stopped_by_signals() -> threading.Event:
     return stop
 
 
-def follow(memory: Recollect) -> int:
+def follow(memory: Recollect) -> None:
     """Follow every watched folder until Ctrl+C or SIGTERM."""
 
     stop = stopped_by_signals()
@@ -130,13 +146,12 @@ def follow(memory: Recollect) -> int:
         if not first:
             print("Another process already follows the folders of this vault, this one included.")
             tell_waiting(memory.waiting())
-            return 0
+            return
         waiting = memory.waiting()
         later = f" {counted(waiting, 'memory')} will get a vector meanwhile." if waiting else ""
         memory.follow_folders(
             stop, _say, lambda: _say(f"Watching for changes. Press Ctrl+C to stop.{later}")
         )
-    return 0
 
 
 def _say(sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""`recollect undo`, and what `recollect redo` shares with it."""
+"""Commands that take back: undo, redo, forget and trash."""
 
 from __future__ import annotations
 
@@ -6,26 +6,36 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 
+from recollect.checks import LARGEST_LIMIT
 from recollect.engine import Recollect
 from recollect.engine.history import Agree, Undone, undone_json
-from recollect.interfaces.cli.arguments import add_json
-from recollect.interfaces.cli.ids import only
-from recollect.interfaces.cli.lines import shortened, width
-from recollect.interfaces.cli.opening import opened
-from recollect.interfaces.cli.output import say
-from recollect.interfaces.cli.selection import add_yes, confirm
+from recollect.interfaces.cli.arguments import (
+    WrongUsage,
+    add_dates,
+    add_filter,
+    add_json,
+    add_limit,
+    filter_of,
+    limit_of,
+)
+from recollect.interfaces.cli.commands import command
+from recollect.interfaces.cli.layout import shortened, width
+from recollect.interfaces.cli.output import BOLD, DIM, print_json, print_rows, say, styled
+from recollect.interfaces.cli.results import about, room, when_of
+from recollect.interfaces.cli.selection import add_selection, add_yes, chosen, confirm, only, opened
 from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
-from recollect.present.words import counted, heading_line
+from recollect.present.words import counted, heading_line, title_of
+from recollect.store.trash import trashed_json
 from recollect.times import minute
 from recollect.vaults.keys import on_terminal
 
-EXAMPLE = "  recollect undo\n  recollect undo auth-jwt-001\n  recollect undo auth-jwt-001 --to 2"
-MOST_NAMED = 10  # memories, a line each
+MOST_NAMED = 10  # memories, a line each, or ids in the sentence that says how to undo it
 MOST_UNASKED = 5  # that a terminal is not asked about
+DEFAULT = 20
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def _undo_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "id", metavar="ID", nargs="?", help="undo this memory's last change, whoever made it"
     )
@@ -36,16 +46,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect undo\n  recollect undo auth-jwt-001\n  recollect undo auth-jwt-001 --to 2",
+    _undo_arguments,
+)
+def undo(args: argparse.Namespace) -> None:
     def undo(memory: Recollect, agree: Agree) -> Undone:
         return memory.undo(args.id and only(memory, args.id), to=args.to, agree=agree)
 
-    return take_back(args, undo, "undo", "redo")
+    take_back(args, undo, "undo", "redo")
 
 
 def take_back(
     args: argparse.Namespace, act: Callable[[Recollect, Agree], Undone], verb: str, other: str
-) -> int:
+) -> None:
     """Undo or redo something and name it; ask a person first where it is much. `other`: the command
     that takes it back."""
 
@@ -59,7 +73,6 @@ def take_back(
     back = f"To go back: recollect {other}"
     told = [f"{verb.capitalize()}ne: {_what(done)}.", *_lines(done), back]
     say(args.json, "\n".join(told), **undone_json(done, f"{verb}ne"))
-    return 0
 
 
 def _what(done: Undone) -> str:
@@ -75,3 +88,90 @@ def _lines(done: Undone) -> Iterator[str]:
         yield f"  {what:<14}  {shortened(heading_line(each), width() - len(id) - 20)} ({id})"
     if len(done.memories) > MOST_NAMED:
         yield f"  and {len(done.memories) - MOST_NAMED:,} more"
+
+
+@command("  recollect redo", add_yes, add_json)
+def redo(args: argparse.Namespace) -> None:
+    take_back(args, lambda memory, agree: memory.redo(agree=agree), "redo", "undo")
+
+
+def _forget_arguments(parser: argparse.ArgumentParser) -> None:
+    add_selection(parser)
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--undo", action="store_true", help="bring forgotten memories back")
+    how.add_argument("--purge", action="store_true", help="delete permanently; cannot be undone")
+    add_json(parser)
+
+
+@command(
+    "  recollect forget auth-jwt-000\n  recollect forget --project old-site\n"
+    "  recollect forget --undo auth-jwt-000",
+    _forget_arguments,
+)
+def forget(args: argparse.Namespace) -> None:
+    done = "restored" if args.undo else "purged" if args.purge else "forgotten"
+    with opened(lifetime=Lifetime.ONCE) as memory:
+        ids = chosen(memory, args, done, forgotten=args.undo)
+        memory.forget(ids, undo=args.undo, purge=args.purge)
+    if args.json:
+        print_json({done: ids})
+        return
+    print(f"{counted(len(ids), 'memory')} {done}.")
+    if done == "forgotten" and ids:
+        if len(ids) <= MOST_NAMED:
+            print(f"To undo: recollect forget --undo {' '.join(ids)}")
+        else:
+            print("They are in the trash: recollect trash")
+
+
+def _trash_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", metavar="QUERY", nargs="?", default="", help="what to look for")
+    add_limit(parser, str(DEFAULT), whole=True)
+    add_dates(parser)
+    parser.add_argument(
+        "--empty", action="store_true", help="delete all of it permanently; cannot be undone"
+    )
+    add_filter(parser)
+    add_yes(parser)
+    add_json(parser, rows=True, unless="empty")
+
+
+@command(
+    "  recollect trash\n  recollect trash deploy --project harbor-api\n  recollect trash --empty",
+    _trash_arguments,
+)
+def trash(args: argparse.Namespace) -> None:
+    with opened(lifetime=Lifetime.ONCE) as memory:
+        now, limit = memory.now(), limit_of(args, DEFAULT)
+        filter = filter_of(args, now)
+        if args.empty:
+            if args.query or filter.narrows():
+                raise WrongUsage("--empty is about everything. To purge some: recollect forget "
+                                 "--purge ID")  # fmt: skip
+            _empty(memory, args)
+            return
+        found = memory.trash(args.query, filter, limit)
+    if args.json:
+        print_rows(args, [trashed_json(each) for each in found])
+        return
+    when = when_of(args.dates, now)
+    for each in found:
+        heading = title_of(each.memory) or each.memory.text
+        print(styled(shortened(heading, width()), BOLD))
+        print(f"    {styled(about(each.memory, now, when), DIM)}")
+        by = f" by {each.by}" if each.by else ""
+        print(f"    {styled(shortened(f'{each.why}, {when(each.at)}{by}', room()), DIM)}")
+    if found:
+        print(styled("To bring one back: recollect restore ID", DIM))
+        if args.limit is None and len(found) == limit:
+            print(styled(f"These are the last {limit}. For all: recollect trash --all", DIM))
+    else:
+        print("Nothing in the trash matches." if args.query else "The trash is empty.")
+
+
+def _empty(memory: Recollect, args: argparse.Namespace) -> None:
+    count = len(memory.trash(limit=LARGEST_LIMIT))
+    if count:
+        confirm(args, f"{counted(count, 'memory')} will be deleted permanently.")
+    purged = memory.empty_trash()
+    say(args.json, f"{counted(purged, 'memory')} purged.", purged=purged)

@@ -66,11 +66,9 @@ def _imported(note: Note, project: str) -> ImportedRecord:
     record = Record(note.where, note.fields, foreign_id(TOOL, project, named), TOOL)
     record.ignore("permalink")
     put_title_and_text(record, note)
-    record.take("kind", "type")
+    record.take(kind="type", created_at="created", updated_at="modified")
     record.put("tags", tag_list(record.use("tags"), at_spaces=False), "tags")
     record.put("tags", _observation_tags(note.body), "observations")
-    record.take("created_at", "created")
-    record.take("updated_at", "modified")
     if not record.has("updated_at"):
         record.put("updated_at", note.changed_at, "modified")
     return record.imported()

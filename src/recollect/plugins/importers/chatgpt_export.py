@@ -15,8 +15,15 @@ from pathlib import Path
 
 from recollect import UserError
 from recollect.plugin.importers import ImportedRecord, Importer, refused
-from recollect.plugins.importers.chats import Chat, ChatMessage, exchanges, left, text_of
-from recollect.plugins.importers.exports import ExportEntry, read_export
+from recollect.plugins.importers.chats import (
+    Chat,
+    ChatMessage,
+    ExportEntry,
+    exchanges,
+    left,
+    read_export,
+    text_of,
+)
 from recollect.plugins.importers.files import json_list, json_object
 from recollect.plugins.importers.records import empty, plain
 

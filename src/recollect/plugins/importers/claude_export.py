@@ -14,8 +14,17 @@ from pathlib import Path
 
 from recollect import UserError
 from recollect.plugin.importers import ImportedRecord, Importer, refused
-from recollect.plugins.importers.chats import Chat, ChatMessage, exchanges, left, text_of
-from recollect.plugins.importers.exports import ExportEntry, entries, export_files, read_export
+from recollect.plugins.importers.chats import (
+    Chat,
+    ChatMessage,
+    ExportEntry,
+    entries,
+    exchanges,
+    export_files,
+    left,
+    read_export,
+    text_of,
+)
 from recollect.plugins.importers.files import json_list, json_object
 from recollect.plugins.importers.records import Record, empty, foreign_id, plain
 
@@ -121,13 +130,12 @@ def _conversation(
 def _summary(
     where: str, raw: Mapping[str, object], id: str, title: object, project: object
 ) -> ImportedRecord:
-    record = Record(f"{where}, summary", {}, foreign_id(NAME, f"{id}-summary"), NAME)
-    record.put("kind", "summary", "")
+    kept = {name: raw[name] for name in ("summary", "created_at", "updated_at") if name in raw}
+    id = foreign_id(NAME, f"{id}-summary")
+    record = Record(f"{where}, summary", kept, id, NAME, kind="summary")
     record.put("title", title, "name")
-    record.put("text", raw.get("summary"), "summary")
     record.put("project", project, "project")
-    record.put("created_at", raw.get("created_at"), "created_at")
-    record.put("updated_at", raw.get("updated_at"), "updated_at")
+    record.take("created_at", "updated_at", text="summary")
     return record.imported()
 
 
@@ -200,8 +208,7 @@ def _profile(
 ) -> ImportedRecord:
     if not isinstance(text, str):
         return refused(where, "It is not a text.")
-    record = Record(where, {}, foreign_id(NAME, f"memory-{id}"), NAME)
-    record.put("kind", "profile", "")
+    record = Record(where, {}, foreign_id(NAME, f"memory-{id}"), NAME, kind="profile")
     record.put("title", f"What Claude remembers{project and ' of '}{project}", "")
     record.put("text", text, "")
     record.put("project", project, "project_memories")
@@ -211,27 +218,19 @@ def _profile(
 
 def _memory_file(where: str, raw: Mapping[str, object], account: str) -> ImportedRecord:
     path = text_of(raw.get("path"))
-    record = Record(where, raw, foreign_id(NAME, "memory", account, path), NAME)
-    record.put("kind", "note", "")
-    record.take("text", "content")
-    record.take("path", "path")
-    record.take("created_at", "created_at")
-    record.take("updated_at", "updated_at")
+    record = Record(where, raw, foreign_id(NAME, "memory", account, path), NAME, kind="note")
+    record.take("path", "created_at", "updated_at", text="content")
     return record.imported()
 
 
 def _project(where: str, raw: Mapping[str, object]) -> Iterator[ImportedRecord]:
     uuid = plain(raw.get("uuid")) or plain(raw.get("name")) or ""
     if not (empty(raw.get("description")) and empty(raw.get("prompt_template"))):
-        record = Record(where, raw, foreign_id(NAME, f"project-{uuid}"), NAME)
-        record.put("kind", "project", "")
-        record.take("title", "name")
-        record.take("project", "name")
-        record.take("text", "description")
+        record = Record(where, raw, foreign_id(NAME, f"project-{uuid}"), NAME, kind="project")
+        record.take(title="name", project="name", text="description")
         if instructions := text_of(record.use("prompt_template")).strip():
             record.add("text", f"Instructions: {instructions}")
-        record.take("created_at", "created_at")
-        record.take("updated_at", "updated_at")
+        record.take("created_at", "updated_at")
         record.ignore("uuid", "docs", *(name for name in raw if raw[name] is False))
         yield record.imported()
     for number, value in enumerate(json_list(raw.get("docs")) or [], start=1):
@@ -242,13 +241,10 @@ def _document(
     where: str, raw: Mapping[str, object], project: Mapping[str, object], uuid: str
 ) -> ImportedRecord:
     name = plain(raw.get("uuid")) or plain(raw.get("filename")) or where.rpartition(" ")[2]
-    record = Record(where, raw, foreign_id(NAME, f"document-{uuid}-{name}"), NAME)
-    record.put("kind", "document", "")
-    record.take("title", "filename")
-    record.take("path", "filename")
-    record.take("text", "content")
+    id = foreign_id(NAME, f"document-{uuid}-{name}")
+    record = Record(where, raw, id, NAME, kind="document")
+    record.take("created_at", title="filename", path="filename", text="content")
     record.put("project", project.get("name"), "name")
-    record.take("created_at", "created_at")
     record.ignore("uuid")
     return record.imported()
 

@@ -8,19 +8,21 @@ become memories; of the sessions themselves only a title and a project are wante
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import apsw
 
 from recollect import UserError
-from recollect.plugin.importers import ImportedRecord, Importer, refused
-from recollect.plugins.importers.databases import SourceRow, columns, database, require, rows
+from recollect.plugin.importers import ImportedRecord, Importer
+from recollect.plugins.importers.databases import columns, database, imported, require, rows
 from recollect.plugins.importers.files import json_list, present
 from recollect.plugins.importers.records import Record, empty, foreign_id, listed, plain
 
 NAME = "claude-mem"
 FILE = "claude-mem.db"
 NEWEST = 52
+TABLES = {"observations": "observation", "session_summaries": "summary", "user_prompts": "prompt"}
 NEEDED = ("id", "type", "title", "narrative", "created_at_epoch")
 # Numbers that mean "none" where they are zero.
 COUNTS = ("discovery_tokens", "relevance_count")
@@ -36,12 +38,8 @@ def read(path: Path) -> Iterator[ImportedRecord]:
     with database(file, NAME) as connection:
         _check(connection, file)
         sessions = _sessions(connection)
-        for row in rows(connection, "observations", "id"):
-            yield _imported(row, sessions, "observation")
-        for row in rows(connection, "session_summaries", "id"):
-            yield _imported(row, sessions, "summary")
-        for row in rows(connection, "user_prompts", "id"):
-            yield _imported(row, sessions, "prompt")
+        for table, sort in TABLES.items():
+            yield from imported(rows(connection, table, "id"), partial(_record, sessions, sort))
 
 
 def _check(connection: apsw.Connection, file: Path) -> None:
@@ -82,17 +80,17 @@ def _sessions(connection: apsw.Connection) -> Sessions:
     return found
 
 
-def _imported(row: SourceRow, sessions: Sessions, sort: str) -> ImportedRecord:
-    if row.values is None:
-        return refused(row.where, row.reason)
-    record = Record(row.where, row.values, _id(row.values, sort), NAME)
+def _record(
+    sessions: Sessions, sort: str, where: str, values: Mapping[str, object]
+) -> ImportedRecord:
+    record = Record(where, values, _id(values, sort), NAME)
     record.ignore(*BOOKKEEPING, "created_at")
-    record.ignore(*(name for name in COUNTS if row.values.get(name) == 0))
-    session = _session(row.values, sessions)
+    record.ignore(*(name for name in COUNTS if values.get(name) == 0))
+    session = _session(values, sessions)
     {"observation": _observation, "summary": _summary, "prompt": _prompt}[sort](record, session)
     if not empty(session.get("platform_source")):
         record.leave("platform_source")
-    _times(record, row.values)
+    _times(record, values)
     return record.imported()
 
 
@@ -112,18 +110,15 @@ def _session(values: Mapping[str, object], sessions: Sessions) -> Mapping[str, o
 
 
 def _times(record: Record, values: Mapping[str, object]) -> None:
-    record.take("created_at", "created_at_epoch")
+    record.take(created_at="created_at_epoch")
     if not record.has("created_at"):
         record.put("created_at", values.get("created_at"), "created_at")
 
 
 def _observation(record: Record, session: Mapping[str, object]) -> None:
-    record.take("kind", "type")
-    record.take("title", "title")
-    record.take("context", "subtitle")
-    record.take("text", "narrative")
+    record.take("title", kind="type", context="subtitle", text="narrative")
     # Versions before the narrative had one text; a row may hold both.
-    record.take("details" if record.has("text") else "text", "text")
+    record.put("details" if record.has("text") else "text", record.use("text"), "text")
     record.add("text", listed("", record.texts("facts")))
     concepts = record.use("concepts")
     record.put("tags", json_list(concepts) or concepts, "concepts")
@@ -134,10 +129,7 @@ def _observation(record: Record, session: Mapping[str, object]) -> None:
 
 def _summary(record: Record, session: Mapping[str, object]) -> None:
     record.put("kind", "summary", "")
-    record.take("title", "request")
-    record.take("text", "learned")
-    record.take("context", "investigated")
-    record.take("impact", "next_steps")
+    record.take(title="request", text="learned", context="investigated", impact="next_steps")
     record.add_headed("text", "Completed: ", "completed")
     record.add_headed("text", "Notes: ", "notes")
     record.add("context", listed("Files modified", record.texts("files_edited")))
@@ -147,7 +139,7 @@ def _summary(record: Record, session: Mapping[str, object]) -> None:
 
 def _prompt(record: Record, session: Mapping[str, object]) -> None:
     record.put("kind", "prompt", "")
-    record.take("text", "prompt_text")
+    record.take(text="prompt_text")
     number, title = plain(record.use("prompt_number")), session.get("custom_title")
     if number:
         named = f" {title!r}" if isinstance(title, str) and title.strip() else ""
@@ -157,7 +149,7 @@ def _prompt(record: Record, session: Mapping[str, object]) -> None:
 
 def _project(record: Record) -> None:
     """Set the project; the observations of a worktree belong to the project it came from."""
-    record.take("project", "project")
+    record.take("project")
     before, merged = record.use("project"), record.use("merged_into_project")
     record.put("project", merged, "merged_into_project")
     if not empty(merged) and before != merged:

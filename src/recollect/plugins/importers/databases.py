@@ -6,7 +6,7 @@ reason, and the rest goes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from urllib.parse import quote
 import apsw
 
 from recollect import UserError
+from recollect.plugin.importers import ImportedRecord, refused
 from recollect.plugins.importers.files import first_bytes, present
 
 # Another writer's transaction is over by then.
@@ -136,6 +137,25 @@ def rows(
     except apsw.Error as error:
         reason = f"This row and those after it cannot be read: {error}."
         yield SourceRow(f"{table}, row {number + 1}", None, reason)
+
+
+def imported(
+    found: Iterable[SourceRow], record: Callable[[str, dict[str, object]], ImportedRecord]
+) -> Iterator[ImportedRecord]:
+    """What `record` makes of each row, by its place and values; it may raise UserError."""
+    for row in found:
+        try:
+            if row.values is None:
+                raise UserError(row.reason)
+            yield record(row.where, row.values)
+        except UserError as error:
+            yield refused(row.where, str(error))
+
+
+def pairs(connection: apsw.Connection, table: str, key: str, value: str) -> dict[object, object]:
+    """The values of one column by those of another, of the rows that can be read."""
+    found = (row.values for row in rows(connection, table, key) if row.values)
+    return {values.get(key): values.get(value) for values in found}
 
 
 def as_blobs(names: Iterable[str]) -> str:

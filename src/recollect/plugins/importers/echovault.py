@@ -13,7 +13,7 @@ from pathlib import Path
 
 from recollect import UserError
 from recollect.plugin.importers import ImportedRecord, Importer, refused
-from recollect.plugins.importers.databases import database, require, rows
+from recollect.plugins.importers.databases import database, imported, require, rows
 from recollect.plugins.importers.files import files_below, json_object, present, text_file
 from recollect.plugins.importers.records import (
     Record,
@@ -66,15 +66,14 @@ def _of_index(path: Path) -> Iterator[ImportedRecord]:
                 yield refused(row.where, row.reason)
             else:
                 details[row.values.get("memory_id")] = row.values.get("body")
-        for row in rows(connection, "memories", "rowid"):
-            if row.values is None:
-                yield refused(row.where, row.reason)
-            else:
-                raw = {**row.values, "details": details.get(row.values["id"])}
-                yield _imported(row.where, raw)
+
+        def detailed(where: str, raw: dict[str, object]) -> ImportedRecord:
+            return _record(where, {**raw, "details": details.get(raw["id"])})
+
+        yield from imported(rows(connection, "memories", "rowid"), detailed)
 
 
-def _imported(where: str, raw: Mapping[str, object]) -> ImportedRecord:
+def _record(where: str, raw: Mapping[str, object]) -> ImportedRecord:
     id = plain(raw.get("id"))
     if not id:
         return refused(where, "It has no id.")
@@ -82,14 +81,10 @@ def _imported(where: str, raw: Mapping[str, object]) -> ImportedRecord:
     # Places in EchoVault's own files, and numbers that EchoVault computes.
     record.ignore("id", "rowid", "file_path", "section_anchor", "content_fingerprint")
     record.ignore("history_complete", *_counts(raw))
-    for field, called in (
-        ("title", "title"), ("text", "what"), ("why", "why"), ("impact", "impact"),
-        ("kind", "category"), ("project", "project"), ("source", "source"), ("details", "details"),
-        ("created_at", "created_at"), ("updated_at", "updated_at"),
-        ("valid_from", "valid_from"), ("valid_until", "valid_until"),
-    ):  # fmt: skip
-        record.take(field, called)
-    record.take("tags", "tags")
+    record.take(
+        "title", "why", "impact", "project", "source", "details", "tags", "created_at",
+        "updated_at", "valid_from", "valid_until", text="what", kind="category",
+    )  # fmt: skip
     _lists(record)
     record.end("archived_at")
     if record.use("status") not in (None, "active") and not record.has("valid_until"):
@@ -146,7 +141,7 @@ def _of_session(file: Path, where: str) -> Iterator[ImportedRecord]:
     # A session lists the tags of all its memories together.
     head["tags" if len(sections) == 1 else "tags of the session"] = head.pop("tags", "").strip("[]")
     for number, section in enumerate(sections, start=1):
-        yield _imported(f"{where}, memory {number}", _as_row(head, section, file.stem))
+        yield _record(f"{where}, memory {number}", _as_row(head, section, file.stem))
 
 
 def _as_row(head: dict[str, str], section: dict[str, str], session: str) -> dict[str, object]:

@@ -37,7 +37,7 @@ def read_note(file: Path, root: Path) -> Note:
 def put_title_and_text(record: Record, note: Note) -> None:
     """Set the title to that of the front matter, else to the file's name, and the text to the
     body."""
-    record.take("title", "title")
+    record.take("title")
     if not record.has("title"):
         record.put("title", note.name, "name")
     title = (plain(note.fields.get("title")) or "").strip() or note.name

@@ -8,13 +8,14 @@ github.com/modelcontextprotocol/servers. The SQLite database of mcp-memory-servi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import apsw
 
 from recollect import UserError
 from recollect.plugin.importers import ImportedRecord, Importer, refused
-from recollect.plugins.importers.databases import SourceRow, database, is_database, require, rows
+from recollect.plugins.importers.databases import database, imported, is_database, require, rows
 from recollect.plugins.importers.files import JsonLine, json_lines, json_object, present
 from recollect.plugins.importers.records import (
     Record,
@@ -112,8 +113,7 @@ def _entity(
         return refused(where, "It has no name.")
     record = Record(where, raw, foreign_id(TOOL, name), TOOL)
     record.ignore("type")
-    record.take("title", "name")
-    record.take("kind", "entityType")
+    record.take(title="name", kind="entityType")
     record.put("text", "\n".join(record.texts("observations")), "observations")
     record.add("details", listed("Relations", relations.get(name, [])))
     return record.imported()
@@ -123,10 +123,9 @@ def _lone_relation(where: str, line: JsonLine) -> ImportedRecord:
     """A relation that begins at no known entity."""
     raw = line.values or {}
     title = f"{raw['from']} {_relation(line)}"
-    record = Record(where, raw, foreign_id(TOOL, title), TOOL)
+    record = Record(where, raw, foreign_id(TOOL, title), TOOL, kind="relation")
     record.ignore("type", "from", "to", "relationType")
     record.put("title", title, "from")
-    record.put("kind", "relation", "type")
     return record.imported()
 
 
@@ -138,14 +137,14 @@ def _of_service(path: Path) -> Iterator[ImportedRecord]:
         require(connection, path, SERVICE, memories=("content_hash", "content"))
         _check_schema(connection, path)
         linked = _linked(connection)
-        for row in rows(connection, "memories", "id"):
-            if row.values is None:
-                yield refused(row.where, row.reason)
-            # A deleted memory stays in the table for other machines.
-            elif empty(row.values.get("deleted_at")):
-                yield _memory(row.where, row.values, linked)
-        for row in rows(connection, "beliefs", "id"):
-            yield _belief(row)
+        # A deleted memory stays in the table for other machines.
+        kept = (
+            row
+            for row in rows(connection, "memories", "id")
+            if row.values is None or empty(row.values.get("deleted_at"))
+        )
+        yield from imported(kept, partial(_memory, linked))
+        yield from imported(rows(connection, "beliefs", "id"), _belief)
 
 
 def _check_schema(connection: apsw.Connection, path: Path) -> None:
@@ -164,7 +163,7 @@ def _linked(connection: apsw.Connection) -> frozenset[object]:
     return frozenset(values.get(end) for values in edges for end in ("source_hash", "target_hash"))
 
 
-def _memory(where: str, raw: dict[str, object], linked: frozenset[object]) -> ImportedRecord:
+def _memory(linked: frozenset[object], where: str, raw: dict[str, object]) -> ImportedRecord:
     hashed = plain(raw.get("content_hash"))
     if not hashed:
         return refused(where, "It has no content_hash.")
@@ -173,8 +172,7 @@ def _memory(where: str, raw: dict[str, object], linked: frozenset[object]) -> Im
     unsaid = [name for name, value in UNSAID.items() if raw.get(name) == value]
     record.ignore(*unsaid)
     record.put("space", None if "store" in unsaid else record.use("store"), "store")
-    record.take("text", "content")
-    record.take("kind", "memory_type")
+    record.take(text="content", kind="memory_type")
     tags = record.use("tags")
     record.put("tags", None if tags == NO_TAG else tags, "tags")
     for name in ("created_at", "updated_at"):
@@ -200,18 +198,14 @@ def _metadata(record: Record, metadata: object) -> None:
             record.leave(f"metadata.{name}")
 
 
-def _belief(row: SourceRow) -> ImportedRecord:
+def _belief(where: str, raw: dict[str, object]) -> ImportedRecord:
     """A statement that the service derived from several memories."""
-    raw = row.values
-    hashed = raw and plain(raw.get("belief_hash"))
-    if raw is None or not hashed:
-        return refused(row.where, row.reason or "It has no belief_hash.")
-    record = Record(row.where, raw, foreign_id(TOOL, f"belief-{hashed}"), TOOL)
+    hashed = plain(raw.get("belief_hash"))
+    if not hashed:
+        return refused(where, "It has no belief_hash.")
+    record = Record(where, raw, foreign_id(TOOL, f"belief-{hashed}"), TOOL, kind="belief")
     record.ignore("id", "belief_hash")
-    record.take("text", "content")
-    record.put("kind", "belief", "kind")
-    record.take("created_at", "created_at")
-    record.take("updated_at", "updated_at")
+    record.take("created_at", "updated_at", text="content")
     if raw.get("status") == "superseded":
         record.put("valid_until", raw.get("updated_at"), "updated_at")
     _metadata(record, record.use("metadata"))

@@ -16,8 +16,7 @@ from recollect.plugin.importers import ImportedRecord, Importer, refused
 from recollect.plugins.importers.databases import columns, database, is_database, rows
 from recollect.plugins.importers.files import json_file, json_list, present
 from recollect.plugins.importers.pickles import Made, NotData, data
-from recollect.plugins.importers.records import Record, empty, foreign_id
-from recollect.plugins.importers.times import end_of_day
+from recollect.plugins.importers.records import Record, empty, end_of_day, foreign_id
 
 NAME = "mem0"
 HISTORY = "history.db"
@@ -149,15 +148,11 @@ def _memory(where: str, raw: Mapping[str, object], text: str, extra: str) -> Imp
         return refused(where, "It has no id.")
     record = Record(where, raw, foreign_id(NAME, str(id)), NAME)
     record.ignore("id", "hash", "text_lemmatized", "score", "event", "old_memory", "is_deleted")
-    record.take("text", text)
-    record.take("space", "user_id")
-    record.take("source", "agent_id")
-    record.take("project", "app_id")
+    record.take(text=text, space="user_id", source="agent_id", project="app_id")
     for name in ("categories", f"{extra}categories", f"{extra}category", f"{extra}tags"):
         value = record.use(name)
         record.put("tags", json_list(value) or value, name)
-    record.take("created_at", "created_at")
-    record.take("updated_at", "updated_at")
+    record.take("created_at", "updated_at")
     record.put("valid_until", end_of_day(record.use("expiration_date")), "expiration_date")
     return record.imported()
 

@@ -8,6 +8,7 @@ in `sqlite_exact.sqlite3` where that backend is configured; facts and entities l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,12 +21,13 @@ from recollect.plugins.importers.databases import (
     columns,
     database,
     decoded,
+    imported,
+    pairs,
     require,
     rows,
 )
 from recollect.plugins.importers.files import json_object, present
-from recollect.plugins.importers.records import Record, empty, foreign_id, plain
-from recollect.plugins.importers.times import end_of_day
+from recollect.plugins.importers.records import Record, empty, end_of_day, foreign_id, plain
 
 NAME = "mempalace"
 # Where the files may be below the folder that was given.
@@ -96,14 +98,12 @@ def _check(connection: apsw.Connection, file: Path) -> None:
 
 
 def _chroma_drawers(connection: apsw.Connection) -> Iterator[Drawer | ImportedRecord]:
-    names = {row.values["id"]: row.values["name"] for row in rows(connection, "collections", "id")
-             if row.values}  # fmt: skip
-    segments = {row.values["id"]: names.get(row.values["collection"])
-                for row in rows(connection, "segments", "id") if row.values}  # fmt: skip
+    names = pairs(connection, "collections", "id", "name")
+    segments = pairs(connection, "segments", "id", "collection")
     for row in rows(connection, "embeddings", "id", without=("seq_id",)):
         if row.values is None:
             yield refused(row.where, row.reason)
-        elif segments.get(row.values["segment_id"]) not in BESIDE:
+        elif names.get(segments.get(row.values["segment_id"])) not in BESIDE:
             about = _metadata(connection, row.values["id"])
             text = about.pop("chroma:document", None)
             yield Drawer(row.where, str(row.values["embedding_id"]), text, about)
@@ -132,8 +132,7 @@ def _exact(file: Path) -> Iterator[ImportedRecord]:
 
 
 def _exact_drawers(connection: apsw.Connection) -> Iterator[Drawer | ImportedRecord]:
-    names = {row.values["id"]: row.values["name"] for row in rows(connection, "collections", "id")
-             if row.values}  # fmt: skip
+    names = pairs(connection, "collections", "id", "name")
     for row in rows(connection, "documents", "rowid", without=("embedding",)):
         if row.values is None:
             yield refused(row.where, row.reason)
@@ -178,10 +177,7 @@ def _drawer(drawer: Drawer, *, whole: bool = False) -> ImportedRecord:
     record = Record(drawer.where, drawer.about, foreign_id(NAME, drawer.id), NAME)
     record.ignore(*BOOKKEEPING)
     record.put("text", drawer.text, "document")
-    record.take("kind", "type")
-    record.take("project", "wing")
-    record.take("domain", "room")
-    record.take("path", "source_file")
+    record.take(kind="type", project="wing", domain="room", path="source_file")
     _tags(record)
     for name in ("added_by", "agent"):
         if (value := record.use(name)) not in NOBODY:
@@ -218,7 +214,7 @@ def _times(record: Record) -> None:
     for name, value in times:
         if not record.has("created_at"):
             record.put("created_at", value, name)
-    record.take("updated_at", "last_modified")
+    record.take(updated_at="last_modified")
 
 
 # --- the knowledge graph ------------------------------------------------------------------------
@@ -235,11 +231,7 @@ def _graph(file: Path) -> Iterator[ImportedRecord]:
                     continue
                 names[row.values["id"]] = row.values["name"]
                 yield from _entity(row.where, row.values)
-        for row in rows(connection, "triples", "rowid"):
-            if row.values is None:
-                yield refused(row.where, row.reason)
-            else:
-                yield _fact(row.where, row.values, names)
+        yield from imported(rows(connection, "triples", "rowid"), partial(_fact, names))
 
 
 def _entity(where: str, raw: Mapping[str, object]) -> Iterator[ImportedRecord]:
@@ -248,32 +240,27 @@ def _entity(where: str, raw: Mapping[str, object]) -> Iterator[ImportedRecord]:
     known |= json_object(raw.get("properties"))
     if not known:
         return
-    record = Record(where, raw, foreign_id(NAME, f"entity-{raw['id']}"), NAME)
+    record = Record(where, raw, foreign_id(NAME, f"entity-{raw['id']}"), NAME, kind="entity")
     record.ignore("id", "type", "properties")
-    record.put("kind", "entity", "")
-    record.take("title", "name")
+    record.take("created_at", title="name")
     for name, value in known.items():
         if (text := plain(value)) is None:
             record.leave(f"properties.{name}")
         else:
             record.add("text", f"{name}: {text}")
-    record.take("created_at", "created_at")
     yield record.imported()
 
 
-def _fact(where: str, raw: Mapping[str, object], names: Mapping[object, object]) -> ImportedRecord:
-    record = Record(where, raw, foreign_id(NAME, str(raw["id"])), NAME)
+def _fact(names: Mapping[object, object], where: str, raw: Mapping[str, object]) -> ImportedRecord:
+    record = Record(where, raw, foreign_id(NAME, str(raw["id"])), NAME, kind="relation")
     both = [record.use(name) for name in ("subject", "object")]
     ends = [plain(names.get(end, end)) or "" for end in both]
     relation = (plain(record.use("predicate")) or "").replace("_", " ")
     if not all((*ends, relation)):
         return refused(where, "It lacks its subject, its predicate or its object.")
     record.put("text", f"{ends[0]} {relation} {ends[1]}", "")
-    record.put("kind", "relation", "")
     record.put("tags", ends, "")
-    record.take("path", "source_file")
-    record.take("created_at", "extracted_at")
-    record.take("valid_from", "valid_from")
+    record.take("valid_from", path="source_file", created_at="extracted_at")
     record.put("valid_until", end_of_day(record.use("valid_to")), "valid_to")
     record.ignore("id")
     if raw.get("confidence") == 1:

@@ -26,10 +26,10 @@ from recollect.plugins.importers.records import (
     empty,
     foreign_id,
     listed,
+    moment,
     plain,
     without_repeats,
 )
-from recollect.plugins.importers.times import moment
 
 TOOL = "obsidian"
 SETTINGS = ".obsidian"
@@ -98,12 +98,11 @@ def _note(note: Note, vault: str) -> ImportedRecord:
     named = note.where.removesuffix(".md")
     record = Record(note.where, note.fields, foreign_id(TOOL, vault, named), TOOL)
     put_title_and_text(record, note)
-    for name in SAME:
-        record.take(name, name)
+    record.take(*SAME)
     if not record.has("kind"):
-        record.take("kind", "type")
+        record.take(kind="type")
     if not record.has("context"):
-        record.take("context", "description")
+        record.take(context="description")
     _tags(record, note)
     _times(record, note)
     return record.imported()

@@ -26,8 +26,6 @@ VALUES = frozenset(
     " BYTEARRAY8".split()
 )
 CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
-TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
-MEANINGLESS = frozenset({"PROTO", "FRAME", "STOP"})
 
 
 class Made:
@@ -67,22 +65,62 @@ class _Stack:
         self.memo: dict[int, Any] = {}
 
     def step(self, name: str, argument: Any) -> None:
-        if name in VALUES:
-            if isinstance(argument, int) and argument.bit_length() > LONGEST_NUMBER:
-                raise NotData("It holds a number that is too large.")
-            self.values.append(argument)
-        elif name in CONSTANTS:
-            self.values.append(CONSTANTS[name])
-        elif name in TUPLES:
-            self._put(tuple(self._last(TUPLES[name])))
-        elif name not in MEANINGLESS:
-            act = getattr(self, f"_do_{name.lower()}", None)
-            if act is None:
+        values = self.values
+        match name:
+            case "PROTO" | "FRAME" | "STOP":
+                return
+            case _ if name in VALUES:
+                if isinstance(argument, int) and argument.bit_length() > LONGEST_NUMBER:
+                    raise NotData("It holds a number that is too large.")
+                values.append(argument)
+            case _ if name in CONSTANTS:
+                values.append(CONSTANTS[name])
+            case "MARK":
+                self.marks.append(len(values))
+            case "MEMOIZE":
+                self.memo[len(self.memo)] = values[-1]
+            case "PUT" | "BINPUT" | "LONG_BINPUT":
+                self.memo[argument] = values[-1]
+            case "GET" | "BINGET" | "LONG_BINGET":
+                values.append(self.memo[argument])
+            case "POP":
+                values.pop()
+            case "DUP":
+                values.append(values[-1])
+            case "TUPLE1" | "TUPLE2" | "TUPLE3":
+                values.append(tuple(self._last(int(name[-1]))))
+            case "TUPLE":
+                values.append(tuple(self._marked()))
+            # A set is a list here, since its members may be lists.
+            case "EMPTY_LIST" | "EMPTY_SET":
+                values.append([])
+            case "LIST" | "FROZENSET":
+                values.append(self._marked())
+            case "APPEND":
+                last = values.pop()
+                values[-1].append(last)
+            case "APPENDS" | "ADDITEMS":
+                several = self._marked()
+                values[-1].extend(several)
+            case "EMPTY_DICT":
+                values.append({})
+            case "DICT":
+                values.append(dict(_pairs(self._marked())))
+            case "SETITEM" | "SETITEMS":
+                several = self._last(2) if name == "SETITEM" else self._marked()
+                values[-1].update(_pairs(several))
+            case "GLOBAL":
+                values.append(Made(argument))
+            case "STACK_GLOBAL" | "REDUCE" | "NEWOBJ":
+                values.append(Made(*self._last(2)))
+            case "NEWOBJ_EX":
+                values.append(Made(*self._last(3)))
+            case "BUILD":
+                state = values.pop()
+                if isinstance(values[-1], Made):
+                    values[-1].state = state
+            case _:
                 raise NotData(f"It has the opcode {name}, which plain data does not need.")
-            act(argument)
-
-    def _put(self, value: object) -> None:
-        self.values.append(value)
 
     def _last(self, count: int) -> list[Any]:
         """The last values, taken off the stack."""
@@ -98,86 +136,6 @@ class _Stack:
         found = self.values[start:]
         del self.values[start:]
         return found
-
-    def _do_mark(self, _: Any) -> None:
-        self.marks.append(len(self.values))
-
-    def _do_memoize(self, _: Any) -> None:
-        self.memo[len(self.memo)] = self.values[-1]
-
-    def _do_binput(self, number: Any) -> None:
-        self.memo[number] = self.values[-1]
-
-    _do_put = _do_long_binput = _do_binput
-
-    def _do_binget(self, number: Any) -> None:
-        self._put(self.memo[number])
-
-    _do_get = _do_long_binget = _do_binget
-
-    def _do_pop(self, _: Any) -> None:
-        self.values.pop()
-
-    def _do_dup(self, _: Any) -> None:
-        self._put(self.values[-1])
-
-    def _do_tuple(self, _: Any) -> None:
-        self._put(tuple(self._marked()))
-
-    def _do_empty_list(self, _: Any) -> None:
-        self._put([])
-
-    # A set is a list here, since its members may be lists.
-    _do_empty_set = _do_empty_list
-
-    def _do_list(self, _: Any) -> None:
-        self._put(self._marked())
-
-    _do_frozenset = _do_list
-
-    def _do_append(self, _: Any) -> None:
-        value = self.values.pop()
-        self.values[-1].append(value)
-
-    def _do_appends(self, _: Any) -> None:
-        values = self._marked()
-        self.values[-1].extend(values)
-
-    _do_additems = _do_appends
-
-    def _do_empty_dict(self, _: Any) -> None:
-        self._put({})
-
-    def _do_dict(self, _: Any) -> None:
-        values = self._marked()
-        self._put(dict(_pairs(values)))
-
-    def _do_setitem(self, _: Any) -> None:
-        values = self._last(2)
-        self.values[-1].update(_pairs(values))
-
-    def _do_setitems(self, _: Any) -> None:
-        values = self._marked()
-        self.values[-1].update(_pairs(values))
-
-    def _do_global(self, name: Any) -> None:
-        self._put(Made(name))
-
-    def _do_stack_global(self, _: Any) -> None:
-        self._put(Made(*self._last(2)))
-
-    def _do_reduce(self, _: Any) -> None:
-        self._put(Made(*self._last(2)))
-
-    _do_newobj = _do_reduce
-
-    def _do_newobj_ex(self, _: Any) -> None:
-        self._put(Made(*self._last(3)))
-
-    def _do_build(self, _: Any) -> None:
-        state = self.values.pop()
-        if isinstance(self.values[-1], Made):
-            self.values[-1].state = state
 
 
 def _pairs(values: list[Any]) -> list[tuple[Any, Any]]:

@@ -7,22 +7,67 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import date, timedelta
 
+from recollect import UserError
 from recollect.plugin.importers import (
     CHOICES,
+    EPOCH,
     TIMES,
     ImportedRecord,
     hash_letters,
     is_text,
+    iso,
+    parse_time,
     refused,
     slug,
     tag_list,
 )
 from recollect.plugins.importers.files import json_list
-from recollect.plugins.importers.times import moment
 
+# So many seconds are over in the year 5138, so many milliseconds were over in 1973: the size of a
+# number tells its unit, in steps of a thousand.
+LARGEST_SECONDS = 1e11
+UNITS = (1.0, 1e3, 1e6, 1e9)
 # Ids that need no hash to be safe and short.
 PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def moment(value: object) -> str | None:
+    """A time as ISO 8601 in UTC: from ISO 8601, or from a number of seconds, milli-, micro- or
+    nanoseconds since 1970. None for anything else."""
+    if isinstance(value, str):
+        try:
+            return _since_1970(float(value)) if _is_number(value) else iso(parse_time(value, ""))
+        except UserError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return _since_1970(value)
+
+
+def _is_number(text: str) -> bool:
+    """True for more digits than a date written without hyphens has."""
+    return re.fullmatch(r"\s*\d{9,25}(\.\d{1,12})?\s*", text, re.ASCII) is not None
+
+
+def _since_1970(number: float) -> str | None:
+    for unit in UNITS:
+        if abs(number) < LARGEST_SECONDS * unit:
+            try:
+                return iso(EPOCH + timedelta(seconds=number / unit))
+            except OverflowError:  # before the first year
+                return None
+    return None  # too large, or not a number at all
+
+
+def end_of_day(value: object) -> object:
+    """A bare date as the next midnight: what is valid until a day is valid on that day as well. Any
+    other value stays as it is."""
+    try:
+        return (date.fromisoformat(str(value)) + timedelta(days=1)).isoformat()
+    except (ValueError, OverflowError):
+        return value
 
 
 class Record:
@@ -32,16 +77,20 @@ class Record:
     `imported` reports every other value that is not empty, so that nothing is lost silently.
     """
 
-    def __init__(self, where: str, raw: Mapping[str, object], id: str, source: str) -> None:
+    def __init__(
+        self, where: str, raw: Mapping[str, object], id: str, source: str, **fields: object
+    ) -> None:
         self.where = where
         self._raw = raw
         self._used: set[str] = set()
         self._unmapped: list[str] = []
-        self._fields: dict[str, object] = {"id": id, "source": source}
+        self._fields: dict[str, object] = {"id": id, "source": source, **fields}
 
-    def take(self, field: str, name: str) -> None:
-        """Make the value of that name this field of the memory."""
-        self.put(field, self.use(name), name)
+    def take(self, *same: str, **names: str) -> None:
+        """Make values fields of the memory: `title="name"` takes the title from the value of that
+        name, and of the `same` fields the names are equal."""
+        for field, name in (names | dict(zip(same, same, strict=True))).items():
+            self.put(field, self.use(name), name)
 
     def use(self, name: str) -> object:
         """The value of that name, which counts as mapped."""

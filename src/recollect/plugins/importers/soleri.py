@@ -8,14 +8,20 @@ tells.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path, PureWindowsPath
-
-import apsw
 
 from recollect import UserError
 from recollect.plugin.importers import ImportedRecord, Importer, refused
-from recollect.plugins.importers.databases import SourceRow, database, require, rows
-from recollect.plugins.importers.files import files_below, json_file, present
+from recollect.plugins.importers.databases import (
+    SourceRow,
+    database,
+    imported,
+    pairs,
+    require,
+    rows,
+)
+from recollect.plugins.importers.files import files_below, json_file, json_object, present
 from recollect.plugins.importers.records import Record, foreign_id, listed, plain, without_repeats
 
 TOOL = "soleri"
@@ -54,47 +60,25 @@ def _of_vault(path: Path) -> Iterator[ImportedRecord]:
                 f"{path} is a vault of version {version} of {TOOL}; those up to {VERSION} are "
                 "supported."
             )
-        linked = _values(connection, "vault_links", "source_id")
-        names = _projects(connection)
+        linked = frozenset(pairs(connection, "vault_links", "source_id", "source_id"))
+        names = pairs(connection, "projects", "path", "name")
         for table in ("entries", "entries_archive"):
-            for row in rows(connection, table, "id"):
-                yield _entry(row, linked)
-        for row in rows(connection, "memories", "id"):
-            yield _memory(row, names)
+            yield from imported(rows(connection, table, "id"), partial(_entry, linked))
+        yield from imported(rows(connection, "memories", "id"), partial(_memory, names))
         if next(rows(connection, "transcript_messages", "id"), None):
             reason = "Chats are not imported, only what was remembered of them."
             yield refused("transcript_messages", reason)
 
 
-def _values(connection: apsw.Connection, table: str, column: str) -> frozenset[object]:
-    return frozenset(
-        row.values.get(column) for row in rows(connection, table, column) if row.values is not None
-    )
-
-
-def _projects(connection: apsw.Connection) -> dict[object, object]:
-    """The names of projects by their folders."""
-    return {
-        row.values.get("path"): row.values.get("name")
-        for row in rows(connection, "projects", "path")
-        if row.values is not None
-    }
-
-
-def _entry(row: SourceRow, linked: frozenset[object]) -> ImportedRecord:
-    record = _with_id(row)
-    if isinstance(record, ImportedRecord):
-        return record
-    for field, called in (
-        ("title", "title"), ("text", "description"), ("context", "context"), ("why", "why"),
-        ("kind", "type"), ("domain", "domain"), ("severity", "severity"),
-        ("created_at", "created_at"), ("updated_at", "updated_at"),
-        ("valid_from", "valid_from"), ("valid_until", "valid_until"),
-    ):  # fmt: skip
-        record.take(field, called)
+def _entry(linked: frozenset[object], where: str, raw: Mapping[str, object]) -> ImportedRecord:
+    record = _with_id(where, raw)
+    record.take(
+        "title", "context", "why", "domain", "severity", "created_at", "updated_at", "valid_from",
+        "valid_until", text="description", kind="type",
+    )  # fmt: skip
     record.add_headed("details", "Example:\n", "example")
     record.add_headed("details", "Counter-example:\n", "counter_example")
-    record.take("tags", "tags")
+    record.take("tags")
     record.add("details", listed("Applies to", record.texts("applies_to")))
     record.end("archived_at")
     if record.use("id") in linked:
@@ -102,16 +86,11 @@ def _entry(row: SourceRow, linked: frozenset[object]) -> ImportedRecord:
     return record.imported()
 
 
-def _memory(row: SourceRow, names: Mapping[object, object]) -> ImportedRecord:
-    record = _with_id(row)
-    if isinstance(record, ImportedRecord):
-        return record
-    for field, called in (
-        ("text", "summary"), ("context", "context"), ("why", "intent"), ("kind", "type"),
-        ("created_at", "created_at"),
-    ):  # fmt: skip
-        record.take(field, called)
-    record.take("tags", "topics")
+def _memory(
+    names: Mapping[object, object], where: str, raw: Mapping[str, object]
+) -> ImportedRecord:
+    record = _with_id(where, raw)
+    record.take("context", "created_at", text="summary", why="intent", kind="type", tags="topics")
     folder = record.use("project_path")
     record.put("project", names.get(folder) or _last_part(folder), "project_path")
     record.add_headed("details", "Current state:\n", "current_state")
@@ -124,14 +103,12 @@ def _memory(row: SourceRow, names: Mapping[object, object]) -> ImportedRecord:
     return record.imported()
 
 
-def _with_id(row: SourceRow) -> Record | ImportedRecord:
-    """A record with its id, or the reason where there is none."""
-    if row.values is None:
-        return refused(row.where, row.reason)
-    id = plain(row.values.get("id"))
+def _with_id(where: str, raw: Mapping[str, object]) -> Record:
+    """A record with its id; UserError where there is none."""
+    id = plain(raw.get("id"))
     if not id or not id.strip():
-        return refused(row.where, "It has no id.")
-    record = Record(row.where, row.values, foreign_id(TOOL, id), TOOL)
+        raise UserError("It has no id.")
+    record = Record(where, raw, foreign_id(TOOL, id), TOOL)
     record.ignore("id", "content_hash")
     return record
 
@@ -169,12 +146,14 @@ def _of_bundles(path: Path) -> Iterator[ImportedRecord]:
 
 def _of_bundle(where: str, domain: object, entries: list[object]) -> Iterator[ImportedRecord]:
     for number, entry in enumerate(entries, start=1):
-        place = f"{where}, entry {number}"
-        if isinstance(entry, dict):
-            raw = {RENAMED.get(str(name), str(name)): value for name, value in entry.items()}
-            yield _entry(SourceRow(place, {"domain": domain} | raw), frozenset())
-        else:
-            yield refused(place, "It is not a JSON object.")
+        raw = json_object(entry)
+        values = {"domain": domain} | {RENAMED.get(name, name): raw[name] for name in raw}
+        row = SourceRow(
+            f"{where}, entry {number}",
+            values if isinstance(entry, dict) else None,
+            "It is not a JSON object.",
+        )
+        yield from imported([row], partial(_entry, frozenset()))
 
 
 IMPORTER = Importer(

@@ -40,9 +40,8 @@ from recollect.plugins.mirror.file_names import (
     safe_name,
     same_place,
 )
-from recollect.plugins.mirror.folder import MirroredFolder
+from recollect.plugins.mirror.folder import MirroredFolder, MirrorEntry
 from recollect.plugins.mirror.scan import MirrorFile, MirrorScan, stated_id, with_text
-from recollect.plugins.mirror.state import MirrorEntry
 
 CONFLICT = "conflict"
 LONGEST_START = 150  # of an id, so that a suffix fits behind it

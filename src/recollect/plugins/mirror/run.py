@@ -1,6 +1,6 @@
 """One run of a mirror: each memory and its file are compared, and made equal.
 
-`decisions` says what to do. Wherever a run is interrupted, the two sides are equal or differ as
+`DECISIONS` says what to do. Wherever a run is interrupted, the two sides are equal or differ as
 before, so that the next run finds no conflict that was none.
 """
 
@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from recollect import RecollectError
 from recollect.plugin.mirrors import (
+    Action,
     Draft,
     Mirrored,
     MirroredVault,
@@ -21,12 +22,40 @@ from recollect.plugin.mirrors import (
     revision,
 )
 from recollect.plugins.mirror.actions import Actions
-from recollect.plugins.mirror.decisions import decide, side
-from recollect.plugins.mirror.folder import MirroredFolder
+from recollect.plugins.mirror.folder import VERSION, MirroredFolder, MirrorEntry, State
 from recollect.plugins.mirror.scan import scan
-from recollect.plugins.mirror.state import VERSION, MirrorEntry, State
 
+# One side since both were last the same; a side that was never the same before has changed.
+Side = Literal["unchanged", "changed", "gone"]
+
+DECISIONS: dict[tuple[Side, Side], Action] = {
+    # memory, file
+    ("unchanged", "unchanged"): "keep",
+    ("unchanged", "changed"): "edit",
+    ("unchanged", "gone"): "forget",
+    ("changed", "unchanged"): "write",
+    ("changed", "changed"): "conflict",
+    ("changed", "gone"): "write",
+    ("gone", "unchanged"): "trash",
+    ("gone", "changed"): "take in",
+    ("gone", "gone"): "drop",
+}
 Value = TypeVar("Value")
+
+
+def decide(memory: Side, file: Side, *, same: bool = False) -> Action:
+    """The action for a memory and its file. `same`: they say the same, whatever happened."""
+    if same and "gone" not in (memory, file) and (memory, file) != ("unchanged", "unchanged"):
+        return "settle"
+    return DECISIONS[memory, file]
+
+
+def side(before: str | None, now: str | None) -> Side:
+    """What happened to one side, by a text that tells its versions apart; None where there is
+    none."""
+    if now is None:
+        return "gone"
+    return "unchanged" if before == now else "changed"
 
 
 def mirror(

@@ -18,8 +18,7 @@ from recollect.plugin.mirrors import (
     walk,
 )
 from recollect.plugins.mirror.file_names import same_place
-from recollect.plugins.mirror.folder import digest_of
-from recollect.plugins.mirror.state import MirrorEntry
+from recollect.plugins.mirror.folder import MirrorEntry, digest_of
 
 EMPTY = "It is empty; the memory keeps its last version."
 

@@ -1,19 +1,13 @@
-"""Pairs of memories with nearly the same words or vectors, without comparing each with each.
+"""Which of many vectors are near each other, without comparing each with each.
 
-Words: prefix filtering (Chaudhuri et al. 2006; Bayardo et al. 2007, "Scaling up all pairs
-similarity search"). If one set has all words of another and at most a tenth more, the rarest word
-of the smaller one is among the rarest tenth, and one more, of the larger: so each text is indexed
-by these alone, and looked up by its rarest word.
-
-Vectors: few are compared all. Of many, only those that fall on the same side of a dozen random
-planes, tried with several sets of planes (Charikar 2002, "Similarity estimation techniques from
-rounding algorithms").
+Few are compared all. Of many, only those that fall on the same side of a dozen random planes, tried
+with several sets of planes. Source: Charikar 2002, "Similarity estimation techniques from rounding
+algorithms".
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,29 +17,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
     Places = NDArray[np.intp]
-
-
-# Texts that share their rarest word: only texts of common words are in so long a list.
-MOST_SHARING = 200
-
-
-def nearly_equal(texts: Sequence[Set[str]], alike: float) -> Iterator[tuple[int, int]]:
-    """The places of each two of which one has all words of the other, which are at least the share
-    `alike` of its own."""
-    common = Counter(word for words in texts for word in words)
-    ordered = [sorted(words, key=lambda word: (common[word], word)) for words in texts]
-    index: defaultdict[str, list[int]] = defaultdict(list)
-    for place, words in enumerate(ordered):
-        for word in words[: int((1 - alike) * len(words)) + 1]:
-            index[word].append(place)
-    for place, words in enumerate(ordered):
-        for other in index[words[0]][:MOST_SHARING] if words else ():
-            few, many = len(texts[place]), len(texts[other])
-            # Of two sets of one size each finds the other: once is enough.
-            sizes = few >= alike * many and (few, place) < (many, other)
-            if sizes and texts[place] <= texts[other]:
-                yield place, other
-
 
 # Up to so many are all compared: a second of work.
 FEW = 5_000

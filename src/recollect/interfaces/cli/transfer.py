@@ -1,4 +1,4 @@
-"""`recollect import`."""
+"""`recollect import` and `recollect export`."""
 
 from __future__ import annotations
 
@@ -6,47 +6,47 @@ import argparse
 import gc
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from recollect.checks import not_around_home, outside_home
+from recollect.checks import not_around_home, outside_home, refuse_link
 from recollect.engine import Recollect
 from recollect.engine.importing import Imported
 from recollect.errors import UserError
 from recollect.folders.instructions import SOURCE as INSTRUCTIONS
+from recollect.folders.mirroring import installed_mirror
 from recollect.folders.transcript import transcript_clients
-from recollect.ingest.checksum import verify
+from recollect.ingest.checksum import verify, write_export
 from recollect.ingest.foreign import ForeignMemories, importer, tools
-from recollect.ingest.jsonl import Line, RawLine, raw_lines
+from recollect.ingest.jsonl import Line, RawLine, as_line, raw_lines, stored_line
 from recollect.interfaces.cli.arguments import (
     WrongUsage,
     add_json,
     standard_input,
 )
-from recollect.interfaces.cli.opening import opened
-from recollect.interfaces.cli.output import print_json, progress
-from recollect.interfaces.cli.secrets import add_redact, tell_redacted
+from recollect.interfaces.cli.commands import command
+from recollect.interfaces.cli.output import print_json, progress, warn_of_plain
+from recollect.interfaces.cli.selection import opened
 from recollect.interfaces.cli.syncing import (
     add_no_embed,
+    add_redact,
     advancing,
     embed,
     synced_json,
     tell,
+    tell_redacted,
     tell_waiting,
 )
 from recollect.present.visible import one_line, visible
 from recollect.present.words import counted
 from recollect.projects import project_of
-
-EXAMPLE = (
-    "  recollect import memories.jsonl\n  other-tool | recollect import -\n"
-    "  recollect import --from obsidian ~/Vault --dry-run"
-)
+from recollect.store.base import FeedbackEvent, Stored
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def _import_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="PATH",
         help="a JSON Lines file, one memory a line; - is standard input; with --from: the other "
@@ -73,7 +73,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect import memories.jsonl\n  other-tool | recollect import -\n"
+    "  recollect import --from obsidian ~/Vault --dry-run",
+    _import_arguments,
+)
+def import_(args: argparse.Namespace) -> int:
     if args.tool is not None:
         return _foreign(args)
     with opened() as memory, _opened(args.file) as (stream, size):
@@ -222,3 +227,104 @@ def _opened(name: str) -> Iterator[tuple[BinaryIO, int | None]]:
         raise UserError(f"{name} cannot be read: {error.strerror}.") from error
     with stream:
         yield stream, os.fstat(stream.fileno()).st_size or None  # a pipe has none
+
+
+def _export_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        help="the file to write; - is standard output (default); for markdown: a new or empty "
+        "folder",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("jsonl", "markdown"),
+        default="jsonl",
+        help="jsonl (default): one file, a line for each memory; markdown: a folder, a file for "
+        "each memory",
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="write forgotten memories and feedback too"
+    )
+    parser.add_argument(
+        "--salvage",
+        action="store_true",
+        help="of a damaged vault: write everything that can be read, forgotten memories and "
+        "feedback too, and say what cannot",
+    )
+
+
+@command(
+    "  recollect export backup.jsonl\n"
+    "  recollect export --all whole-vault.jsonl\n"
+    "  recollect export --salvage rescued.jsonl\n"
+    "  recollect export | gzip > backup.jsonl.gz\n"
+    "  recollect export --format markdown notes",
+    _export_arguments,
+)
+def export(args: argparse.Namespace) -> None:
+    if args.format == "markdown" and args.file in (None, "-"):
+        raise WrongUsage("Name a folder; --format markdown writes a file per memory.")
+    if args.format == "markdown" and (args.all or args.salvage):
+        option = "--all" if args.all else "--salvage"
+        raise WrongUsage(f"{option} writes JSON Lines; leave out --format markdown.")
+    notes: list[str] = []
+    with opened(damaged=args.salvage) as memory:
+        if args.salvage:
+            stored, notes = memory.export_salvaged()
+        warn_of_plain(memory, "this output" if args.file in (None, "-") else args.file)
+        if args.format == "markdown":
+            written = installed_mirror().write_folder(Path(args.file), memory.export())
+            counts = Counter({"memory": written})
+        else:
+            counts = Counter()
+            lines = (
+                _stored_lines(stored, counts)
+                if args.salvage
+                else _lines(memory, counts, everything=args.all)
+            )
+            if args.file in (None, "-"):
+                sys.stdout.buffer.writelines(lines)
+            else:
+                _write(Path(args.file), lines)
+    print(*notes, sep="\n", end="\n" if notes else "", file=sys.stderr)
+    if args.file in (None, "-"):
+        return
+    shown = [counted(counts["memory"], "memory")]
+    if args.all or args.salvage:
+        shown.append(counted(counts["forgotten"], "forgotten memory"))
+        shown.append(counted(counts["feedback"], "feedback entry"))
+    print(f"{', '.join(shown)} written to {args.file}.", file=sys.stderr)
+
+
+def _lines(memory: Recollect, counts: Counter[str], *, everything: bool) -> Iterator[bytes]:
+    """The lines of the export; `counts` counts them by what they are."""
+    if not everything:
+        for saved in memory.export():
+            counts["memory"] += 1
+            yield as_line(saved)
+        return
+    yield from _stored_lines(memory.export_all(), counts)
+
+
+def _stored_lines(items: Iterable[Stored | FeedbackEvent], counts: Counter[str]) -> Iterator[bytes]:
+    for item in items:
+        if isinstance(item, FeedbackEvent):
+            counts["feedback"] += 1
+        else:
+            counts["forgotten" if item.forgotten else "memory"] += 1
+        yield stored_line(item)
+
+
+def _write(file: Path, lines: Iterable[bytes]) -> None:
+    """Write the file and its checksum. A pipe or a device is written directly."""
+    try:
+        if file.exists() and not file.is_file():
+            with file.open("wb") as stream:
+                stream.writelines(lines)
+        else:
+            refuse_link(file)
+            write_export(file, lines)
+    except OSError as error:
+        raise UserError(f"{file} cannot be written: {error.strerror}.") from error

@@ -1,35 +1,40 @@
-"""`recollect open`."""
+"""Commands that hand a memory to another program: open and clip."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
+import subprocess
 import sys
 import time
 import webbrowser
-from contextlib import closing
+from base64 import b64encode
+from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote
 
 from recollect.auth.session_store import SessionStore
 from recollect.auth.token_store import TokenStore, own_token
 from recollect.auth.tokens import digest
-from recollect.errors import NotFound
+from recollect.errors import NotFound, UserError
 from recollect.files import write_whole
-from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.arguments import IDS, add_json
+from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.editor import open_in_editor
-from recollect.interfaces.cli.ids import only
-from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
+from recollect.interfaces.cli.selection import meant, only, opened
 from recollect.interfaces.listening import running_server
 from recollect.memory_json import id_path
+from recollect.present.words import counted
 from recollect.settings_reading import home_folder, load_settings
 from recollect.store.registry import opened_access
+from recollect.types import Memory
 
-EXAMPLE = "  recollect open\n  recollect open auth-jwt-001\n  recollect open --print"
 FILE = "open.html"
 # A browser that starts first may take this long.
-PATIENCE_S = 20.0
+BROWSER_S = 20.0
 LOOK_S = 0.1
 PAGE = """\
 <!doctype html>
@@ -38,9 +43,19 @@ PAGE = """\
 <title>Recollect</title>
 <p><a href="{link}">Log in to Recollect</a></p>
 """
+# A program that takes the text → the variable that says that its clipboard is there.
+PROGRAMS = {
+    "wl-copy": "WAYLAND_DISPLAY",
+    "xclip -selection clipboard": "DISPLAY",
+    "xsel --clipboard --input": "DISPLAY",
+    "pbcopy": "HOME",
+    "clip.exe": "PATH",
+    "tmux load-buffer -w -": "TMUX",  # by itself it keeps what programs send for the terminal
+}
+CLIPBOARD_S = 5.0
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def _open_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "id", metavar="ID", nargs="?", help="a memory: its page, or the file it stands in"
     )
@@ -50,7 +65,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "  recollect open\n  recollect open auth-jwt-001\n  recollect open --print", _open_arguments
+)
+def open_(args: argparse.Namespace) -> None:
     home = home_folder(os.environ)
     page = ""
     if args.id is not None:
@@ -59,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
             place = memory.store.folders.places([found.id]).get(found.id)
         if found.tier == "file" and Path(found.path).is_file() and not (args.print or args.json):
             open_in_editor(Path(found.path), place.chunk.first_line if place else 1)
-            return 0
+            return
         page = f"memory/{id_path(found.id)}"
     server = running_server(home)
     if server is None:
@@ -75,7 +93,6 @@ def run(args: argparse.Namespace) -> int:
         elif not _shown(home, link, sessions, secret):
             print("The browser did not open the page. Open this link yourself; it works once:")
             print(link)
-    return 0
 
 
 def _has_screen() -> bool:
@@ -94,10 +111,49 @@ def _shown(home: Path, link: str, sessions: SessionStore, secret: str) -> bool:
     file = home / FILE
     write_whole(file, PAGE.format(link=link))
     try:
-        give_up = time.monotonic() + PATIENCE_S
+        give_up = time.monotonic() + BROWSER_S
         opened = webbrowser.open(file.resolve().as_uri())
         while opened and sessions.has_link(secret) and time.monotonic() < give_up:
             time.sleep(LOOK_S)
     finally:
         file.unlink(missing_ok=True)
     return opened and not sessions.has_link(secret)
+
+
+def _clip_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ids", metavar="ID", nargs="+", help=IDS)
+
+
+@command("  recollect clip auth-jwt-001", _clip_arguments)
+def clip(args: argparse.Namespace) -> None:
+    with opened() as memory:
+        found = memory.show(meant(memory, args.ids))
+    text = "\n\n".join(map(text_of, found))
+    if not copied(text, sys.stdout.write if sys.stdout.isatty() else None):
+        raise UserError(
+            "There is no clipboard: no program for one, and no terminal. Use `recollect show ID`."
+        )
+    print(f"{counted(len(found), 'memory')} copied.")
+
+
+def text_of(memory: Memory) -> str:
+    return "\n\n".join(filter(None, (memory.title, memory.text, memory.details)))
+
+
+def copied(text: str, to_terminal: Callable[[str], object] | None) -> bool:
+    """Whether a program took the text, or else the terminal, which may hand it on even over ssh
+    (OSC 52); None where there is none."""
+    for program, variable in PROGRAMS.items():
+        command = program.split()
+        if os.environ.get(variable) and shutil.which(command[0]):
+            # Its output goes nowhere: some stay, to serve what was copied, and would keep a pipe.
+            with suppress(subprocess.SubprocessError):  # it failed, or waits for its display
+                subprocess.run(
+                    command, input=text.encode(), timeout=CLIPBOARD_S, check=True,
+                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                )  # fmt: skip
+                return True
+    if to_terminal is None:
+        return False
+    to_terminal(f"\x1b]52;c;{b64encode(text.encode()).decode()}\x07")
+    return True

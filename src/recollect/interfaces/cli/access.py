@@ -1,0 +1,278 @@
+"""Commands about who may do what: token, sessions, audit."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import deque
+from contextlib import closing, suppress
+from datetime import datetime
+from typing import Any
+
+from recollect.auth.audit import Audit
+from recollect.auth.capabilities import CAPABILITIES, OWNER
+from recollect.auth.session_store import BrowserSession, SessionStore
+from recollect.auth.token_store import TokenStore
+from recollect.auth.tokens import Token, real_time
+from recollect.engine import Recollect
+from recollect.errors import RecollectError, UserError
+from recollect.interfaces.cli.arguments import (
+    Actions,
+    WrongUsage,
+    add_action,
+    add_json,
+    add_limit,
+    add_repeatable,
+    chosen_action,
+    limit_of,
+    wrong_call,
+)
+from recollect.interfaces.cli.commands import command
+from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_json, print_rows, say, styled
+from recollect.interfaces.requests import moment
+from recollect.lifetime import Lifetime
+from recollect.present.visible import visible
+from recollect.settings_reading import has_vault, home_folder, load_settings
+from recollect.store.registry import opened_access
+from recollect.times import day, iso, parse_expiry, parse_time
+
+LIMIT = 50
+
+
+def _token_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(command="token", actions=TOKEN_ACTIONS)
+    parser.add_argument("action", metavar="ACTION", help="create, list or revoke")
+    parser.add_argument("names", metavar="ID", nargs="*", help="the tokens to revoke")
+    group = parser.add_argument_group("for create")
+    group.add_argument(
+        "--can", action="append", default=[], metavar="CAPABILITY", choices=[*CAPABILITIES],
+        help=f"what the token allows; repeatable: {', '.join(CAPABILITIES)}",
+    )  # fmt: skip
+    where = "only in this vault, the home's own being `agent` (default: every vault)"
+    add_repeatable(group, "--vault", "NAME", where)
+    where = "only this shared collection (default: every collection)"
+    add_repeatable(group, "--collection", "NAME", where)
+    group.add_argument("--expires", metavar="TIME", help="90d, 12h, 2w or a date (default: never)")
+    group.add_argument("--name", default="", metavar="NAME", help="its name in lists and logs")
+    add_json(parser, rows=True)
+
+
+@command(
+    "  recollect token create --can search:use --name reader --expires 90d\n"
+    "  recollect token list\n  recollect token revoke 3f9a2c01",
+    _token_arguments,
+)
+def token(args: argparse.Namespace) -> int | None:
+    action = chosen_action(args)
+    options = ("can", "vault", "collection", "expires", "name")
+    if args.action != "create" and any(getattr(args, name) for name in options):
+        raise wrong_call(f"token {TOKEN_ACTIONS[args.action][1]}")
+    home = home_folder(os.environ)
+    with closing(opened_access(home, load_settings(home).store)) as access:
+        return action(TokenStore(access), args)
+
+
+def _create(stored: TokenStore, args: argparse.Namespace) -> None:
+    if not args.can:
+        raise WrongUsage(f"Say what the token allows: --can {', '.join(CAPABILITIES)}.")
+    secret, token = stored.create(
+        args.can,
+        name=args.name,
+        vaults=args.vault,
+        collections=args.collection,
+        expires_at=parse_expiry(args.expires, real_time(), "--expires") if args.expires else None,
+    )
+    _noted(stored, "create token", token)
+    if args.json:
+        print_json(_token_facts(token, real_time()) | {"token": secret})
+        return
+    print(secret)
+    sys.stdout.flush()
+    print(f"Copy the token now: it is not shown again. Its id: {token.id}", file=sys.stderr)
+
+
+def _list_tokens(stored: TokenStore, args: argparse.Namespace) -> None:
+    now = real_time()
+    every = stored.every()
+    if args.json:
+        print_rows(args, [_token_facts(token, now) for token in every])
+        return
+    if not every:
+        print("No tokens yet. To create one: recollect token create --can search:use")
+    for token in every:
+        where = [*(token.vaults or ()), *(token.collections or ())]
+        within = f" in {', '.join(where)}" if where else ""
+        name, allowed = visible(token.name), ", ".join(token.capabilities)
+        print(f"{styled(token.id, BOLD)}  {token.state(now):<8} {name}: {allowed}{visible(within)}")
+        times = (
+            ("created", token.created_at),
+            ("expires", token.expires_at),
+            ("revoked", token.revoked_at),
+            ("used", token.used_at),
+        )
+        shown = ", ".join(f"{what} {day(moment)}" for what, moment in times if moment)
+        print(styled(f"{'':<10}{shown}", DIM))
+
+
+def _revoke(stored: TokenStore, args: argparse.Namespace) -> None:
+    revoked = [stored.revoke(id) for id in args.names]
+    for token in revoked:
+        _noted(stored, "revoke token", token)
+    if args.json:
+        print_json({"revoked": [token.id for token in revoked]})
+        return
+    for token in revoked:
+        print(f"Revoked: {token.id} ({visible(token.name)}).")
+
+
+def _noted(stored: TokenStore, action: str, token: Token) -> None:
+    Audit(stored.access).wrote(OWNER, f"{action} {token.id}", "", 1)
+
+
+def _token_facts(token: Token, now: datetime) -> dict[str, Any]:
+    times = {
+        name: None if (moment := getattr(token, name)) is None else iso(moment)
+        for name in ("created_at", "expires_at", "revoked_at", "used_at")
+    }
+    return {
+        "id": token.id,
+        "name": token.name,
+        "state": token.state(now),
+        "capabilities": token.capabilities,
+        "vaults": token.vaults,
+        "collections": token.collections,
+        **times,
+    }
+
+
+TOKEN_ACTIONS: Actions[TokenStore] = {
+    "create": (_create, "create"),
+    "list": (_list_tokens, "list"),
+    "revoke": (_revoke, "revoke ID..."),
+}
+
+
+def _sessions_arguments(parser: argparse.ArgumentParser) -> None:
+    add_action(parser, SESSION_ACTIONS, "the sessions to end")
+    parser.add_argument("--all", action="store_true", help="with end: every session")
+    add_json(parser, rows=True)
+
+
+@command(
+    "  recollect sessions\n  recollect sessions end 3f9a2c01\n  recollect sessions end --all",
+    _sessions_arguments,
+)
+def sessions(args: argparse.Namespace) -> int | None:
+    action, home = chosen_action(args), home_folder(os.environ)
+    with closing(opened_access(home, load_settings(home).store)) as access:
+        return action(SessionStore(TokenStore(access)), args)
+
+
+def _list_sessions(store: SessionStore, args: argparse.Namespace) -> None:
+    if args.all:
+        raise WrongUsage("--all is for end: recollect sessions end --all")
+    every = store.every()
+    if args.json:
+        print_rows(args, [_session_facts(session) for session in every])
+        return
+    for session in every:
+        name = session.token_name or "the server's token"
+        browser = visible(session.browser) or "unknown browser"
+        print(f"{styled(session.id, BOLD)}  {visible(name)}  {styled(browser, DIM)}")
+        used = session.used_at or session.created_at
+        times = f"created {day(session.created_at)}, used {day(used)}, "
+        print(styled(f"{'':<10}{times}expires {day(session.expires_at)}", DIM))
+    if not every:
+        print("No browser is logged in.")
+
+
+def _end(store: SessionStore, args: argparse.Namespace) -> None:
+    if bool(args.names) == args.all:
+        raise WrongUsage("Name the sessions to end, or say --all.")
+    ids = [session.id for session in store.every()] if args.all else args.names
+    store.end(ids)
+    audit = Audit(store.access)
+    for id in ids:
+        audit.wrote(OWNER, f"end session {id}", "", 1)
+    say(args.json, f"Ended: {', '.join(ids) or 'none; no browser was logged in'}.", ended=ids)
+
+
+def _session_facts(session: BrowserSession) -> dict[str, Any]:
+    return {
+        "id": session.id,
+        "token": session.token_id,
+        "name": session.token_name,
+        "browser": session.browser,
+        "created_at": iso(session.created_at),
+        "expires_at": iso(session.expires_at),
+        "used_at": None if session.used_at is None else iso(session.used_at),
+    }
+
+
+SESSION_ACTIONS: Actions[SessionStore] = {
+    "list": (_list_sessions, "list"),
+    "end": (_end, "end [ID]..."),
+}
+
+
+def _audit_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--since", metavar="TIME", help="only since: 2026-03-01, 7d, last week")
+    parser.add_argument("--refused", action="store_true", help="only requests that were refused")
+    add_limit(parser, f"the latest {LIMIT}", whole=True)
+    add_json(parser, rows=True)
+
+
+@command("  recollect audit --since 7d\n  recollect audit --refused --json", _audit_arguments)
+def audit(args: argparse.Namespace) -> None:
+    since = moment(args.since, real_time(), "--since") if args.since else None
+    limit = limit_of(args, LIMIT)
+    if limit < 1:
+        raise UserError(f"--limit must be at least 1, not {limit}.")
+    home = home_folder(os.environ)
+    with closing(Audit(opened_access(home, load_settings(home).store))) as audit:
+        wanted = (one for one in audit.entries() if _wanted(one, since, refused=args.refused))
+        found = deque(wanted, maxlen=limit)
+    named = _named({mark for entry in found for mark in entry.get("ids", ())})
+    if args.json:
+        print_rows(args, [entry | _memories(entry, named) for entry in found])
+        return
+    for entry in found:
+        print(_line(entry, _memories(entry, named).get("memories", [])))
+    if args.limit is None and len(found) == limit:
+        print(styled(f"These are the latest {limit}. For all: recollect audit --all", DIM))
+
+
+def _named(marks: set[str]) -> dict[str, str]:
+    """The ids of the memories that the log has as hashes; none where the vault is not there, or
+    locked and its key not at hand."""
+    home = home_folder(os.environ)
+    if not marks or not has_vault(home, load_settings(home)):
+        return {}
+    with suppress(RecollectError), Recollect(lifetime=Lifetime.ONCE, at_rest=True) as memory:
+        return memory.marked(marks)
+    return {}
+
+
+def _memories(entry: dict[str, Any], named: dict[str, str]) -> dict[str, list[str]]:
+    ids = [named[mark] for mark in entry.get("ids", ()) if mark in named]
+    return {"memories": ids} if ids else {}
+
+
+def _wanted(entry: dict[str, Any], since: datetime | None, *, refused: bool) -> bool:
+    if refused and entry.get("outcome") != "refused":
+        return False
+    return since is None or parse_time(str(entry.get("time", "")), "time") >= since
+
+
+def _line(entry: dict[str, Any], ids: list[str]) -> str:
+    """`2026-03-01T12:00:00Z  owner  save  auth-jwt-001`."""
+    fields = {name: visible(str(value)) for name, value in entry.items()}
+    who = fields.get("caller", "") + (f" ({fields['token']})" if fields.get("token") else "")
+    parts = [styled(fields.get("time", ""), DIM), f"{who:<24}", fields.get("action", "")]
+    if fields.get("outcome") == "refused":
+        parts.append(styled(f"refused: {fields.get('why', '')}", YELLOW))
+    if fields.get("count", "1") != "1":
+        parts.append(f"× {fields['count']}")
+    parts += [visible(id) for id in ids]
+    return "  ".join(parts)

@@ -1,0 +1,291 @@
+"""Commands that show memories: list, show, history, timeline, context."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+
+from recollect.engine import Recollect
+from recollect.engine.context import CONTEXT_LIMIT
+from recollect.engine.timeline import LIMIT, Timeline, TimelineEntry, timeline_json
+from recollect.interfaces.cli.arguments import (
+    IDS,
+    CommandParser,
+    add_as_of,
+    add_dates,
+    add_filter,
+    add_ids_only,
+    add_json,
+    add_limit,
+    add_words,
+    as_of,
+    filter_of,
+    limit_of,
+    typed_again,
+)
+from recollect.interfaces.cli.commands import command
+from recollect.interfaces.cli.layout import flowing, laid_out, shortened, width, wrapped
+from recollect.interfaces.cli.output import (
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    YELLOW,
+    json_text,
+    rows_text,
+    screen,
+    styled,
+)
+from recollect.interfaces.cli.results import When, about, as_of_lines, memory_lines, when_of
+from recollect.interfaces.cli.selection import meant, only, remember
+from recollect.memory_json import memory_json
+from recollect.present import sentences
+from recollect.present.agent_context import FORMS, context_line, context_text
+from recollect.present.history import (
+    FieldDifference,
+    compared,
+    difference_text,
+    history_json,
+    version_line,
+)
+from recollect.present.visible import visible
+from recollect.present.words import title_of
+from recollect.store.history import Version
+from recollect.times import day, iso, minute
+from recollect.types import Use
+from recollect.vaults.known import FoundMemory
+
+DEFAULT = 20
+RED = "31"
+# What went and came, by the marks that `difference_text` puts around them.
+STYLES = {"[-": RED, "{+": GREEN}
+ENDS = ("-]", "+}")
+MARKS = re.compile(r"(?=\[-|\{\+)|(?<=-\])|(?<=\+\})")
+
+
+def _list_arguments(parser: argparse.ArgumentParser) -> None:
+    add_limit(parser, str(DEFAULT), whole=True)
+    parser.add_argument("--after", metavar="ID", help="continue after this memory")
+    add_filter(parser)
+    add_dates(parser)
+    add_as_of(parser)
+    add_ids_only(parser)
+    add_json(parser, rows=True)
+
+
+@command("  recollect list --project harbor-api --since 7d", _list_arguments, reads=True)
+def list_(memory: Recollect, args: argparse.Namespace) -> str:
+    now = memory.now()
+    then = as_of(args, now)
+    limit = limit_of(args, DEFAULT)
+    filter = filter_of(args, then or now)
+    after = args.after and only(memory, args.after)
+    found = memory.list(filter, limit, after, as_of=then)
+    remember(memory, [each.id for each in found])
+    if args.ids:
+        return "\n".join(each.id for each in found)
+    if args.json:
+        return rows_text(args, [memory_json(each) for each in found])
+    if not found and then:
+        return f"No memories found as of {minute(then)}."
+    if not found and args.after:
+        return f"No memories found after {visible(args.after)}."
+    if not found and filter.narrows():
+        return " ".join(["No memories match these filters.", *memory.unknown_values(filter)])
+    if not found:
+        return "No memories found. To save one: recollect save --title TITLE"
+    lines, when = as_of_lines(then), when_of(args.dates, then or now)
+    for place, each in enumerate(found, start=1):
+        heading = shortened(title_of(each) or each.text, width() - 4)
+        lines.append(f"{styled(f'{place:>2}', DIM)}  {styled(heading, BOLD)}")
+        lines.append(f"    {styled(about(each, then or now, when), DIM)}")
+    last = found[-1].id
+    if len(found) == limit and memory.list(filter, 1, last, as_of=then):
+        same_time = {"as_of": iso(then)} if then else {}
+        again = visible(typed_again(args, after=last, **same_time))
+        lines.append(flowing(f"More: recollect list {again}", DIM))
+    return "\n".join(lines)
+
+
+def _show_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ids", metavar="ID", nargs="+", help=IDS)
+    add_dates(parser)
+    add_as_of(parser)
+    add_json(parser, rows=True)
+
+
+@command("  recollect show auth-jwt-001", _show_arguments, reads=True)
+def show(memory: Recollect, args: argparse.Namespace) -> str:
+    ids = meant(memory, args.ids)
+    # Before this very command.
+    used = {} if args.json or args.as_of else memory.usage(ids)
+    then = as_of(args, memory.now())
+    found = memory.located(ids, as_of=then)
+    if args.json:
+        return rows_text(args, [memory_json(each.memory) | _links(each) for each in found])
+    when = when_of(args.dates, then or memory.now())
+    shown = "\n\n".join(
+        "\n".join(_memory_lines(each, when, used.get(each.memory.id))) for each in found
+    )
+    return "\n".join([*as_of_lines(then), shown])
+
+
+def _links(found: FoundMemory) -> dict[str, object]:
+    """What a memory's own fields do not say of it; only what there is."""
+    links = {"asked": found.asked, "replaces": [each.id for each in found.chain.replaces]}
+    return {name: value for name, value in links.items() if value}
+
+
+def _memory_lines(found: FoundMemory, when: When, used: Use | None) -> Iterator[str]:
+    if found.asked:
+        yield visible(f"{found.asked} was merged into {found.memory.id}:")
+    yield from memory_lines(found.memory, when, used)
+    yield from (flowing(visible(line), DIM) for line in sentences.chain(found.chain))
+
+
+def _history_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="the memory")
+    add_dates(parser)
+    add_json(parser, rows=True)
+
+
+@command("  recollect history auth-jwt-001", _history_arguments, reads=True)
+def history(memory: Recollect, args: argparse.Namespace) -> str:
+    versions = memory.history(only(memory, args.id))
+    if args.json:
+        return rows_text(args, history_json(versions))
+    return "\n".join(_version_lines(versions, when_of(args.dates, memory.now())))
+
+
+def _version_lines(versions: list[Version], when: When) -> Iterator[str]:
+    for version, differences in compared(versions):
+        yield flowing(visible(version_line(version, when(version.at))), CYAN)
+        yield from (line for difference in differences for line in _shown(difference))
+    if len(versions) > 1:
+        yield flowing(f"To go back: recollect undo {versions[0].memory.id} --to VERSION", DIM)
+
+
+def _shown(difference: FieldDifference) -> Iterator[str]:
+    """With marks, in lines that fit a terminal, and what went and came in colours."""
+    text = visible(difference_text(difference))
+    lines = wrapped(text, width() - 4) if screen().terminal else [text]
+    style = DIM
+    for place, line in enumerate(lines):
+        shown = "  " if place == 0 else "    "
+        for piece in filter(None, MARKS.split(line)):
+            style = STYLES.get(piece[:2], style)
+            shown += styled(piece, style)
+            style = DIM if piece[-2:] in ENDS else style
+        yield shown
+
+
+def _timeline_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "around", metavar="ID|TIME", help="a memory, or a time: 2026-03-01, yesterday, 7d"
+    )
+    add_limit(parser, f"{LIMIT} on each side")
+    add_filter(parser)
+    add_dates(parser)
+    add_json(parser)
+
+
+@command(
+    "  recollect timeline auth-jwt-001\n  recollect timeline yesterday --project harbor-api",
+    _timeline_arguments,
+    reads=True,
+)
+def timeline(memory: Recollect, args: argparse.Namespace) -> str:
+    limit = LIMIT if args.limit is None else args.limit
+    found = memory.timeline(args.around, limit=limit, filter=filter_of(args, memory.now()))
+    if args.json:
+        return json_text(timeline_json(found))
+    return "\n".join(_timeline_lines(found, when_of(args.dates, memory.now())))
+
+
+def _timeline_lines(found: Timeline, when: When) -> Iterator[str]:
+    around = [TimelineEntry(found.at, "saved", found.around)] if found.around is not None else []
+    entries = (*found.before, *around, *found.after)
+    longest = max(len(when(moment)) for moment in (found.at, *(each.at for each in entries)))
+    for entry in (*found.before, *around):
+        line = _timeline_line(entry, when, longest)
+        yield styled(line, BOLD) if entry in around else line
+    if found.around is None:
+        yield styled(f"{when(found.at):<{longest}}  ---", DIM)
+    yield from (_timeline_line(entry, when, longest) for entry in found.after)
+
+
+def _timeline_line(entry: TimelineEntry, when: When, longest: int) -> str:
+    memory = entry.memory
+    begin = f"{when(entry.at):<{longest}}  {entry.what:<7}  "
+    text = f"{memory.id}: {title_of(memory) or memory.text}"
+    return begin + shortened(text, max(20, width() - len(begin)))
+
+
+def _context_arguments(parser: CommandParser) -> None:
+    add_words(parser, "query", "the topic", default="")
+    add_limit(parser, str(CONTEXT_LIMIT))
+    parser.add_argument(
+        "--max-tokens",
+        type=int,
+        metavar="N",
+        help="maximum length of the whole answer, in tokens of four characters",
+    )
+    parser.add_argument(
+        "--semantic",
+        metavar="MODE",
+        help="search by meaning: auto, always or never (default: setting context.semantic)",
+    )
+    parser.add_argument(
+        "--no-topup", action="store_true", help="do not fill up with the newest memories"
+    )
+    add_filter(parser)
+    add_dates(parser)
+    add_as_of(parser)
+    add_json(parser)
+
+
+@command(
+    "  recollect context --here --max-tokens 2000\n  recollect context auth --project harbor-api",
+    _context_arguments,
+    reads=True,
+)
+def context(memory: Recollect, args: argparse.Namespace) -> str:
+    now = memory.now()
+    then = as_of(args, now)
+    found = memory.context(
+        args.query,
+        limit=CONTEXT_LIMIT if args.limit is None else args.limit,
+        max_tokens=args.max_tokens,
+        filter=filter_of(args, then or now),
+        semantic=args.semantic,
+        topup_recent=False if args.no_topup else None,
+        forms=FORMS if args.json else (context_text,),
+        as_of=then,
+    )
+    if args.json:
+        return context_line(found)
+    exact = args.dates or not screen().terminal  # an agent reads it in a pipe
+    parts = context_text(found, day if exact else when_of(False, now)).split("\n\n")
+    degraded = found.response.degraded if found.response else ()
+    styles = [DIM] * (len(parts) - len(degraded))
+    styles += [DIM if part.reach else YELLOW for part in degraded]
+    return "\n\n".join(map(_coloured, parts, styles))
+
+
+def _coloured(part: str, style: str) -> str:
+    """A memory with its title bold and the line about it dim, in lines that fit a terminal; or a
+    sentence in that style."""
+    if not part.startswith("> "):
+        return flowing(part, style)
+    title, about, *body = part.split("\n")
+    text = "\n".join(line[2:] for line in body)
+    lines = laid_out(text, width() - 2, code=not screen().terminal)
+    heading = flowing(title[2:], BOLD)
+    return "\n".join(
+        [
+            styled("> ", DIM) + heading,
+            flowing(about, DIM),
+            *(f"> {line}".rstrip() for line in lines),
+        ]
+    )

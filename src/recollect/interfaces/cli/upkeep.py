@@ -1,0 +1,275 @@
+"""Commands that look after the vault: stats, doctor, reindex, backup, restore, version."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import date
+from pathlib import Path
+
+from recollect.engine.backups import check_backup, restore_vault
+from recollect.errors import RecollectError, StoreError
+from recollect.interfaces.cli.arguments import WrongUsage, add_json
+from recollect.interfaces.cli.commands import command
+from recollect.interfaces.cli.layout import cells, shortened, width
+from recollect.interfaces.cli.output import (
+    CYAN,
+    DIM,
+    GREEN,
+    YELLOW,
+    print_json,
+    print_rows,
+    progress,
+    say,
+    screen,
+    styled,
+)
+from recollect.interfaces.cli.selection import add_selection, change_chosen, opened
+from recollect.present.explain import bar
+from recollect.present.visible import visible
+from recollect.present.words import counted
+from recollect.store.sqlite.migration import VERSION
+from recollect.store.sqlite.snapshot import VaultSummary
+from recollect.store.vault import Finding
+from recollect.version import __version__
+
+LABELS = {"waiting": "no vector"}
+CHARTED = ("kinds", "tiers", "projects")
+MOST_BARS = 8
+LONGEST_NAME = 20
+MONTHS = 24
+LEVELS = "▁▂▃▄▅▆▇█"
+LONG = 5000  # memories: a check of fewer is through before anybody reads a progress bar
+FILTERS = ("project", "here", "source", "tags", "domain", "kind", "space", "since", "until")
+
+
+@command("  recollect stats --json", add_json)
+def stats(args: argparse.Namespace) -> None:
+    with opened() as memory:
+        stats = memory.stats()
+        drawn = screen().terminal and not args.json
+        made = memory.dates().made if drawn else {}
+        today = memory.now().date()
+    if args.json:
+        print_json(stats)
+        return
+    for name, value in stats.items():
+        label = styled(f"{LABELS.get(name, name):<12}", CYAN)
+        if drawn and name in CHARTED and value:
+            print(label)
+            print("\n".join(_bars(value)))
+            continue
+        shown = f"{value:,}" if isinstance(value, int) else value
+        if isinstance(value, dict):
+            shown = visible(", ".join(f"{key or '(none)'} {count}" for key, count in value.items()))
+        print(f"{label} {shown}")
+    if made:
+        print(f"{styled('by month    ', CYAN)} {_by_month(made, today)}")
+
+
+def _bars(counts: Mapping[str, int]) -> Iterator[str]:
+    """A bar for each of the largest, and how many others there are."""
+    shown = {
+        shortened(name or "(none)", LONGEST_NAME): count
+        for name, count in [*counts.items()][:MOST_BARS]
+    }
+    names, numbers = max(map(cells, shown)), max(len(f"{count:,}") for count in shown.values())
+    for name, count in shown.items():
+        drawn = bar(count, max(shown.values()), width() - names - numbers - 6)
+        yield f"  {name}{' ' * (names - cells(name))}  {count:>{numbers},}  {styled(drawn, GREEN)}"
+    if len(counts) > MOST_BARS:
+        rest = sum([*counts.values()][MOST_BARS:])
+        yield styled(f"  {len(counts) - MOST_BARS} others: {rest:,}", DIM)
+
+
+def _by_month(made: Mapping[date, int], today: date) -> str:
+    """The memories that were made in each of the last months, as a row of bars, the oldest left."""
+    counts: Counter[int] = Counter()
+    for day, count in made.items():
+        counts[(today.year - day.year) * 12 + today.month - day.month] += count
+    oldest = min(MONTHS - 1, max(counts))
+    row = [counts[ago] for ago in range(oldest, -1, -1)]
+    most = max(row) or 1
+    drawn = "".join(LEVELS[-(-count * 7 // most)] if count else " " for count in row)
+    return f"{styled(drawn, GREEN)}  {oldest + 1} months, at most {most:,} in one"
+
+
+def _doctor_arguments(parser: argparse.ArgumentParser) -> None:
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--fix", action="store_true", help="repair what can be repaired")
+    how.add_argument(
+        "--quick",
+        action="store_true",
+        help="check totals and a sample, in under a second; without it everything is checked",
+    )
+    add_json(parser, rows=True)
+
+
+@command("  recollect doctor --fix", _doctor_arguments)
+def doctor(args: argparse.Namespace) -> int:
+    with opened(damaged=args.fix) as memory:
+        total = 0
+        with suppress(RecollectError):  # damaged: the checks say so
+            total = memory.coverage().memories
+        with progress("Checking", 0 if args.quick or total < LONG else total) as advance:
+            findings = [*memory.doctor(fix=args.fix, quick=args.quick, progress=advance)]
+        damaged = any(finding.problem for finding in findings)
+        findings += [] if args.quick else memory.configuration()
+    broken = [finding for finding in findings if finding.problem]
+    print_findings(findings, args)
+    if damaged and not (args.fix or args.json):
+        print("To repair: recollect doctor --fix")
+    return 1 if broken else 0
+
+
+def print_findings(findings: Sequence[Finding], args: argparse.Namespace) -> None:
+    """What was checked, a line each, and what is wrong with it."""
+    if args.json:
+        notes = ({"note": finding.note} if finding.note else {} for finding in findings)
+        plain = ({"check": finding.check, "problem": finding.problem} for finding in findings)
+        print_rows(args, [one | note for one, note in zip(plain, notes, strict=True)])
+        return
+    for finding in findings:
+        remark = styled(visible(finding.problem or finding.note), YELLOW)
+        print(f"{finding.check:<16} {remark or styled('OK', GREEN)}")
+
+
+def _reindex_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--all", action="store_true", help="compute every vector again, not only missing ones"
+    )
+    add_json(parser)
+
+
+@command("  recollect reindex", _reindex_arguments)
+def reindex(args: argparse.Namespace) -> None:
+    with opened(damaged=True) as memory:
+        total = 0
+        with suppress(StoreError):  # a damaged vault is repaired first
+            total = memory.stats()["memories"] if args.all else memory.waiting()
+        with progress("Embedding", total) as advance:
+            made = memory.reindex(everything=args.all, progress=advance)
+        waiting = memory.waiting()
+    sentence = f"Indexes rebuilt; {counted(made, 'vector')} computed."
+    say(args.json, sentence, vectors=made, waiting=waiting)
+
+
+def _backup_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        help="the file to write, or a folder, where the name has the date "
+        "(default: the folder backups in the home)",
+    )
+    parser.add_argument(
+        "--keep",
+        type=int,
+        metavar="N",
+        help="in a folder: keep the newest N backups of this vault, remove older ones",
+    )
+    parser.add_argument(
+        "--check", metavar="FILE", help="only verify this backup; nothing is written"
+    )
+    add_json(parser)
+
+
+@command(
+    "  recollect backup\n"
+    "  recollect backup --keep 7\n"
+    "  recollect backup /media/usb/vault.db\n"
+    "  recollect backup --check /media/usb/vault.db",
+    _backup_arguments,
+)
+def backup(args: argparse.Namespace) -> None:
+    if args.check is not None:
+        if args.file is not None or args.keep is not None:
+            raise WrongUsage("--check takes one file and no other option.")
+        holds = check_backup(Path(args.check))
+        say(
+            args.json,
+            f"{args.check} is OK: {described(holds)}.",
+            file=args.check,
+            **holds._asdict(),
+        )
+        return
+    if args.keep is not None and args.keep < 1:
+        raise WrongUsage("--keep must be 1 or more.")
+    with opened() as memory:
+        size = memory.path.stat().st_size if memory.path.is_file() else 0
+        with progress("Copying", size, bytes_read=True) as advance:
+            made = memory.backup(args.file, keep=args.keep, progress=advance)
+    sentence = f"Backup verified and saved: {made.file} ({described(made.holds)})"
+    if made.removed:
+        sentence += f"\n{counted(len(made.removed), 'older backup')} removed."
+    removed = [str(file) for file in made.removed]
+    say(args.json, sentence, file=str(made.file), **made.holds._asdict(), removed=removed)
+
+
+def described(holds: VaultSummary) -> str:
+    """What a vault file holds, in words."""
+    words = counted(holds.memories, "memory")
+    if holds.forgotten:
+        words += f", {holds.forgotten:,} forgotten"
+    return f"{words}, {'locked' if holds.locked else 'not locked'}"
+
+
+def _restore_arguments(parser: argparse.ArgumentParser) -> None:
+    add_selection(parser)
+    parser.add_argument(
+        "--from",
+        dest="backup",
+        metavar="FILE",
+        help="put this backup in place of the whole vault; it is verified first, and the vault "
+        "that it replaces is kept",
+    )
+    add_json(parser)
+
+
+@command(
+    "  recollect restore auth-jwt-000\n  recollect restore --from /media/usb/vault.db",
+    _restore_arguments,
+)
+def restore(args: argparse.Namespace) -> None:
+    if args.backup is None:
+        if not (args.ids or args.query or any(getattr(args, name) for name in FILTERS)):
+            raise WrongUsage("Name memories by id, a filter or --query; or a backup: --from FILE.")
+        change_chosen(
+            args,
+            "restored",
+            lambda memory, ids: memory.restore(ids),
+            lambda memory: memory.selected_in_trash,
+            forgotten=True,
+        )
+    elif args.ids:
+        raise WrongUsage("--from restores the whole vault; leave the ids out.")
+    else:
+        _from_backup(args)
+
+
+def _from_backup(args: argparse.Namespace) -> None:
+    file = Path(args.backup)
+    size = file.stat().st_size if file.is_file() else 0
+    with progress("Copying", size, bytes_read=True) as advance:
+        done = restore_vault(file, progress=advance)
+    sentence = f"The vault is restored from {file}: {described(done.holds)}."
+    if done.replaced is not None:
+        sentence += f"\nThe vault as it was: {done.replaced}"
+    if done.unlocked:
+        sentence += "\nIt was locked and is not any more. To lock it: recollect vault lock"
+    replaced = None if done.replaced is None else str(done.replaced)
+    say(args.json, sentence, vault=str(done.vault), **done.holds._asdict(), replaced=replaced)
+
+
+@command("  recollect version\n  recollect version --json", add_json)
+def version(args: argparse.Namespace) -> None:
+    say(
+        args.json,
+        f"recollect {__version__}",
+        version=__version__,
+        vault_version=VERSION,
+        python=platform.python_version(),
+    )
