@@ -59,7 +59,9 @@ def own_recipe(site: Site) -> Iterator[str]:
 def test_two_recipes_rank_one_query(page: Page, site: Site, engine: Recollect) -> None:
     visit(page, site.at("/lab"))
     expect(page.locator("[data-empty]")).to_contain_text("Two recipes, one query")
-    for example in page.locator("[data-example]").all_inner_texts():
+    suggested = page.locator("[data-example]").all_inner_texts()
+    assert suggested
+    for example in suggested:
         assert example.endswith("?") or len(example.split()) > 3
     page.locator("#lab-q").fill(WORDS)  # that is all: the form is live
     ranked(page, "left", engine, "vault")

@@ -160,6 +160,7 @@ def test_every_command_that_prints_json_has_a_schema() -> None:
 def test_every_view_has_the_names_of_a_memory_and_its_dates(home: Home, view: str) -> None:
     printed = home.search("tokens", "--view", view)
     as_its_schema("search", printed)
+    assert printed["results"]
     for result in printed["results"]:
         assert {"id", "kind", "project", "created_at", "updated_at"} <= set(result)
 

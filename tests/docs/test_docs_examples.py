@@ -36,7 +36,9 @@ def test_a_page_can_be_worked_through_from_top_to_bottom(page: Path, tmp_path: P
     """One home, one working directory, one Python namespace; block after block."""
     reader = Reader(tmp_path, models=with_models(page))
     printed: str | None = None
-    for block in blocks(page):
+    found = blocks(page)
+    assert 2 * len(found) == len(re.findall("^```", page.read_text("utf-8"), re.MULTILINE))
+    for block in found:
         if block.mark == "file":
             reader.write(block)
         if block.language == "console" and block.runs:

@@ -102,6 +102,7 @@ def test_every_built_in_recipe_is_described(name: str) -> None:
 
 @pytest.mark.parametrize("parts", [AnyChannel, AnyFusion, AnyStage, AnySignal])
 def test_every_part_that_a_recipe_can_have_is_described(parts: Any) -> None:
+    assert get_args(parts)
     for part in get_args(parts):
         assert f"\n| `{part.__struct_config__.tag}` |" in page("recipes.md")
 
@@ -126,7 +127,9 @@ def test_the_weights_of_blend_are_those_it_has() -> None:
 
 @pytest.mark.parametrize("file", LINKED, ids=lambda file: str(file.relative_to(ROOT)))
 def test_no_link_within_the_documentation_is_dead(file: Any) -> None:
-    for target in links(file):
+    found = links(file)
+    assert found or "](" not in file.read_text("utf-8")
+    for target in found:
         if "://" in target:
             continue
         name, _, anchor = target.partition("#")
@@ -141,6 +144,7 @@ def test_every_folder_is_on_the_map_in_contributing() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     for top in (ROOT / "src" / "recollect", ROOT / "tests"):
         folders = {file.parent for file in top.rglob("*.py")} - {top}
+        assert folders, top
         for folder in {top / folder.relative_to(top).parts[0] for folder in folders}:
             assert f"\n| `{folder.name}/" in text, f"{folder.name}/ is not on the map"
 

@@ -153,6 +153,7 @@ def test_the_page_shows_the_points_that_come_out(tmp_path: Path) -> None:
         for recipe in BUILT_IN:
             place = names.index(recipe)
             outcomes = bench.outcomes(recipe, asked)
+            assert [one.query for one in outcomes] == [*asked] != [], recipe
             shown = 0
             for one in outcomes:
                 row = re.findall(rf"^{one.query.kind} +(\d.*)$", page, re.MULTILINE)[0].split()

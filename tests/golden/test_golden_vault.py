@@ -325,7 +325,9 @@ def test_the_vocabulary_follows_edits(tmp_path: Path) -> None:
         memory.forget(["m2"], undo=True)
         memory.save(title="copper kettle", id="m3")
         every = list(memory.export())
-        for result in memory.search("copper silver", recipe="vault"):
+        response = memory.search("copper silver", recipe="vault")
+        assert {result.id for result in response} == {"m0", "m1", "m2", "m3"}
+        for result in response:
             expected = tfidf_reference("copper silver", result.memory, every)
             assert raw(result, "semantic") == pytest.approx(expected, abs=1e-12)
 

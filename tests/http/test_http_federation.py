@@ -189,7 +189,9 @@ def test_a_recipe_that_is_set_otherwise_is_so_in_the_other_server(
 
 def test_whole_adds_the_memory_to_each_result(pair: tuple[Server, Server]) -> None:
     first, _ = pair
-    for one in first.search("harbor token", whole=True)["results"]:
+    found = first.search("harbor token", whole=True)
+    assert {vault for _, vault in where(found)} == {"agent", "second"}
+    for one in found["results"]:
         assert one["memory"]["id"] == one["id"]
         assert one["memory"]["text"].startswith(("What", "As"))
 

@@ -97,12 +97,13 @@ def test_each_operation_has_a_name_of_its_own(document: Any) -> None:
 
 def test_every_reference_leads_somewhere_and_every_schema_is_one(document: Any) -> None:
     schemas = document["components"]["schemas"]
-    for part in everywhere(document):
-        if "$ref" in part:
-            assert part["$ref"].removeprefix("#/components/schemas/") in schemas
-        if "schema" in part:
-            Draft202012Validator.check_schema(part["schema"])
-    for schema in schemas.values():
+    parts = [*everywhere(document)]
+    named = {part["$ref"].removeprefix("#/components/schemas/") for part in parts if "$ref" in part}
+    assert named
+    assert named <= schemas.keys()
+    shown = [part["schema"] for part in parts if "schema" in part]
+    assert shown
+    for schema in (*shown, *schemas.values()):
         Draft202012Validator.check_schema(schema)
 
 
@@ -177,7 +178,9 @@ def test_a_view_shows_no_field_that_the_document_does_not_know(
 ) -> None:
     known = set(document["components"]["schemas"]["ResultJson"]["properties"])
     for view in VIEWS:
-        for result in server.search("auth tokens", view=view, explain=True)["results"]:
+        found = server.search("auth tokens", view=view, explain=True)["results"]
+        assert found, view
+        for result in found:
             assert set(result) <= known
 
 

@@ -52,7 +52,9 @@ def test_each_tool_says_what_it_may_do(door: Door) -> None:
 
 
 def test_every_argument_is_described(door: Door) -> None:
+    assert door.tools
     for name, tool in door.tools.items():
+        assert tool.input_schema["properties"], name
         for argument, schema in tool.input_schema["properties"].items():
             assert schema["description"], f"{name}: {argument}"
             assert schema["type"], f"{name}: {argument}: some clients refuse one without a type"

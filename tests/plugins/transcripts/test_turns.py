@@ -46,7 +46,9 @@ def test_a_session_has_what_was_typed_and_written_and_nothing_else(client: str, 
 
 def test_a_turn_is_at_its_line_and_byte(client: str, file: Path) -> None:
     raw = file.read_bytes()
-    for each in turns(file, client):
+    found = list(turns(file, client))
+    assert len(found) == len(SAID)
+    for each in found:
         record = raw.splitlines()[each.line - 1]
         assert raw[each.offset :].startswith(record)
         assert json.dumps(each.text)[1:-1].encode() in record

@@ -29,7 +29,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Recollect]:
     with Recollect(tmp_path / "vault.db", home=tmp_path, settings=NO_MODELS) as opened:
-        opened.save(id="text", title="Hay", text=LONG, project="farm", kind="fact")
+        opened.save(id="text", title="Hay", text=LONG, project="farm", kind="fact", tags=["hay"])
         opened.save(
             id="details", title="Straw", text="A roof.", details=LONG.replace("needle", "pin")
         )
@@ -93,9 +93,8 @@ def test_every_result_carries_kind_project_and_times(
         "updated_at": stored.updated_at.isoformat().replace("+00:00", "Z"),
     }
     for results in (as_json(response)["results"], compact(response)[0]):
-        for shown in results:
-            if shown["id"] == "text":
-                assert {name: shown[name] for name in wanted} == wanted
+        [shown] = [one for one in results if one["id"] == "text"]
+        assert {name: shown[name] for name in wanted} == wanted
 
 
 def test_the_documented_recipes_show_what_they_document(memory: Recollect) -> None:

@@ -43,7 +43,9 @@ def test_every_number_is_listed_once() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_value_lies_within_its_bounds(name: str) -> None:
-    for one in constants(BUILT_IN[name]):
+    listed = constants(BUILT_IN[name])
+    assert listed
+    for one in listed:
         assert one.least <= one.value <= one.most, one
         assert one.value > one.least or not one.above, one
         assert math.isfinite(one.least), one
@@ -70,7 +72,9 @@ def beyond(one: Constant) -> list[float]:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_bounds_are_those_of_the_check(name: str) -> None:
     """What a slider offers is accepted at both ends, and nothing beyond them."""
-    for one in constants(BUILT_IN[name]):
+    listed = constants(BUILT_IN[name])
+    assert listed
+    for one in listed:
         for value in beyond(one):
             assert f"{name}: {one.name} cannot be {value!r}; expected " in refusal(
                 name, {one.name: value}

@@ -116,6 +116,7 @@ def test_an_unread_candidate_is_judged_by_the_k_of_the_fusion(search_at: Search)
 
 def test_every_signal_says_what_it_is_about() -> None:
     known = part_infos()
+    assert get_args(AnySignal)
     for signal in get_args(AnySignal):
         assert known[signal.__struct_config__.tag].about == signal.about != ""
 

@@ -385,7 +385,9 @@ def every_change(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
 def test_every_number_is_in_the_fingerprint(name: str) -> None:
     recipe = BUILT_IN[name]
     seen = {recipe.fingerprint}
-    for field, changed in every_change(recipe):
+    changes = list(every_change(recipe))
+    assert changes
+    for field, changed in changes:
         assert changed.fingerprint not in seen, field
         seen.add(changed.fingerprint)
 
