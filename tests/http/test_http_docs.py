@@ -18,7 +18,7 @@ from recollect.auth.home_access import HomeAccess
 from recollect.auth.own_token import own_token
 from recollect.auth.token_store import TokenStore
 from recollect.interfaces.http.api import OPERATIONS
-from recollect.interfaces.http.metrics import Metrics
+from recollect.interfaces.http.logs import Metrics
 from recollect.interfaces.http.openapi import ALWAYS, WITH_BODY
 
 ROOT = Path(__file__).parents[2]

@@ -15,11 +15,15 @@ from starlette.types import ASGIApp
 
 from recollect.auth.credentials import Credentials
 from recollect.interfaces.http import api
-from recollect.interfaces.http.guard import LARGEST_BODY, Guard, SafeHeaders, caller_of
-from recollect.interfaces.http.logs import Logged
-from recollect.interfaces.http.metrics import Metrics
+from recollect.interfaces.http.guard import (
+    LARGEST_BODY,
+    Guard,
+    ProxiedUsers,
+    SafeHeaders,
+    caller_of,
+)
+from recollect.interfaces.http.logs import Logged, Metrics
 from recollect.interfaces.http.problems import ProblemResponses
-from recollect.interfaces.http.proxied_users import ProxiedUsers
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.mcp.http import http_app
 from recollect.interfaces.web import login, pages, sessions

@@ -14,8 +14,13 @@ from recollect.auth.tokens import Token
 from recollect.engine.policies import PolicyOutcome
 from recollect.engine.timeline import TimelineEntry
 from recollect.folders.mirroring import MirrorStep
-from recollect.interfaces.http.history import RedoneJson, UndoneJson
-from recollect.interfaces.http.review import Decided, DuplicateBody, ReviewBody
+from recollect.interfaces.http.lifecycle import (
+    Decided,
+    DuplicateBody,
+    RedoneJson,
+    ReviewBody,
+    UndoneJson,
+)
 from recollect.interfaces.http.schemas import (
     LearnedJson,
     PurgedCount,

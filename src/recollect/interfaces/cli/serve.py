@@ -33,7 +33,7 @@ from recollect.interfaces.cli.output import PLAIN
 from recollect.interfaces.http import logs
 from recollect.interfaces.http.connections import GRACE_S, Server
 from recollect.interfaces.http.guard import is_loopback
-from recollect.interfaces.http.metrics import count_together
+from recollect.interfaces.http.logs import count_together
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.listening import announced, on_file, on_port, url_of
 from recollect.interfaces.server_processes import ServerProcesses, check_count

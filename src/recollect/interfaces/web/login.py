@@ -15,8 +15,7 @@ from recollect.auth.audit import Audit
 from recollect.auth.credentials import Credentials
 from recollect.auth.tokens import digest, well_formed
 from recollect.errors import UserError
-from recollect.interfaces.http.cookies import session_secret, set_cookie
-from recollect.interfaces.http.guard import LONGEST_NEXT
+from recollect.interfaces.http.guard import LONGEST_NEXT, session_secret, set_cookie
 from recollect.interfaces.web.forms import redirect
 from recollect.interfaces.web.rendering import page
 
