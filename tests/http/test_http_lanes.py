@@ -106,5 +106,5 @@ def test_whatever_may_change_something_is_in_the_lane_of_writers() -> None:
         assert (operation.lane is WRITES) is not reads, operation.path
     for offered in TOOLS:
         assert (offered.lane is WRITES) is not offered.reads, offered.name
-    for path in pages.MORE:
-        assert pages.lane("POST", path) is WRITES
+    for page in pages.PAGES:
+        assert page.lane_of("POST") is WRITES

@@ -13,6 +13,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from recollect.auth.attempts import Attempts
 from recollect.auth.credentials import Credentials
 from recollect.interfaces.http import api
 from recollect.interfaces.http.guard import (
@@ -26,8 +27,9 @@ from recollect.interfaces.http.logs import Logged, Metrics
 from recollect.interfaces.http.problems import ProblemResponses
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.mcp.http import http_app
-from recollect.interfaces.web import login, pages, sessions
+from recollect.interfaces.web import login, pages
 from recollect.interfaces.web.rendering import problem_page
+from recollect.interfaces.web.upkeep import Worker
 
 
 def create_app(
@@ -48,7 +50,7 @@ def create_app(
             *api.routes(service, metrics, required=credentials.required),
             Route("/mcp", mcp),
             *login.routes(credentials, service.own.audit),
-            *sessions.routes(credentials, service.own.audit),
+            *login.access_routes(credentials, service.own.audit),
             *pages.routes(service),
         ],
         # A page of results is 75 kB, 8 as gzip. Streams of events pass as they are.
@@ -57,6 +59,7 @@ def create_app(
         lifespan=_lifespan(service, mcp),
         max_body_size=LARGEST_BODY,
     )
+    app.state.worker, app.state.attempts = Worker(), Attempts()
     guarded = Guard(
         app, names=names, credentials=credentials, audit=service.own.audit, problems=problems,
         users=ProxiedUsers(service.own.settings.serve),
