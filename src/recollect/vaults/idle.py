@@ -2,7 +2,7 @@
 
 Closing it and dropping the key is all that can be done from within: what was read stays in memory
 that Python has freed but not cleared. `sealed` is called then; a server starts anew (see
-`interfaces/fresh_process.py`).
+`interfaces/server_processes.py`).
 """
 
 from __future__ import annotations

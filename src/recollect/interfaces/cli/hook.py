@@ -86,7 +86,7 @@ def _replayed(
     """What the agent sees at this event, and what the hook prints for it; in a session of its own,
     which has come so far that the agent is asked."""
     from recollect.ingest.remarks import remarks  # noqa: PLC0415  start-up time
-    from recollect.interfaces.hooks.recorded import recorded_event  # noqa: PLC0415  start-up time
+    from recollect.interfaces.hooks.protocols import recorded_event  # noqa: PLC0415  start-up time
 
     values = recorded_event(protocol.client, event.name)
     if prompt and "prompt" in values:

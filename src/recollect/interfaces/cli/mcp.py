@@ -11,9 +11,9 @@ from queue import SimpleQueue
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.interfaces import fresh_process
 from recollect.interfaces.cli.arguments import here
 from recollect.interfaces.cli.hook_process import PROJECT_FOLDER
+from recollect.interfaces.server_processes import resumed_state
 from recollect.lifetime import Lifetime
 from recollect.projects import project_of
 from recollect.settings_reading import home_folder
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
 
     gc.freeze()
     gc.enable()
-    handshake, ended = fresh_process.resumed(), SimpleQueue[int | None]()
+    handshake, ended = resumed_state(), SimpleQueue[int | None]()
     with ExitStack() as closing:
 
         def opened() -> Recollect:

@@ -19,7 +19,10 @@ summary) before it compacts. `docs/hooks.md` has the same as tables.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 # What happens: a session starts, the user sends a prompt, the conversation is about to be
 # summarised, the agent has finished a turn, the session ends.
@@ -207,3 +210,10 @@ def hook_output(event: HookEvent, text: str) -> str | dict[str, Any]:
         "silent": "",
     }
     return shapes[event.channel] if text else ""
+
+
+def recorded_event(client: str, event: str) -> dict[str, Any]:
+    """The input of that event. The values are examples; the folder is left out."""
+    file = Path(__file__).with_name("recorded") / f"{client}.json"
+    events = msgspec.json.decode(file.read_bytes(), type=dict[str, dict[str, Any]])
+    return events[event]

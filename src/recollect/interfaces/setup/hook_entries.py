@@ -18,7 +18,7 @@ from recollect.errors import UserError
 from recollect.interfaces.hooks.protocols import PROTOCOLS, HookEvent, HookProtocol
 from recollect.interfaces.setup import json_edit
 from recollect.interfaces.setup.clients import Machine, ServerCommand
-from recollect.interfaces.setup.nested import Keys
+from recollect.interfaces.setup.files import Keys
 from recollect.interfaces.setup.registration import Action, FileChange, edited, read_values
 
 HOOKS = "hooks"

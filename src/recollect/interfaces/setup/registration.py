@@ -22,8 +22,7 @@ from recollect.errors import UserError
 from recollect.home import home_path
 from recollect.interfaces.setup import files, json_edit, toml_edit
 from recollect.interfaces.setup.clients import CLIENTS, Client, ServerAddress, ServerCommand
-from recollect.interfaces.setup.malformed import Malformed
-from recollect.interfaces.setup.nested import Keys, leaves, value_at, with_value_at
+from recollect.interfaces.setup.files import Keys, Malformed, leaves, value_at, with_value_at
 
 Action = Literal["added", "updated", "removed", "none"]
 State = Literal["yes", "no", "differs", "unreadable"]

@@ -16,7 +16,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from recollect.errors import RecollectError, UserError
-from recollect.interfaces.cursor import decode_place, encode_place
 from recollect.interfaces.http.parameters import (
     PARAMETERS,
     FilterParameters,
@@ -24,7 +23,7 @@ from recollect.interfaces.http.parameters import (
     from_parameters,
 )
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.requests import Query
+from recollect.interfaces.requests import Query, decode_place, encode_place
 from recollect.interfaces.web.chips import Address, apart, chip_groups, chosen_chips, facets_without
 from recollect.interfaces.web.rendering import (
     answer_change,

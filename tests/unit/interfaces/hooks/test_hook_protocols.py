@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from recollect.interfaces.cli.hook_process import HURRIED, STARTS
-from recollect.interfaces.hooks.protocols import PROTOCOLS, HookProtocol, client_of, hook_output
-from recollect.interfaces.hooks.recorded import recorded_event
+from recollect.interfaces.hooks.protocols import (
+    PROTOCOLS,
+    HookProtocol,
+    client_of,
+    hook_output,
+    recorded_event,
+)
 from recollect.interfaces.setup.clients import CLIENTS
 
 ALL = pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=list(PROTOCOLS))
