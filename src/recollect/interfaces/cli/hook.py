@@ -26,6 +26,7 @@ from recollect.interfaces.hooks.protocols import (
     HookProtocol,
     client_of,
     hook_output,
+    recorded_event,
 )
 from recollect.interfaces.hooks.sessions import HookSession
 from recollect.lifetime import Lifetime
@@ -86,7 +87,6 @@ def _replayed(
     """What the agent sees at this event, and what the hook prints for it; in a session of its own,
     which has come so far that the agent is asked."""
     from recollect.ingest.remarks import remarks  # noqa: PLC0415  start-up time
-    from recollect.interfaces.hooks.protocols import recorded_event  # noqa: PLC0415  start-up time
 
     values = recorded_event(protocol.client, event.name)
     if prompt and "prompt" in values:
