@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
+import mcp_types as mcp
 import msgspec
 
 from recollect.auth.capabilities import SEARCH
@@ -105,21 +106,14 @@ class Family(NamedTuple):
     def address(self, value: str) -> str:
         return f"{self.start}{quote(value, safe='')}"
 
-
-class ResourceEntry(NamedTuple):
-    """One resource that is listed."""
-
-    uri: str
-    name: str
-    about: str
-    mime_type: str
-
-
-class Content(NamedTuple):
-    """What a resource holds."""
-
-    text: str
-    mime_type: str
+    def as_template(self) -> mcp.ResourceTemplate:
+        return mcp.ResourceTemplate(
+            uri_template=self.template,
+            name=self.name,
+            title=self.title,
+            description=self.about,
+            mime_type=self.mime_type,
+        )
 
 
 def _memory(engine: Recollect, id: str) -> str:
@@ -141,20 +135,25 @@ RECIPES = Family(
 FAMILIES = (MEMORY, RECIPES)
 
 
-def listed(engine: Recollect) -> list[ResourceEntry]:
+def listed(engine: Recollect) -> list[mcp.Resource]:
     """The recipes. Memories are not listed: there may be any number, and tools find them."""
     return [
-        ResourceEntry(RECIPES.address(name), name, engine.recipe(name).about, RECIPES.mime_type)
+        mcp.Resource(
+            uri=RECIPES.address(name),
+            name=name,
+            description=engine.recipe(name).about,
+            mime_type=RECIPES.mime_type,
+        )
         for name in engine.recipes.names()
     ]
 
 
-def read(engine: Recollect, uri: str) -> Content:
+def read(engine: Recollect, uri: str) -> mcp.TextResourceContents:
     """The content of a resource; ids and names in its address may be percent-encoded."""
     for family in FAMILIES:
         if uri.startswith(family.start):
-            value = _decoded(uri, uri.removeprefix(family.start))
-            return Content(family.read(engine, value), family.mime_type)
+            text = family.read(engine, _decoded(uri, uri.removeprefix(family.start)))
+            return mcp.TextResourceContents(uri=uri, mime_type=family.mime_type, text=text)
     known = ", ".join(family.template for family in FAMILIES)
     raise NotFound(f"There is no resource {uri!r}; there are: {known}.")
 

@@ -198,33 +198,13 @@ class Handlers:
         found = await self._read(
             ctx, lambda: resources.listed(self._reading(ctx, "resources/list"))
         )
-        return mcp.ListResourcesResult(
-            resources=[
-                mcp.Resource(
-                    uri=entry.uri,
-                    name=entry.name,
-                    description=entry.about,
-                    mime_type=entry.mime_type,
-                )
-                for entry in found
-            ]
-        )
+        return mcp.ListResourcesResult(resources=found)
 
     async def list_templates(
         self, ctx: Context, params: mcp.PaginatedRequestParams | None
     ) -> mcp.ListResourceTemplatesResult:
-        return mcp.ListResourceTemplatesResult(
-            resource_templates=[
-                mcp.ResourceTemplate(
-                    uri_template=family.template,
-                    name=family.name,
-                    title=family.title,
-                    description=family.about,
-                    mime_type=family.mime_type,
-                )
-                for family in resources.FAMILIES
-            ]
-        )
+        templates = [family.as_template() for family in resources.FAMILIES]
+        return mcp.ListResourceTemplatesResult(resource_templates=templates)
 
     async def read_resource(
         self, ctx: Context, params: mcp.ReadResourceRequestParams
@@ -232,10 +212,7 @@ class Handlers:
         found = await self._read(
             ctx, lambda: resources.read(self._reading(ctx, "resources/read"), params.uri)
         )
-        contents = mcp.TextResourceContents(
-            uri=params.uri, mime_type=found.mime_type, text=found.text
-        )
-        return mcp.ReadResourceResult(contents=[contents])
+        return mcp.ReadResourceResult(contents=[found])
 
     async def complete(self, ctx: Context, params: mcp.CompleteRequestParams) -> mcp.CompleteResult:
         template = params.ref.uri if isinstance(params.ref, mcp.ResourceTemplateReference) else ""
