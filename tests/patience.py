@@ -16,7 +16,7 @@ from recollect.stages.rerank import RerankRun
 LONGEST_S = 60.0
 WAITS = {
     "recollect.deadline": {"LEAST_S": LONGEST_S},
-    "recollect.interfaces.http.state": {"LONGEST_CHECK_S": LONGEST_S},
+    "recollect.interfaces.http.api": {"LONGEST_CHECK_S": LONGEST_S},
     "recollect.interfaces.mcp.stdio": {"LAST_ANSWERS_S": 5.0},  # some tests let it pass
     "recollect.models.background_embedding": {
         "LOCAL_PATIENCE_S": LONGEST_S,

@@ -34,8 +34,6 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("interfaces.http", "interfaces.mcp", "interfaces.setup"),
     ("interfaces.hooks",),
     (
-        "interfaces.cursor",
-        "interfaces.fresh_process",
         "interfaces.lanes",
         "interfaces.listening",
         "interfaces.requests",

@@ -12,7 +12,7 @@ import pytest
 from commandline import Home, beside_project
 
 from recollect import Recollect
-from recollect.interfaces.hooks import user_turns
+from recollect.interfaces.hooks import answers
 
 RULE = "never push to main without asking me"
 OTHER = "I prefer rebase over merge commits"
@@ -65,7 +65,7 @@ def test_a_prompt_is_captured_with_its_project_and_place(home: Home) -> None:
 
 
 def test_a_prompt_in_no_form_counts_no_lines(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(user_turns, "place_at_end", lambda *asked: pytest.fail("It is read."))
+    monkeypatch.setattr(answers, "place_at_end", lambda *asked: pytest.fail("It is read."))
     for prompt in ("fix the failing test", None):
         hook(home, "BeforeAgent", "gemini-cli", prompt=prompt, transcript_path="/dev/null")
     assert said(home) == []
@@ -123,7 +123,7 @@ def test_only_what_is_new_in_a_transcript_is_read(
 def test_a_long_transcript_is_read_a_part_at_each_event(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(user_turns, "MOST_READ", 1)
+    monkeypatch.setattr(answers, "MOST_READ", 1)
     file = transcript(home, RULE, OTHER)
     hook(home, "Stop", transcript_path=str(file))
     assert [one["text"] for one in said(home)] == [RULE]
@@ -134,7 +134,7 @@ def test_a_long_transcript_is_read_a_part_at_each_event(
 def test_what_tools_answered_counts_as_read_and_a_file_that_is_shorter_begins_anew(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(user_turns, "MOST_READ", 100)
+    monkeypatch.setattr(answers, "MOST_READ", 100)
     file = transcript(home, RULE)
     result = {"type": "user", "message": {"content": [{"type": "tool_result", "content": "x"}]}}
     lines = [json.dumps(result)] * 9

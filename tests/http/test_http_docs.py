@@ -17,7 +17,7 @@ from recollect.auth.capabilities import SEARCH
 from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore, own_token
 from recollect.interfaces.http.api import OPERATIONS
-from recollect.interfaces.http.metrics import Metrics
+from recollect.interfaces.http.logs import Metrics
 from recollect.interfaces.http.openapi import ALWAYS, WITH_BODY
 
 ROOT = Path(__file__).parents[2]

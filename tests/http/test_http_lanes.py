@@ -101,11 +101,11 @@ def test_a_full_queue_is_a_503_that_says_when_to_ask_again(server: ThreadServer)
 
 
 def test_whatever_may_change_something_is_in_the_lane_of_writers() -> None:
-    assert all((OPERATIONS, TOOLS, pages.MORE))
+    assert all((OPERATIONS, TOOLS, pages.PAGES))
     for operation in OPERATIONS:
         reads = operation.method == "GET" or operation.needs == (SEARCH,)
         assert (operation.lane is WRITES) is not reads, operation.path
     for offered in TOOLS:
         assert (offered.lane is WRITES) is not offered.reads, offered.name
-    for path in pages.MORE:
-        assert pages.lane("POST", path) is WRITES
+    for page in pages.PAGES:
+        assert page.lane_of("POST") is WRITES

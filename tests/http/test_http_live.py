@@ -19,7 +19,7 @@ from recollect.auth.credentials import Credentials
 from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore
 from recollect.auth.tokens import digest
-from recollect.interfaces.http import feed
+from recollect.interfaces.http import service
 from recollect.store.sqlite.connection import Database
 
 
@@ -144,7 +144,7 @@ def test_too_many_streams_are_refused_in_a_sentence(
     server: ThreadServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     until(lambda: server.feed._watching == 0)  # those of other tests have left
-    monkeypatch.setattr(feed, "MOST", 1)
+    monkeypatch.setattr(service, "MOST_WATCHING", 1)
     with watching(server):
         answer = server.client.get("/live/events")
         assert answer.status_code == 503

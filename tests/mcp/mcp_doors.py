@@ -30,7 +30,7 @@ from recollect import Recollect
 from recollect.demo.load import sample
 from recollect.interfaces.http.connections import GRACE_S
 from recollect.interfaces.http.guard import LARGEST_BODY
-from recollect.interfaces.mcp.http import http_app
+from recollect.interfaces.serving import http_app
 from recollect.settings_reading import load_settings
 
 RECOLLECT = str(Path(sys.executable).with_name("recollect"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from patience import until
-from recollect.interfaces.fresh_process import STATE
+from recollect.interfaces.server_processes import STATE
 
 PLACE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) rw")  # what a program can have written
 

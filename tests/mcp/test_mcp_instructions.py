@@ -12,7 +12,7 @@ from mcp_tokens import tokens
 from recollect import Recollect
 from recollect.auth.capabilities import WRITE, Caller
 from recollect.errors import Damaged
-from recollect.interfaces.mcp.guidance import INSTRUCTIONS, instructions
+from recollect.interfaces.mcp.resources import INSTRUCTIONS, instructions
 
 MOST = 200
 

@@ -13,9 +13,8 @@ from mcp_tokens import tokens
 from msgspec import NODEFAULT, UNSET
 
 from recollect.ingest.draft import FIELDS
-from recollect.interfaces.mcp import guidance
 from recollect.interfaces.mcp.arguments import FILTERS, FilterArguments, rare
-from recollect.interfaces.mcp.resources import FAMILIES
+from recollect.interfaces.mcp.resources import FAMILIES, RECALL
 from recollect.interfaces.mcp.server import build
 from recollect.interfaces.mcp.tools import BY_NAME, TOOLS, Tool
 
@@ -69,7 +68,7 @@ def test_the_filters_are_those_there_are() -> None:
 def test_resources_and_the_prompt_are_named() -> None:
     for family in FAMILIES:
         assert f"| `{family.template}` |" in PAGE
-    assert f"prompt `{guidance.RECALL}`" in PAGE
+    assert f"prompt `{RECALL}`" in PAGE
 
 
 @pytest.fixture(scope="module")

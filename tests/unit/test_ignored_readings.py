@@ -14,8 +14,7 @@ from recollect.interfaces.cli.arguments import parser_of, search_of
 from recollect.interfaces.http.parameters import SearchParameters, from_parameters
 from recollect.interfaces.mcp import calls
 from recollect.interfaces.mcp.arguments import SearchArguments
-from recollect.interfaces.web.address import Address
-from recollect.interfaces.web.chips import reading_chips
+from recollect.interfaces.web.chips import Address, reading_chips
 from recollect.settings import Embedding, Rerank, Settings
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)

@@ -1,4 +1,5 @@
-"""What an interface was asked for, by the names of its fields, as the values that the engine takes.
+"""What an interface was asked for, by the names of its fields, as the values that the engine takes;
+and where a page of a listing ended, as one word for an address.
 
 A filter's fields stand beside those of the search, and times are texts, as people and programs
 write them.
@@ -6,17 +7,19 @@ write them.
 
 from __future__ import annotations
 
+from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
+import msgspec
 from msgspec import Meta
 
-from recollect.checks import LONGEST_QUERY
+from recollect.checks import LONGEST_QUERY, is_text
 from recollect.errors import UserError
 from recollect.ingest.draft import LONGEST_FIELD, LONGEST_TEXT
-from recollect.times import MICROSECOND, moved, parse_moment, parse_time
-from recollect.types import WITHOUT, Filter, Search
+from recollect.times import MICROSECOND, from_micros, moved, parse_moment, parse_time, to_micros
+from recollect.types import WITHOUT, Filter, Place, Search, Tier
 
 # Schemas state the longest query; `checks.clean_query` refuses a longer one.
 Query = Annotated[str, Meta(extra_json_schema={"maxLength": LONGEST_QUERY})]
@@ -84,3 +87,29 @@ def moment(text: str, now: datetime, what: str, role: str = "since") -> datetime
         if len(found) == 1 and found[0].end:
             return moved(found[0].end, -MICROSECOND)
         raise
+
+
+LONGEST = 2000  # an id of 200 characters of four bytes each, as base64, with room to spare
+
+
+def encode_place(place: Place) -> str:
+    """The place as an opaque text, so that what it holds may change."""
+    fields = [place.tier, to_micros(place.updated_at), place.id]
+    return urlsafe_b64encode(msgspec.json.encode(fields)).rstrip(b"=").decode()
+
+
+def decode_place(cursor: str) -> Place:
+    """The place of a cursor; UserError for anything that `encode_place` did not make."""
+    try:
+        if len(cursor) > LONGEST:
+            raise ValueError("longer than any that was made")
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        tier, micros, id = msgspec.json.decode(
+            b64decode(padded, altchars=b"-_", validate=True), type=tuple[str, int, str]
+        )
+        if tier not in get_args(Tier) or not is_text(id):
+            raise ValueError("no tier, or no id")
+        place = Place(tier, from_micros(micros), id)  # type: ignore[arg-type]
+    except (ValueError, OverflowError) as error:  # msgspec's and base64's errors are ValueErrors
+        raise UserError("This cursor is not valid; use one that a listing returned.") from error
+    return place

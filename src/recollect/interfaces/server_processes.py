@@ -1,4 +1,5 @@
-"""Several processes behind one port: forks of one that listens, watched and ended by it."""
+"""Several processes behind one port: forks of one that listens, watched and ended by it. And a
+fresh process in place of a server, once its vault is locked again."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from typing import NoReturn
 
 from recollect.errors import RecollectError, UserError
 
@@ -117,3 +119,35 @@ def check_count(count: int) -> None:
         raise UserError(f"--workers needs a number from 1 to {MOST}, not {count}.")
     if count > 1 and not hasattr(os, "fork"):
         raise UserError("This system has no fork, so one process serves; leave --workers out.")
+
+
+# A fresh process in place of this one: the same command and id, and nothing of the old memory.
+#
+# After the idle lock no memory may be left in the process. Python cannot promise that of a running
+# one, so a server replaces its program by a new run of it: the operating system drops all memory of
+# the old. Files and sockets that are inheritable stay open, and so does the connection of a client.
+
+# What the old run hands on to the new one; the environment holds it from one to the other.
+STATE = "RECOLLECT_RESUMED"
+
+
+def can_replace_process() -> bool:
+    """Whether a process can be replaced here. Windows starts another one, with another id."""
+    return sys.platform != "win32" and bool(sys.executable)
+
+
+def resumed_state() -> str | None:
+    """What the run before this one handed on; None in a first run. Whatever this run starts does
+    not see it."""
+    return os.environ.pop(STATE, None)
+
+
+def replace_process(state: str) -> NoReturn:
+    """Run the same command again, in place of this one."""
+    try:
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, STATE: state})
+    except OSError as error:
+        raise UserError(
+            f"The vault is locked again, and this server cannot start anew: {error.strerror}. "
+            "Start it yourself."
+        ) from error

@@ -1,29 +1,39 @@
-"""The server: HTTP API, MCP and the pages, as one ASGI application."""
+"""The server: HTTP API, MCP over streamable HTTP and the pages, as one ASGI application."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import PlainTextResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from recollect.auth.credentials import Credentials
+from recollect.auth.capabilities import Caller
+from recollect.auth.credentials import Attempts, Credentials
+from recollect.engine import Recollect
 from recollect.interfaces.http import api
-from recollect.interfaces.http.guard import LARGEST_BODY, Guard, SafeHeaders, caller_of
-from recollect.interfaces.http.logs import Logged
-from recollect.interfaces.http.metrics import Metrics
+from recollect.interfaces.http.guard import (
+    LARGEST_BODY,
+    Guard,
+    ProxiedUsers,
+    SafeHeaders,
+    caller_of,
+)
+from recollect.interfaces.http.logs import Logged, Metrics
 from recollect.interfaces.http.problems import ProblemResponses
-from recollect.interfaces.http.proxied_users import ProxiedUsers
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.mcp.http import http_app
-from recollect.interfaces.web import login, pages, sessions
+from recollect.interfaces.lanes import Lanes
+from recollect.interfaces.mcp.server import Context, build
+from recollect.interfaces.web import login, pages
 from recollect.interfaces.web.rendering import problem_page
+from recollect.interfaces.web.upkeep import Worker
 
 
 def create_app(
@@ -44,7 +54,7 @@ def create_app(
             *api.routes(service, metrics, required=credentials.required),
             Route("/mcp", mcp),
             *login.routes(credentials, service.own.audit),
-            *sessions.routes(credentials, service.own.audit),
+            *login.access_routes(credentials, service.own.audit),
             *pages.routes(service),
         ],
         # A page of results is 75 kB, 8 as gzip. Streams of events pass as they are.
@@ -53,6 +63,7 @@ def create_app(
         lifespan=_lifespan(service, mcp),
         max_body_size=LARGEST_BODY,
     )
+    app.state.worker, app.state.attempts = Worker(), Attempts()
     guarded = Guard(
         app, names=names, credentials=credentials, audit=service.own.audit, problems=problems,
         users=ProxiedUsers(service.own.settings.serve),
@@ -69,3 +80,53 @@ def _lifespan(service: Service, mcp: StreamableHTTPASGIApp) -> Any:
         service.close()
 
     return lifespan
+
+
+UNCHECKED = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+
+
+class PostOnly(StreamableHTTPASGIApp):
+    """Refuses GET, as the protocol allows: it would open a stream for messages that a server sends
+    unasked. This one sends none, and the stream would stay open for as long as the client."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "POST":
+            await super().__call__(scope, receive, send)
+            return
+        refusal = PlainTextResponse("Only POST is served here.", 405, {"Allow": "POST"})
+        await refusal(scope, receive, send)
+
+
+def http_app(
+    engine: Recollect,
+    *,
+    caller: Callable[[Scope], Caller] | None = None,
+    lanes: Lanes | None = None,
+    largest_body: int,
+) -> PostOnly:
+    """MCP as an ASGI application for one path.
+
+    Stateless, with plain JSON answers: each request stands for itself, so that no session can be
+    left behind and any number of clients may come and go. The SDK's check of Host and Origin is off
+    because the application around this one checks them for every path, with its own list of allowed
+    names.
+
+    `async with app.session_manager.run():` must surround the
+    time in which it is called; it can be entered once. `caller` says of each request who sent it;
+    without, everybody is the owner. `lanes`: as of `build`. `largest_body`: bytes of a request that
+    the application around this one lets pass."""
+
+    def engine_of(ctx: Context) -> Recollect:
+        if caller is None:
+            return engine
+        assert ctx.request is not None, "every message comes with its request"
+        return engine.acting_as(caller(ctx.request.scope), "mcp")
+
+    manager = StreamableHTTPSessionManager(
+        build(engine_of, lanes=lanes),
+        json_response=True,
+        stateless=True,
+        security_settings=UNCHECKED,
+        max_request_body_size=largest_body,
+    )
+    return PostOnly(manager)

@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from recollect.interfaces.hooks import texts
+from recollect.interfaces.hooks.answers import ASKING, PROMPT, START, SUMMARY
 from recollect.plugins.capture.forms import FORMS, LONGEST, MOST_IN_A_TURN, remarks, title_of
 from recollect.types import CaptureForm
 
@@ -145,7 +145,7 @@ def test_own_words_beside_a_paste_are_taken() -> None:
 
 
 def test_the_hooks_own_questions_are_left() -> None:
-    said = (texts.START, texts.PROMPT, texts.ASKING, texts.SUMMARY)
+    said = (START, PROMPT, ASKING, SUMMARY)
     assert [remarks(text) for text in said] == [[], [], [], []]
 
 

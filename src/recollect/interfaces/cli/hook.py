@@ -26,8 +26,8 @@ from recollect.interfaces.hooks.protocols import (
     HookProtocol,
     client_of,
     hook_output,
+    recorded_event,
 )
-from recollect.interfaces.hooks.recorded import recorded_event
 from recollect.interfaces.hooks.sessions import HookSession
 from recollect.lifetime import Lifetime
 from recollect.present.visible import visible

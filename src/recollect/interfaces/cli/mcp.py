@@ -11,10 +11,10 @@ from queue import SimpleQueue
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.interfaces import fresh_process
 from recollect.interfaces.cli.arguments import here
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.hook_process import PROJECT_FOLDER
+from recollect.interfaces.server_processes import resumed_state
 from recollect.lifetime import Lifetime
 from recollect.projects import project_of
 from recollect.settings_reading import home_folder
@@ -40,7 +40,7 @@ def mcp(args: argparse.Namespace) -> int:
 
     gc.freeze()
     gc.enable()
-    handshake, ended = fresh_process.resumed(), SimpleQueue[int | None]()
+    handshake, ended = resumed_state(), SimpleQueue[int | None]()
     with ExitStack() as closing:
 
         def opened() -> Recollect:

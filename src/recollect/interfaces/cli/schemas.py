@@ -18,8 +18,13 @@ from recollect.errors import NotFound
 from recollect.folders.mirroring import MirrorStep
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import print_json
-from recollect.interfaces.http.history import RedoneJson, UndoneJson
-from recollect.interfaces.http.review import Decided, DuplicateBody, ReviewBody
+from recollect.interfaces.http.lifecycle import (
+    Decided,
+    DuplicateBody,
+    RedoneJson,
+    ReviewBody,
+    UndoneJson,
+)
 from recollect.interfaces.http.schemas import (
     LearnedJson,
     PurgedCount,

@@ -26,17 +26,22 @@ from recollect.auth.tokens import digest
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, StoreError, UserError
 from recollect.folders.watch import wait_until_alone
-from recollect.interfaces import fresh_process
 from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import PLAIN
 from recollect.interfaces.http import logs
 from recollect.interfaces.http.connections import GRACE_S, Server
 from recollect.interfaces.http.guard import is_loopback
-from recollect.interfaces.http.metrics import count_together
+from recollect.interfaces.http.logs import count_together
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.listening import announced, on_file, on_port, url_of
-from recollect.interfaces.server_processes import ServerProcesses, check_count
+from recollect.interfaces.server_processes import (
+    ServerProcesses,
+    can_replace_process,
+    check_count,
+    replace_process,
+    resumed_state,
+)
 from recollect.interfaces.serving import create_app
 from recollect.lifetime import Lifetime
 from recollect.settings import Settings
@@ -107,11 +112,11 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 def _serve(args: argparse.Namespace) -> None:
     """Serve until a signal says stop; after the idle lock, go on in a fresh process."""
-    handed_on, locked = fresh_process.resumed(), threading.Event()
+    handed_on, locked = resumed_state(), threading.Event()
     with Recollect(
         lifetime=Lifetime.SERVER,
         at_rest=handed_on is not None,
-        on_idle_lock=locked.set if fresh_process.possible() else lambda: None,
+        on_idle_lock=locked.set if can_replace_process() else lambda: None,
         interface="server",
     ) as memory:
         credentials, token = _credentials(args, memory.settings, memory.home)
@@ -128,7 +133,7 @@ def _serve(args: argparse.Namespace) -> None:
     if locked.is_set():
         logging.getLogger("recollect.serve").info("locked")
         server.kept.set_inheritable(True)
-        fresh_process.replace(str(server.kept.fileno()))
+        replace_process(str(server.kept.fileno()))
 
 
 def _supervise(args: argparse.Namespace) -> None:

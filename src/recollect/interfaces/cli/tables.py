@@ -15,7 +15,7 @@ from typing import Any
 
 from recollect.errors import NotFound, UserError
 from recollect.files import locked_folder, write_whole
-from recollect.interfaces.setup.nested import with_value_at
+from recollect.interfaces.setup.files import with_value_at
 from recollect.interfaces.setup.toml_edit import with_value
 from recollect.recipes.show import toml_lines
 from recollect.settings_reading import toml_values

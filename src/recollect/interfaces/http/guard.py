@@ -5,22 +5,102 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import partial
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import NOBODY, OWNER, Caller
-from recollect.auth.credentials import UNKNOWN, Credentials
+from recollect.auth.credentials import SERVER, UNKNOWN, CredentialCheck, Credentials
+from recollect.auth.session_store import LASTS
+from recollect.auth.tokens import LONGEST_NAME
 from recollect.errors import StoreError
-from recollect.interfaces.http.cookies import session_secret, set_cookie
 from recollect.interfaces.http.problems import ProblemResponses
-from recollect.interfaces.http.proxied_users import NO_PROXY, ProxiedUsers
 from recollect.interfaces.http.service import CALLER
+from recollect.settings import Serve
+from recollect.settings_reading import networks
+
+# Who has one of these names in the audit log is not a user.
+TAKEN = frozenset({OWNER.name, NOBODY.name, UNKNOWN.name, SERVER.name})
+
+
+class ProxiedUsers:
+    """Users whom a reverse proxy has logged in, and names in a header; with what each may do.
+
+    Anybody can send a header. So it counts only where the connection itself comes from the address
+    of a proxy that the settings name; from elsewhere it is not even looked at. The proxy must
+    remove the header from what its own clients send.
+    """
+
+    def __init__(self, settings: Serve) -> None:
+        self._settings = settings
+        self._proxies = networks(settings.proxies)
+
+    def named(self, scope: Scope, headers: Headers) -> CredentialCheck | None:
+        """The user whom a proxy names; None where there is no proxy, or it names nobody."""
+        if not self._from_proxy(scope):
+            return None
+        sent = headers.getlist(self._settings.user_header)
+        if not "".join(sent).strip():
+            return None
+        if len(sent) > 1:
+            return CredentialCheck(UNKNOWN, "more than one user header")
+        name = _text(sent[0])
+        if not name or len(name) > LONGEST_NAME or not name.isprintable() or name in TAKEN:
+            return CredentialCheck(UNKNOWN, "unusable user header")
+        granted = self._settings.users.get(name, self._settings.user_capabilities)
+        capabilities = frozenset(filter(None, map(str.strip, granted.split(","))))
+        return CredentialCheck(Caller(name=name, capabilities=capabilities))
+
+    def _from_proxy(self, scope: Scope) -> bool:
+        if not self._proxies or not scope.get("client"):
+            return False
+        address = ip_address(scope["client"][0].partition("%")[0])
+        if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+            address = address.ipv4_mapped
+        return any(address in network for network in self._proxies)
+
+
+NO_PROXY = ProxiedUsers(Serve())
+
+
+def _text(sent: str) -> str:
+    """What the bytes of a header say in UTF-8; nothing where they are not."""
+    try:
+        return sent.encode("latin-1").decode().strip()
+    except UnicodeDecodeError:
+        return ""
+
+
+def cookie_name(credentials: Credentials, scope: Scope) -> str:
+    """`recollect_7117_3f9a2c01`: a browser sends a cookie to every port of a host, so its name has
+    the port that the browser uses and a mark of the home. Its value is a random id that means
+    nothing to any other server."""
+    port = Headers(scope=scope).get("host", "").rpartition("]")[2].partition(":")[2]
+    return "_".join(filter(None, ("recollect", port, credentials.home_mark)))
+
+
+def session_secret(credentials: Credentials, scope: Scope) -> str | None:
+    """What the cookie holds; None where the browser sent none."""
+    return Request(scope).cookies.get(cookie_name(credentials, scope))
+
+
+def set_cookie(response: Response, credentials: Credentials, request: Request, value: str) -> None:
+    """Let the browser keep the session's secret; an empty one makes it forget the cookie."""
+    response.set_cookie(
+        cookie_name(credentials, request.scope),
+        value,
+        max_age=int(LASTS.total_seconds()) if value else 0,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
+
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 # Answered without a token: whether the server is alive, logging in and out, what that page needs.

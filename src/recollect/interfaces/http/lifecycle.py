@@ -1,19 +1,26 @@
-"""The routes for what becomes of memories: successors, merging, the trash, and many at once."""
+"""The routes for what becomes of memories: successors, merging, the trash, many at once; history
+and undo; the review."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
 
+from msgspec import Meta, Struct, field
 from starlette.responses import Response
 
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE
+from recollect.engine.history import undone_json
+from recollect.engine.review import review_json
 from recollect.interfaces.http import schemas
 from recollect.interfaces.http.memories import ETAG, etag, refuse_change
 from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
+from recollect.interfaces.http.schemas import Id, MemoryChange, fields_of
 from recollect.interfaces.lanes import SEARCHES, WRITES
 from recollect.memory_json import memory_json
+from recollect.present.history import VersionJson, history_json
 from recollect.store.trash import trashed_json
-from recollect.types import Memory
+from recollect.types import Choice, Memory, ReviewKind
 
 
 async def supersede(call: Call) -> Response:
@@ -94,6 +101,127 @@ def _bulk(
     )  # fmt: skip
 
 
+Number = Annotated[int, Meta(ge=1)]
+
+
+class VersionList(Struct):
+    """The versions of a memory, newest first."""
+
+    versions: list[VersionJson]
+
+
+class UndoBody(Struct, forbid_unknown_fields=True):
+    """Without an `id`, the caller's own last change is taken back. `to`: the version of the memory
+    to go back to. `if_version`: only while that is the newest one."""
+
+    id: Id | None = None
+    to: Number | None = None
+    if_version: Number | None = None
+
+
+class UndoneJson(Struct):
+    """What was taken back; those of `forgotten` went to the trash."""
+
+    undone: str
+    at: str
+    ids: list[str]
+    forgotten: list[str]
+
+
+class RedoneJson(Struct):
+    """What was done again; those of `forgotten` went to the trash."""
+
+    redone: str
+    at: str
+    ids: list[str]
+    forgotten: list[str]
+
+
+async def history(call: Call) -> Response:
+    versions = await call.service.ask(call.engine.history, call.id)
+    return json_response({"versions": history_json(versions)})
+
+
+async def undo(call: Call) -> Response:
+    body: UndoBody = call.body
+    done = await call.service.ask(call.engine.undo, body.id, to=body.to, if_version=body.if_version)
+    return json_response(undone_json(done, "undone"))
+
+
+async def redo(call: Call) -> Response:
+    return json_response(undone_json(await call.service.ask(call.engine.redo), "redone"))
+
+
+LIMIT, MOST = 20, 1000
+Limit = Annotated[int, Meta(ge=1, le=MOST)]
+
+
+class ReviewParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    kind: ReviewKind | None = None
+    limit: Limit = LIMIT
+
+
+class DuplicateParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    limit: Limit = LIMIT
+
+
+class ReviewItemBody(Struct):
+    id: str
+    kind: ReviewKind
+    why: str
+    sure: float
+    suggested: Choice
+    choices: list[Choice]
+    proposed: Annotated[str, Meta(description="What an agent would do; empty: none said anything.")]
+    memories: list[Memory]
+
+
+class ReviewBody(Struct):
+    items: list[ReviewItemBody]
+    counts: dict[str, int]
+
+
+class DecisionBody(Struct, forbid_unknown_fields=True):
+    """A decision; with `edit`, the memory's new fields. `memory`: which one of several."""
+
+    decision: Choice
+    changes: MemoryChange = field(default_factory=MemoryChange)
+    memory: Id | None = None
+
+
+class Decided(Struct):
+    item: str
+    decision: Choice
+    done: str
+
+
+class DuplicateBody(Struct):
+    reason: str
+    sure: float
+    ids: list[str]
+    about: str
+
+
+async def review(call: Call) -> Response:
+    asked: ReviewParameters = call.parameters
+    found = await call.service.ask(call.engine.review, limit=asked.limit, kind=asked.kind)
+    return json_response(review_json(found))
+
+
+async def decide(call: Call) -> Response:
+    body: DecisionBody = call.body
+    changes: dict[str, Any] = fields_of(body.changes)
+    if body.memory is not None:
+        changes["id"] = body.memory
+    done = await call.service.ask(call.engine.decide, call.id, body.decision, changes=changes)
+    return json_response(Decided(call.id, body.decision, done))
+
+
+async def duplicates(call: Call) -> Response:
+    found = await call.service.ask(call.engine.duplicates)
+    return json_response([group._asdict() for group in found[: call.parameters.limit]])
+
+
 OPERATIONS = (
     Operation(
         "GET", f"{PREFIX}/trash", trash, "What was forgotten",
@@ -137,5 +265,40 @@ OPERATIONS = (
     _bulk(
         "restore", restore_many, "Bring many forgotten memories back", (DELETE, SEARCH),
         schemas.Selected, {"project": "old-site", "dry_run": True},
+    ),
+    Operation(
+        "GET", f"{PREFIX}/history/{{id:path}}", history, "What a memory was, change by change",
+        {200: ReplySpec("Its versions, newest first.", VersionList)}, problems=(404,),
+        details="Of a forgotten memory only for callers who may bring it back.",
+    ),
+    Operation(
+        "POST", f"{PREFIX}/undo", undo, "Take a change back",
+        {200: ReplySpec("What was taken back.", UndoneJson)}, body=UndoBody,
+        example={"id": "auth-jwt-001"}, problems=(404, 412), needs=(WRITE, SEARCH), lane=WRITES,
+        details="Taking back is a change as well: it is in the history, and can be taken back. "
+        "Where a memory was changed since, nothing is changed.",
+    ),
+    Operation(
+        "POST", f"{PREFIX}/redo", redo, "Do again what the last undo took back",
+        {200: ReplySpec("What was done again.", RedoneJson)},
+        problems=(404, 412), needs=(WRITE, SEARCH), lane=WRITES,
+        details="Where a memory was changed since, nothing is changed.",
+    ),
+    Operation(
+        "GET", f"{PREFIX}/review", review, "What wants a decision",
+        {200: ReplySpec("The next items, and how many there are of each kind.", ReviewBody)},
+        parameters=ReviewParameters, lane=SEARCHES,
+        details="An item has the same id as long as it is about the same memories. One that was "
+        "decided comes back when they change.",
+    ),
+    Operation(
+        "POST", f"{PREFIX}/review/{{id:path}}", decide, "Decide an item of the review",
+        {200: ReplySpec("What was done.", Decided)}, body=DecisionBody,
+        example={"decision": "merge"}, problems=(404,), needs=(SEARCH, DELETE), lane=WRITES,
+    ),
+    Operation(
+        "GET", f"{PREFIX}/duplicates", duplicates, "Memories that say the same",
+        {200: ReplySpec("Groups, the surest first, the one to keep first.", list[DuplicateBody])},
+        parameters=DuplicateParameters, lane=SEARCHES,
     ),
 )  # fmt: skip

@@ -11,12 +11,11 @@ from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.errors import UserError
 from recollect.ingest.draft import Draft, draft
 from recollect.ingest.saving import saved_json
-from recollect.interfaces.cursor import decode_place, encode_place
 from recollect.interfaces.http import schemas
 from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
 from recollect.interfaces.http.parameters import PastFilterParameters
 from recollect.interfaces.lanes import SEARCHES, WRITES
-from recollect.interfaces.requests import as_of
+from recollect.interfaces.requests import as_of, decode_place, encode_place
 from recollect.memory_json import id_path, memory_json, revision
 from recollect.types import Memory, place_of
 

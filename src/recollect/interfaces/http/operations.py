@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Route
 from recollect.auth.capabilities import SEARCH
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.interfaces.http.metrics import Metrics
+from recollect.interfaces.http.logs import Metrics
 from recollect.interfaces.http.parameters import from_parameters, sentence
 from recollect.interfaces.http.service import LANE, Service
 from recollect.interfaces.lanes import READS, Lane

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
+from msgspec.structs import fields
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
@@ -62,34 +63,27 @@ class NewMemory(Struct, forbid_unknown_fields=True, omit_defaults=True):
     ) = None
 
 
+MADE = ("created_at", "updated_at")
 NewMemories = Annotated[list[NewMemory], Meta(min_length=1, max_length=MOST_SAVED)]
 
 
-class MemoryChange(Struct, forbid_unknown_fields=True, omit_defaults=True):
+_CHANGES: Any = defstruct(
+    "_CHANGES",
+    [
+        # When it was made and changed has no default to go back to.
+        (each.name, (Time if each.name in MADE else each.type) | UnsetType, UNSET)
+        for each in fields(NewMemory)
+        if each.name not in ("id", "supersedes")
+    ],
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+)
+
+
+class MemoryChange(_CHANGES):  # type: ignore[misc]
     """What is to change; null puts a field back to its default, what is not named stays. `append`
     adds a paragraph to the text. `section`: the heading below which `text` is put."""
 
-    title: FieldText | UnsetType | None = UNSET
-    text: LongText | UnsetType | None = UNSET
-    context: FieldText | UnsetType | None = UNSET
-    why: FieldText | UnsetType | None = UNSET
-    impact: FieldText | UnsetType | None = UNSET
-    details: LongText | UnsetType | None = UNSET
-    tags: Tags | UnsetType | None = UNSET
-    kind: Annotated[FieldText, Meta(min_length=1)] | UnsetType | None = UNSET
-    severity: Severity | UnsetType | None = UNSET
-    domain: FieldText | UnsetType | None = UNSET
-    project: FieldText | UnsetType | None = UNSET
-    source: FieldText | UnsetType | None = UNSET
-    tier: Tier | UnsetType | None = UNSET
-    space: FieldText | UnsetType | None = UNSET
-    path: FieldText | UnsetType | None = UNSET
-    created_at: Time | UnsetType = UNSET
-    updated_at: Time | UnsetType = UNSET
-    valid_from: Time | UnsetType | None = UNSET
-    valid_until: Time | UnsetType | None = UNSET
-    superseded_by: FieldText | UnsetType | None = UNSET
-    archived_at: Time | UnsetType | None = UNSET
     add_tags: Tags | UnsetType = UNSET
     remove_tags: Tags | UnsetType = UNSET
     append: LongText | UnsetType = UNSET

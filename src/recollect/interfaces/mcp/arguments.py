@@ -18,9 +18,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from recollect.engine.context import CONTEXT_LIMIT
 from recollect.errors import UserError
 from recollect.ingest.draft import FIELDS, LONGEST_ID
-from recollect.interfaces.cursor import decode_place
 from recollect.interfaces.mcp.leniency import lenient
-from recollect.interfaces.requests import FieldText, LongText, Milliseconds, Query
+from recollect.interfaces.requests import FieldText, LongText, Milliseconds, Query, decode_place
 from recollect.present.visible import label, written_id
 from recollect.types import Choice, Place, Severity, Tier, View
 

@@ -10,8 +10,10 @@ What stands behind a `>` is a memory's own text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
+from math import ceil
 from typing import Any
 
 import msgspec
@@ -20,7 +22,6 @@ from msgspec.structs import replace
 from recollect.present.history import history_json
 from recollect.present.response import degraded_json, result_json
 from recollect.present.snippet import PASSAGE_CHARACTERS, pieces
-from recollect.present.tokens import estimated_tokens
 from recollect.present.views import ScanView, SnippetView
 from recollect.present.visible import one_line
 from recollect.present.words import heading_line, place_in_file, state_json, title_of
@@ -30,6 +31,22 @@ from recollect.store.history import Version
 from recollect.times import iso
 from recollect.types import Memory, Response, Result
 from recollect.vaults.known import HOME
+
+# What tokenizers cut text into: a word with the sign before it, three digits, signs in a row.
+PIECES = re.compile(r"[^\w\s]?[^\W\d_]+|\d{1,3}|(?:[^\w\s]|_)+(?![^\W\d_])|[^\w\s]+|_|\n+")
+WORD, SIGNS = 6, 3  # characters of a token
+
+
+def estimated_tokens(text: str) -> int:
+    """Within 8 % of `o200k_base` on answers in English, more in other languages."""
+    return sum(_piece_tokens(piece) for piece in PIECES.findall(text))
+
+
+def _piece_tokens(piece: str) -> int:
+    if piece[-1].isalpha() and piece.isascii():
+        return ceil((len(piece) - (not piece[0].isalpha())) / WORD)
+    return 1 if piece[0].isdigit() or piece[0] == "\n" else ceil(len(piece.encode()) / SIGNS)
+
 
 # What is cut to what fits; and what the two keys take.
 KEYS, KEY_TOKENS = ("title", "passage"), 6

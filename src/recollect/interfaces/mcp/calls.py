@@ -15,7 +15,6 @@ from recollect.engine.timeline import timeline_json
 from recollect.errors import NotFound, UserError
 from recollect.ingest.draft import draft
 from recollect.ingest.saving import REPLACES, Saved, SimilarMemory, saved_json
-from recollect.interfaces.cursor import encode_place
 from recollect.interfaces.mcp import arguments
 from recollect.interfaces.mcp.brief import (
     brief_history,
@@ -38,7 +37,7 @@ from recollect.interfaces.mcp.texts import (
     saved_text,
     timeline_text,
 )
-from recollect.interfaces.requests import as_of, filter_of, search_of
+from recollect.interfaces.requests import as_of, encode_place, filter_of, search_of
 from recollect.memory_json import memory_json
 from recollect.present.agent_context import context_json, context_text
 from recollect.present.history import undone_text

@@ -16,9 +16,8 @@ from msgspec.structs import replace
 
 from recollect.documents.markdown import plain_heading, structure
 from recollect.errors import UserError
-from recollect.interfaces.mcp.brief import largest_size
+from recollect.interfaces.mcp.brief import estimated_tokens, largest_size
 from recollect.memory_json import memory_json
-from recollect.present.tokens import estimated_tokens
 from recollect.types import Memory, Span
 
 LINES = re.compile(r"(?:lines? *)?(\d+) *[-–] *(\d*)")

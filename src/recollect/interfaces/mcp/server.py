@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -26,13 +27,11 @@ from recollect.auth.capabilities import SEARCH
 from recollect.engine import Recollect
 from recollect.errors import Cancelled, Forbidden, NotFound, RecollectError
 from recollect.interfaces.lanes import READS, Lanes
-from recollect.interfaces.mcp import guidance, resources
+from recollect.interfaces.mcp import resources
 from recollect.interfaces.mcp.arguments import input_schema
 from recollect.interfaces.mcp.calls import Served, ToolAnswer
-from recollect.interfaces.mcp.elicitation import replied, resumed
-from recollect.interfaces.mcp.roots import OpenProject
+from recollect.interfaces.mcp.client import OpenProject, replied, resumed
 from recollect.interfaces.mcp.tools import BY_NAME, call, offered
-from recollect.interfaces.mcp.wording import for_tools
 from recollect.present.visible import as_data
 from recollect.version import __version__
 
@@ -61,11 +60,11 @@ def build(
     `lanes`: the threads of a server around this one; without, it has its own."""
     handlers = Handlers(engine_of, project, lanes)
     server: Server[Any] = Server(
-        guidance.NAME,
+        "recollect",
         version=__version__,
-        title=guidance.TITLE,
-        description=guidance.ABOUT,
-        instructions=guidance.INSTRUCTIONS,
+        title="Recollect",
+        description="Local memory search for AI agents.",
+        instructions=resources.INSTRUCTIONS,
         cache_hints={
             "tools/list": OFFERED,
             "prompts/list": OFFERED,
@@ -116,7 +115,7 @@ class Handlers:
         if ctx.method not in OPENING or not isinstance(result, dict):
             return result
         try:
-            made = partial(guidance.instructions, self._engine_of(ctx), self._project)
+            made = partial(resources.instructions, self._engine_of(ctx), self._project)
         except RecollectError:  # the rules alone; a tool will say why
             return result
         return result | {"instructions": await self._lanes.run(READS, made)}
@@ -199,33 +198,13 @@ class Handlers:
         found = await self._read(
             ctx, lambda: resources.listed(self._reading(ctx, "resources/list"))
         )
-        return mcp.ListResourcesResult(
-            resources=[
-                mcp.Resource(
-                    uri=entry.uri,
-                    name=entry.name,
-                    description=entry.about,
-                    mime_type=entry.mime_type,
-                )
-                for entry in found
-            ]
-        )
+        return mcp.ListResourcesResult(resources=found)
 
     async def list_templates(
         self, ctx: Context, params: mcp.PaginatedRequestParams | None
     ) -> mcp.ListResourceTemplatesResult:
-        return mcp.ListResourceTemplatesResult(
-            resource_templates=[
-                mcp.ResourceTemplate(
-                    uri_template=family.template,
-                    name=family.name,
-                    title=family.title,
-                    description=family.about,
-                    mime_type=family.mime_type,
-                )
-                for family in resources.FAMILIES
-            ]
-        )
+        templates = [family.as_template() for family in resources.FAMILIES]
+        return mcp.ListResourceTemplatesResult(resource_templates=templates)
 
     async def read_resource(
         self, ctx: Context, params: mcp.ReadResourceRequestParams
@@ -233,10 +212,7 @@ class Handlers:
         found = await self._read(
             ctx, lambda: resources.read(self._reading(ctx, "resources/read"), params.uri)
         )
-        contents = mcp.TextResourceContents(
-            uri=params.uri, mime_type=found.mime_type, text=found.text
-        )
-        return mcp.ReadResourceResult(contents=[contents])
+        return mcp.ReadResourceResult(contents=[found])
 
     async def complete(self, ctx: Context, params: mcp.CompleteRequestParams) -> mcp.CompleteResult:
         template = params.ref.uri if isinstance(params.ref, mcp.ResourceTemplateReference) else ""
@@ -253,9 +229,9 @@ class Handlers:
     async def list_prompts(
         self, ctx: Context, params: mcp.PaginatedRequestParams | None
     ) -> mcp.ListPromptsResult:
-        topic = mcp.PromptArgument(name="topic", description=guidance.RECALL_TOPIC, required=True)
+        topic = mcp.PromptArgument(name="topic", description=resources.RECALL_TOPIC, required=True)
         recall = mcp.Prompt(
-            name=guidance.RECALL, title="Recall", description=guidance.RECALL_ABOUT,
+            name=resources.RECALL, title="Recall", description=resources.RECALL_ABOUT,
             arguments=[topic],
         )  # fmt: skip
         return mcp.ListPromptsResult(prompts=[recall])
@@ -263,15 +239,15 @@ class Handlers:
     async def get_prompt(
         self, ctx: Context, params: mcp.GetPromptRequestParams
     ) -> mcp.GetPromptResult:
-        if params.name != guidance.RECALL:
-            sentence = f"There is no prompt {params.name!r}; there is: {guidance.RECALL}."
+        if params.name != resources.RECALL:
+            sentence = f"There is no prompt {params.name!r}; there is: {resources.RECALL}."
             raise MCPError(mcp.INVALID_PARAMS, sentence)
         try:
-            text = guidance.recall(params.arguments or {})
+            text = resources.recall(params.arguments or {})
         except RecollectError as error:
             raise MCPError(mcp.INVALID_PARAMS, one_line(error)) from error
         message = mcp.PromptMessage(role="user", content=mcp.TextContent(text=text))
-        return mcp.GetPromptResult(description=guidance.RECALL_ABOUT, messages=[message])
+        return mcp.GetPromptResult(description=resources.RECALL_ABOUT, messages=[message])
 
 
 def answered(answer: ToolAnswer) -> mcp.CallToolResult:
@@ -319,3 +295,40 @@ class Steps:
             self._done += 1
             telling = self._ctx.session.report_progress(self._done, message=what)
             asyncio.run_coroutine_threadsafe(telling, self._loop)
+
+
+# Errors in the words of tools: the engine's sentences name commands, which a model cannot run.
+# Command → the tool that does the same.
+COMMAND_TOOLS = {
+    "list": "memory_list",
+    "search": "memory_search",
+    "show": "memory_retrieve",
+    "history": "memory_retrieve with history=true",
+    "save": "memory_save",
+    "edit": "memory_update",
+    "supersede": "memory_update with superseded_by",
+    "forget": "memory_forget",
+    "restore": "memory_forget with undo=true",
+    "merge": "memory_forget with merge_into",
+    "feedback": "memory_feedback",
+    "review": "memory_review",
+    "context": "memory_context",
+}
+COMMAND = re.compile(
+    r"(?<!command )`recollect (?P<name>\w+)(?P<rest>[^`]*)`|: recollect (?P<last>\w+)(?P<end>.*)$"
+)
+
+
+def for_tools(sentence: str) -> str:
+    """The sentence with a tool for each command; a command without one is said to be the user's.
+    What was said so already stays."""
+    return COMMAND.sub(_named, sentence)
+
+
+def _named(found: re.Match[str]) -> str:
+    name, rest = found["name"] or found["last"], found["rest"] or found["end"] or ""
+    start = "" if found["name"] else ": "
+    if name in COMMAND_TOOLS and "--from" not in rest:
+        undone = " with undo=true" if "--undo" in rest else ""
+        return f"{start}{COMMAND_TOOLS[name]}{undone}"
+    return f"{start}the user's command `recollect {name}{rest}`"

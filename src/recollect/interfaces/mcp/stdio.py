@@ -45,8 +45,8 @@ from pydantic import ValidationError
 
 from recollect.engine import Recollect
 from recollect.errors import RecollectError
-from recollect.interfaces import fresh_process
 from recollect.interfaces.mcp.server import build, unexpected
+from recollect.interfaces.server_processes import can_replace_process, replace_process
 
 if TYPE_CHECKING:  # not a public module
     from mcp.shared._stream_protocols import ReadStream, WriteStream
@@ -106,7 +106,7 @@ def serve(
     vault, unanswered = VaultOpener(opened), Unanswered(handshake)
     with suppress(RecollectError):  # each tool says so
         vault.engine()
-    transport = StdioTransport() if fresh_process.possible() else None
+    transport = StdioTransport() if can_replace_process() else None
     locked = False
 
     def run() -> None:
@@ -222,7 +222,7 @@ class StdioTransport:
             if settled and not self._has_part and not self._writing:
                 os.dup2(self._in, 0)
                 os.dup2(self._out, 1)
-                fresh_process.replace(handshake)
+                replace_process(handshake)
 
 
 class Unanswered:

@@ -15,6 +15,7 @@ from recollect.ingest.saving import REPLACES, Saved, SimilarMemory
 from recollect.interfaces.mcp.brief import (
     FEWEST,
     TEXT_TOKENS,
+    estimated_tokens,
     fitted,
     full_title,
     place_of,
@@ -25,7 +26,6 @@ from recollect.present import sentences
 from recollect.present.explain import as_lines
 from recollect.present.history import version_line
 from recollect.present.snippet import flowed
-from recollect.present.tokens import estimated_tokens
 from recollect.present.views import PointerView, PreviewView, ScanView, SnippetView
 from recollect.present.visible import as_data, one_line, quoted, shown_id, visible
 from recollect.present.words import HEADING, about_line, counted, heading_line, state_of, two_lines

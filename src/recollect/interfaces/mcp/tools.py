@@ -11,9 +11,63 @@ from typing import Any, NamedTuple
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.engine import Recollect
 from recollect.interfaces.lanes import READS, SEARCHES, WRITES, Lane
-from recollect.interfaces.mcp import arguments, calls, schemas
+from recollect.interfaces.mcp import arguments, calls
 from recollect.interfaces.mcp.arguments import Arguments, checked, input_schema
 from recollect.interfaces.mcp.calls import Served, ToolAnswer
+
+# What each tool answers with, as JSON Schema: the fields that a program can rely on. A model reads
+# them in every conversation, so they say no more. With `explain`, a search answers with the JSON of
+# `recollect search --json`, which fits, too.
+Schema = dict[str, Any]
+
+TEXT: Schema = {"type": "string"}
+NUMBER: Schema = {"type": "number"}
+COUNT: Schema = {"type": "integer"}
+FLAG: Schema = {"type": "boolean"}
+OBJECT: Schema = {"type": "object"}
+NEWER: Schema = {"type": ["string", "object"]}  # an id; with `explain` its date as well
+
+
+def listed(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
+
+
+def record(required: dict[str, Schema], **optional: Schema) -> Schema:
+    """An object that has these fields, and perhaps others."""
+    return {"type": "object", "properties": {**required, **optional}, "required": [*required]}
+
+
+ROW = record(
+    {"id": TEXT},
+    title=TEXT, kind=TEXT, project=TEXT, date=TEXT, expired=FLAG, superseded_by=TEXT,
+)  # fmt: skip
+RESULT = record(
+    {"id": TEXT, "score": NUMBER, "kind": TEXT},
+    title=TEXT, project=TEXT, date=TEXT, passage=TEXT, expired=FLAG, superseded_by=NEWER,
+    seems_replaced_by=NEWER,
+)  # fmt: skip
+RESULTS = record({"results": listed(RESULT)}, evidence={"type": ["string", "null"]})
+LIST = record({"memories": listed(ROW), "next": {"type": ["string", "null"]}})
+CONTEXT = record(
+    {"memories": listed(record({"id": TEXT, "title": TEXT, "text": TEXT}))}, left_out=COUNT
+)
+MEMORIES = record(
+    {"memories": listed(record({"id": TEXT}))}, history=OBJECT, missing=listed(OBJECT)
+)
+SAVED = record(
+    {"id": TEXT, "outcome": TEXT, "repeated": FLAG, "title": TEXT},
+    redacted=OBJECT, superseded=listed(TEXT),
+    similar=listed(record({"id": TEXT, "title": TEXT, "why": TEXT})),
+)  # fmt: skip
+TIMELINE = record({"at": TEXT, "before": listed(OBJECT), "after": listed(OBJECT)})
+UPDATED = record({"id": TEXT, "changed": listed(TEXT)}, redacted=OBJECT)
+FORGOTTEN = record({"ids": listed(TEXT), "outcome": TEXT})
+NOTED = record({"accepted": COUNT, "dismissed": COUNT})
+REVIEW = record({}, items=listed(OBJECT), counts=OBJECT, done=TEXT)
+# As ChatGPT's connectors and deep research ask for them.
+LINK = {"id": TEXT, "title": TEXT, "url": TEXT}
+LINKS = record({"results": listed(record(LINK))})
+DOCUMENT = record({**LINK, "text": TEXT}, metadata=OBJECT)
 
 
 class Tool(NamedTuple):
@@ -41,7 +95,7 @@ TOOLS: Sequence[Tool] = (
         "Find earlier decisions, bugs, preferences and facts. Use it before you decide, answer or "
         "ask. Gives titles, matching passages and ids, best first.",
         arguments.SearchArguments,
-        schemas.RESULTS,
+        RESULTS,
         calls.search,
         reads=True,
         anywhere=True,
@@ -52,7 +106,7 @@ TOOLS: Sequence[Tool] = (
         "What to know when a task begins: pinned memories, those about a subject, the newest. Call "
         "it once.",
         arguments.ContextArguments,
-        schemas.CONTEXT,
+        CONTEXT,
         calls.context,
         reads=True,
     ),
@@ -63,7 +117,7 @@ TOOLS: Sequence[Tool] = (
         "title or text is required. No secrets, nothing the code says anyway. What is there "
         "already is updated.",
         arguments.SaveArguments,
-        schemas.SAVED,
+        SAVED,
         calls.save,
         adds=True,
         needs=(WRITE,),
@@ -74,7 +128,7 @@ TOOLS: Sequence[Tool] = (
         "Read whole memories",
         "Whole memories by id; a long one in parts.",
         arguments.RetrieveArguments,
-        schemas.MEMORIES,
+        MEMORIES,
         calls.retrieve,
         reads=True,
         anywhere=True,
@@ -85,7 +139,7 @@ TOOLS: Sequence[Tool] = (
         "Change a memory",
         "Correct a memory, or add to it; fields not given stay.",
         arguments.UpdateArguments,
-        schemas.UPDATED,
+        UPDATED,
         calls.update,
         idempotent=False,
         needs=(WRITE, SEARCH),
@@ -96,7 +150,7 @@ TOOLS: Sequence[Tool] = (
         "Forget memories",
         "Take memories out of every answer. Where something true remains: memory_update.",
         arguments.ForgetArguments,
-        schemas.FORGOTTEN,
+        FORGOTTEN,
         calls.forget,
         needs=(DELETE,),
         lane=WRITES,
@@ -106,7 +160,7 @@ TOOLS: Sequence[Tool] = (
         "Judge a search result",
         "Say whether a result was what the query needed; later searches rank by it.",
         arguments.FeedbackArguments,
-        schemas.NOTED,
+        NOTED,
         calls.feedback,
         adds=True,
         needs=(WRITE,),
@@ -118,7 +172,7 @@ TOOLS: Sequence[Tool] = (
         "List what wants a decision (contradictions, duplicates, what expires, secrets), or "
         "propose one; a person decides.",
         arguments.ReviewArguments,
-        schemas.REVIEW,
+        REVIEW,
         calls.review,
         needs=(SEARCH, WRITE),
         lane=WRITES,
@@ -128,7 +182,7 @@ TOOLS: Sequence[Tool] = (
         "Browse memories",
         "Browse titles and ids, newest first.",
         arguments.ListArguments,
-        schemas.LIST,
+        LIST,
         calls.listing,
         reads=True,
         lane=READS,
@@ -138,7 +192,7 @@ TOOLS: Sequence[Tool] = (
         "What happened around it",
         "What was saved and changed before and after a memory or a time.",
         arguments.TimelineArguments,
-        schemas.TIMELINE,
+        TIMELINE,
         calls.timeline,
         reads=True,
         lane=READS,
@@ -148,7 +202,7 @@ TOOLS: Sequence[Tool] = (
         "Search",
         "For connectors; others use memory_search.",
         arguments.ConnectorSearchArguments,
-        schemas.LINKS,
+        LINKS,
         calls.connector_search,
         reads=True,
         anywhere=True,
@@ -158,7 +212,7 @@ TOOLS: Sequence[Tool] = (
         "Fetch",
         "For connectors; others use memory_retrieve.",
         arguments.FetchArguments,
-        schemas.DOCUMENT,
+        DOCUMENT,
         calls.fetch,
         reads=True,
         anywhere=True,

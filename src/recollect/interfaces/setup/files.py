@@ -1,17 +1,64 @@
-"""Reading and replacing somebody else's file without ever losing what is in it."""
+"""Somebody else's file, read and replaced without ever losing what is in it; and values at a path
+of keys in what such a file holds."""
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
 
 from msgspec import Struct
 
 from recollect.errors import UserError
 from recollect.files import locked_folder, sync_folder
+
+
+class Malformed(Exception):
+    """The text is not what its format demands; nothing may be written over it."""
+
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        super().__init__(reason if line is None else f"line {line}: {reason}")
+
+
+Keys = tuple[str, ...]
+
+
+def value_at(data: Any, path: Keys) -> Any:
+    """The value there, or None."""
+    for key in path:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
+def with_value_at(data: Any, path: Keys, value: Any) -> Any:
+    """The data with the value there; dictionaries on the way to it are made where missing."""
+    if not path:
+        return value
+    inside = data if isinstance(data, dict) else {}
+    return inside | {path[0]: with_value_at(inside.get(path[0]), path[1:], value)}
+
+
+def without_value_at(data: Any, path: Keys) -> Any:
+    """The data with nothing there."""
+    if not isinstance(data, dict) or path[0] not in data:
+        return data
+    if len(path) == 1:
+        return {key: value for key, value in data.items() if key != path[0]}
+    return data | {path[0]: without_value_at(data[path[0]], path[1:])}
+
+
+def leaves(data: dict[str, Any]) -> Iterator[tuple[Keys, Any]]:
+    """Every value that is not a dictionary, with its path."""
+    for key, value in data.items():
+        if isinstance(value, dict):
+            yield from (((key, *below), leaf) for below, leaf in leaves(value))
+        else:
+            yield (key,), value
+
 
 BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 

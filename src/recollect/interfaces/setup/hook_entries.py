@@ -17,8 +17,8 @@ from msgspec.structs import replace as changed
 from recollect.errors import UserError
 from recollect.interfaces.hooks.protocols import PROTOCOLS, HookEvent, HookProtocol
 from recollect.interfaces.setup import json_edit
-from recollect.interfaces.setup.clients import Machine, ServerCommand
-from recollect.interfaces.setup.nested import Keys
+from recollect.interfaces.setup.clients import Machine, ServerCommand, filled
+from recollect.interfaces.setup.files import Keys
 from recollect.interfaces.setup.registration import Action, FileChange, edited, read_values
 
 HOOKS = "hooks"
@@ -58,7 +58,10 @@ def with_hooks(protocol: HookProtocol, file: Path, started: ServerCommand) -> Fi
             text = edited(file, json_edit.with_value, text, (key,), value)
     for event in protocol.installed:
         if event.name in commands:
-            entry = protocol.entry(event, commands[event.name])
+            # After one message of ours the agent is not asked again in a row.
+            limit = 1 if event.channel == "followup" else None
+            holes = {"command": commands[event.name], "loop_limit": limit}
+            entry = filled(protocol.entry, holes)
             stands = _lists(edited(file, json_edit.parsed, text)).get(event.name)
             place: Keys = (HOOKS, event.name)
             if stands is None:

@@ -21,9 +21,8 @@ from msgspec.structs import replace as changed
 from recollect.errors import UserError
 from recollect.home import home_path
 from recollect.interfaces.setup import files, json_edit, toml_edit
-from recollect.interfaces.setup.clients import CLIENTS, Client, ServerAddress, ServerCommand
-from recollect.interfaces.setup.malformed import Malformed
-from recollect.interfaces.setup.nested import Keys, leaves, value_at, with_value_at
+from recollect.interfaces.setup.clients import Client, ServerAddress, ServerCommand
+from recollect.interfaces.setup.files import Keys, Malformed, leaves, value_at, with_value_at
 
 Action = Literal["added", "updated", "removed", "none"]
 State = Literal["yes", "no", "differs", "unreadable"]
@@ -108,18 +107,6 @@ def address(url: str, token_env: str) -> ServerAddress:
     return ServerAddress(url.rstrip("/") + "/mcp" if parts.path in ("", "/") else url, token_env)
 
 
-def _entry(client: Client, server: ServerCommand | ServerAddress) -> dict[str, Any]:
-    if isinstance(server, ServerCommand):
-        return client.entry(server)
-    if client.remote is None:
-        having = ", ".join(known.name for known in CLIENTS.values() if known.remote)
-        raise UserError(
-            f"{client.title} has no entry for an address that is documented, so leave --url out; "
-            f"these have: {having}."
-        )
-    return client.remote(server)
-
-
 def planned(
     client: Client, file: Path, name: str, server: ServerCommand | ServerAddress
 ) -> FileChange:
@@ -130,7 +117,7 @@ def planned(
     """
     before, data = _read(client, file)
     path = (client.container, name)
-    wanted = _entry(client, server)
+    wanted = client.entry(server)
     entry = value_at(data, path)
     if not isinstance(entry, dict) or not any(key in entry for key in REACHED_BY if key in wanted):
         parts: list[tuple[Keys, Any]] = [(path, wanted)]

@@ -16,8 +16,7 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from recollect.interfaces.setup.malformed import Malformed
-from recollect.interfaces.setup.nested import Keys, with_value_at, without_value_at
+from recollect.interfaces.setup.files import Keys, Malformed, with_value_at, without_value_at
 
 AT = re.compile(r" \(at line (\d+), column \d+\)$")
 BARE = re.compile(r"[A-Za-z0-9_-]+")

@@ -1,22 +1,21 @@
-"""Every memory in the documented order, page by page, and the filters that narrow it."""
+"""Every memory in the documented order, page by page, and the filters that narrow it; what is
+changed in that list; the trash."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import groupby
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from markupsafe import Markup
-from msgspec import Meta
+from msgspec import Meta, Struct
 from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from recollect.errors import RecollectError, UserError
-from recollect.interfaces.cursor import decode_place, encode_place
 from recollect.interfaces.http.parameters import (
     PARAMETERS,
     FilterParameters,
@@ -24,12 +23,20 @@ from recollect.interfaces.http.parameters import (
     from_parameters,
 )
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.web.address import Address
-from recollect.interfaces.web.chips import apart, chip_groups, chosen_chips, facets_without
-from recollect.interfaces.web.forms import problem_piece
-from recollect.interfaces.web.memory_text import heading, opening
-from recollect.interfaces.web.rendering import dated, page, query_string
+from recollect.interfaces.requests import Query, decode_place, encode_place
+from recollect.interfaces.web.chips import Address, apart, chip_groups, chosen_chips, facets_without
+from recollect.interfaces.web.rendering import (
+    answer_change,
+    dated,
+    heading,
+    opening,
+    page,
+    problem_piece,
+    query_string,
+    submitted,
+)
 from recollect.present import sentences
+from recollect.present.words import counted
 from recollect.types import Memory, place_of
 
 PER_PAGE = 50
@@ -55,13 +62,6 @@ class BrowseRow(NamedTuple):
     memory: Memory
     title: str
     line: Markup | str
-
-
-def routes(service: Service) -> list[BaseRoute]:
-    return [
-        Route("/browse", partial(browse, service)),
-        Route("/browse/filters", partial(filters, service, "/browse")),
-    ]
 
 
 async def browse(service: Service, request: Request) -> Response:
@@ -99,7 +99,7 @@ async def browse(service: Service, request: Request) -> Response:
     return page("browse.html", request, values)
 
 
-async def filters(service: Service, path: str, request: Request) -> Response:
+async def filters(path: str, service: Service, request: Request) -> Response:
     """The chips with their counts, as a piece of the page at `path`."""
     try:
         asked: PastFilterParameters = from_parameters(PastFilterParameters, request.query_params)
@@ -171,3 +171,47 @@ def _newer(asked: Browsing) -> str:
     trail = asked.back.split(".") if asked.back else []
     change = {"after": trail[-1], "back": ".".join(trail[:-1])} if trail else {}
     return narrowing_path("/browse", asked, change)
+
+
+# The trash, and changes of several memories at once
+
+SHOWN = 100
+BULK = {
+    "pin": "Pinned", "unpin": "Unpinned", "tag": "Tagged", "untag": "Removed the tag of",
+    "move": "Moved", "forget": "Forgot",
+}  # fmt: skip
+
+
+class Looking(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What to look for in the trash."""
+
+    query: Annotated[Query, Meta(max_length=10_000)] = ""
+
+
+async def trash(service: Service, request: Request) -> Response:
+    asked: Looking = from_parameters(Looking, request.query_params)
+    found = await service.ask(service.engine.trash, asked.query, limit=SHOWN)
+    values = {"trash": found, "query": asked.query, "now": service.engine.now(), "shown": SHOWN}
+    return page("trash.html", request, values)
+
+
+async def bulk(service: Service, request: Request) -> Response:
+    """Change the memories that were ticked in the list, all or none."""
+    form = await submitted(request)
+    ids, engine = form.get("id", []), service.engine
+    action, value = form.get("action", [""])[-1], form.get("value", [""])[-1].strip()
+    changes: dict[str, Callable[[], object]] = {
+        "pin": partial(engine.pin, ids),
+        "unpin": partial(engine.unpin, ids),
+        "tag": partial(engine.tag, ids, add=[value] if value else []),
+        "untag": partial(engine.tag, ids, remove=[value] if value else []),
+        "move": partial(engine.move, ids, project=value),
+        "forget": partial(engine.forget, ids),
+    }
+    if action not in changes:
+        raise UserError(f"action cannot be {action!r}; allowed are: {', '.join(changes)}.")
+    if not ids:
+        raise UserError("Tick the memories to change first.")
+    await service.ask(changes[action])
+    said = f"{BULK[action]} {counted(len(set(ids)), 'memory')}."
+    return await answer_change(service, request, said, "/browse", ids[0])

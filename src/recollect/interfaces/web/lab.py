@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,26 +10,29 @@ import msgspec
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import BaseRoute, Route
 
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces.http.parameters import SearchParameters
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.web.forms import submitted
-from recollect.interfaces.web.lab_address import (
+from recollect.interfaces.web.lab_sides import (
     LEFT,
     PASSING,
     RIGHT,
+    ROWS,
     USUAL,
     LabAddress,
     Pairs,
+    compared,
+    differing,
+    moved,
     read,
+    scored,
+    side_of,
     text_of,
 )
-from recollect.interfaces.web.lab_sides import ROWS, compared, differing, moved, scored, side_of
-from recollect.interfaces.web.rendering import page
-from recollect.interfaces.web.waterfall import signed, waterfall
+from recollect.interfaces.web.rendering import page, submitted
+from recollect.interfaces.web.waterfall import signed
 from recollect.query.terms import keywords
 
 # The filters that have a field: name, what it is called, and what to type.
@@ -58,20 +60,7 @@ QUESTIONS = {
 }
 
 
-def routes(service: Service) -> list[BaseRoute]:
-    """The page, the pieces of it that a script asks for, and its forms without script."""
-    return [
-        Route("/lab", partial(_page, service)),
-        Route("/lab/results", partial(_pieces, service)),
-        Route("/lab/feedback", partial(_feedback, service), methods=["POST"]),
-        Route("/lab/reset", partial(_reset, service), methods=["POST"]),
-        Route("/lab/save", partial(_save, service), methods=["POST"]),
-        Route("/lab/rename", partial(_renamed, service), methods=["POST"]),
-        Route("/lab/delete", partial(_renamed, service), methods=["POST"]),
-    ]
-
-
-async def _page(service: Service, request: Request) -> Response:
+async def show(service: Service, request: Request) -> Response:
     bench = await service.ask(read, service.engine, request.query_params)
     if any(name.partition(".")[2] in PASSING for name in request.query_params):
         return _redirect(bench)  # a form sends every field; the address keeps what says something
@@ -81,7 +70,7 @@ async def _page(service: Service, request: Request) -> Response:
     return page("lab.html", request, values)
 
 
-async def _pieces(service: Service, request: Request) -> Response:
+async def results(service: Service, request: Request) -> Response:
     """The pieces that a script asks for; an error replaces none of them."""
     try:
         bench = await service.ask(read, service.engine, request.query_params)
@@ -90,7 +79,7 @@ async def _pieces(service: Service, request: Request) -> Response:
         return page("_lab.html", request, {"only": "problem", "problem": str(error)})
 
 
-async def _feedback(service: Service, request: Request) -> Response:
+async def feedback(service: Service, request: Request) -> Response:
     form = await _form(request)
     bench = await service.ask(read, service.engine, form)
     for name, verdict in VERDICTS.items():
@@ -99,13 +88,13 @@ async def _feedback(service: Service, request: Request) -> Response:
     return _redirect(bench)
 
 
-async def _reset(service: Service, request: Request) -> Response:
+async def reset(service: Service, request: Request) -> Response:
     bench = await service.ask(read, service.engine, await _form(request))
     await service.ask(service.engine.unlearn)
     return _redirect(bench)
 
 
-async def _save(service: Service, request: Request) -> Response:
+async def save(service: Service, request: Request) -> Response:
     form = await _form(request)
     bench = await service.ask(read, service.engine, form)
     side = form.get("save")
@@ -122,7 +111,7 @@ async def _save(service: Service, request: Request) -> Response:
     return _redirect(_plain(bench, side, saved.name))
 
 
-async def _renamed(service: Service, request: Request) -> Response:
+async def rename(service: Service, request: Request) -> Response:
     """Rename or delete the recipe of a side, which is then the one with the new name, or the
     usual one."""
     form = await _form(request)
@@ -163,7 +152,7 @@ async def _values(service: Service, bench: LabAddress) -> dict[str, Any]:
     if bench.only in USUAL:
         asked = bench.left if bench.only == LEFT else bench.right
         side = await service.ask(side_of, engine, bench.only, asked, search=True)
-        return {"bench": bench, "only": bench.only, "side": side, "waterfall": waterfall}
+        return {"bench": bench, "only": bench.only, "side": side}
     search = bench.only == "" or (bench.only == "below" and bench.open != "")
     left, right = await asyncio.gather(
         service.ask(side_of, engine, LEFT, bench.left, search=search),
@@ -187,7 +176,6 @@ async def _values(service: Service, bench: LabAddress) -> dict[str, Any]:
         "differing": differing(left, right),
         "compared": await service.ask(compared, engine, bench.open, left, right),
         "examples": [] if bench.query.strip() else await service.ask(examples, engine),
-        "waterfall": waterfall,
         "signed": signed,
         "text_of": text_of,
         "narrowing": bool(bench.kept) and not bench.query.strip(),

@@ -13,7 +13,6 @@ from msgspec import Meta, Struct
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import BaseRoute, Route
 
 from recollect.engine import Recollect
 from recollect.engine.activity import ActivityEntry, ActivityPlace
@@ -48,14 +47,6 @@ class Watching(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     before: Annotated[str, Meta(pattern=r"^[0-9]{1,18}\.[0-9]{1,18}$")] | None = None
     rows: bool = False
     once: bool = False
-
-
-def routes(service: Service) -> list[BaseRoute]:
-    environment().globals |= {"verbs": VERBS}
-    return [
-        Route("/live", partial(live, service)),
-        Route("/live/events", partial(events, service)),
-    ]
 
 
 async def live(service: Service, request: Request) -> Response:

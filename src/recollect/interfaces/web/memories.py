@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from recollect.engine import Recollect
 from recollect.engine.history import Undone
+from recollect.engine.reading import FilePassages
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.requests import as_of
-from recollect.interfaces.web import editing, memory_form
-from recollect.interfaces.web.forms import (
+from recollect.interfaces.web import editing
+from recollect.interfaces.web.rendering import (
+    Texts,
     answer_change,
     answer_form,
+    heading,
     memory_id,
+    page,
     page_before,
     problem_piece,
+    query_string,
     submitted,
 )
-from recollect.interfaces.web.memory_text import heading
-from recollect.interfaces.web.memory_view import MemoryView, view_of
-from recollect.interfaces.web.rendering import page, query_string
 from recollect.maths import logistic
 from recollect.memory_json import id_path
 from recollect.present import sentences
 from recollect.present.history import compared, version_line
+from recollect.settings import EDITORS, Editor
+from recollect.types import NO_CHAIN, Chain, FilePlace, Memory
+from recollect.vaults.known import HOME, FoundMemory
 
 MOST_UNASKED = 5  # memories that an undo changes without a question
 REDO = {"redo": 1}
@@ -44,26 +49,6 @@ class Fact(NamedTuple):
     label: str
     value: str
     href: str = ""
-
-
-def routes(service: Service) -> list[BaseRoute]:
-    made: list[tuple[str, str, Callable[[Service, Request], Awaitable[Response]]]] = [
-        ("GET", "/memory/{id:path}", show),
-        ("GET", "/preview/{id:path}", preview),
-        ("GET", "/related/{id:path}", related),
-        ("GET", "/edit/{id:path}", memory_form.edit),
-        ("POST", "/edit/{id:path}", memory_form.save_edit),
-        ("GET", "/new", memory_form.new),
-        ("POST", "/new", memory_form.save_new),
-        ("GET", "/new/values", memory_form.values_in_use),
-        ("POST", "/forget/{id:path}", forget),
-        ("POST", "/restore/{id:path}", restore),
-        ("POST", "/pin/{id:path}", pin),
-        ("POST", "/undo", undo_last),
-        ("POST", "/undo/{id:path}", undo),
-        ("POST", "/supersede/{id:path}", supersede),
-    ]
-    return [Route(path, partial(handler, service), methods=[how]) for how, path, handler in made]
 
 
 # One memory
@@ -228,3 +213,50 @@ async def supersede(service: Service, request: Request) -> Response:
     await service.ask(service.engine.supersede, id, form.get("by", [""])[-1].strip())
     said = "Another memory has taken its place; this one is valid until now."
     return await answer_change(service, request, said, f"/memory/{id_path(id)}", id)
+
+
+FOLDED = 600  # characters of details that are shown without unfolding
+
+
+class MemoryView(NamedTuple):
+    """`vault`: the other vault that holds it; empty for one's own. `fields`: the label and name of
+    each text besides the main one. `file`: its surroundings, where it is a passage of a file.
+    `editor`: the link that opens the file in an editor."""
+
+    memory: Memory
+    vault: str
+    title: str
+    texts: Texts
+    fields: Sequence[tuple[str, str]]
+    folded: bool
+    chain: Chain
+    file: FilePassages | None
+    editor: str
+
+
+def view_of(engine: Recollect, found: FoundMemory, *, past: bool = False) -> MemoryView:
+    """Everything that is shown of a memory; of one from the past, nothing around it."""
+    memory, own = found.memory, found.vault == HOME
+    file = engine.in_file(memory) if own and not past else None
+    fields = [
+        (editing.FIELDS[name].label, name)
+        for name in ("context", "why", "impact")
+        if getattr(memory, name).strip() and not (file and name == "context")
+    ]
+    return MemoryView(
+        memory,
+        "" if own else found.vault,
+        heading(memory),
+        Texts(memory, partial(engine.mentioned, beside=memory.path)),
+        fields,
+        len(memory.details) > FOLDED,
+        NO_CHAIN if past else found.chain,
+        file,
+        editor_link(engine.settings.serve.editor, file.place) if file else "",
+    )
+
+
+def editor_link(editor: Editor, place: FilePlace) -> str:
+    """The address by which the editor opens that line; empty where none is chosen."""
+    form = EDITORS[editor]
+    return form.format(path=quote(place.path), line=place.first_line) if form else ""

@@ -14,9 +14,14 @@ from recollect.ingest.saving import Saved
 from recollect.interfaces.http.parameters import from_parameters
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web import editing
-from recollect.interfaces.web.forms import answer_change, for_script, memory_id, submitted
-from recollect.interfaces.web.memory_text import heading
-from recollect.interfaces.web.rendering import page
+from recollect.interfaces.web.rendering import (
+    answer_change,
+    for_script,
+    heading,
+    memory_id,
+    page,
+    submitted,
+)
 from recollect.memory_json import id_path, revision
 from recollect.secrets.redaction import summary
 from recollect.types import Memory

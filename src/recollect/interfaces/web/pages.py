@@ -1,8 +1,10 @@
-"""All pages, the capabilities and the lane of each, and their static files."""
+"""All pages, each with the capabilities and the lane it needs, and their static files."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,67 +17,93 @@ from recollect.interfaces.http.service import INTERFACE, LANE, Service
 from recollect.interfaces.lanes import READS, SEARCHES, WRITES, Lane
 from recollect.interfaces.web import (
     browse,
-    first_steps,
     lab,
     live,
     memories,
-    palette,
+    memory_form,
     places,
     review,
     search,
     timeline,
-    trash,
     upkeep,
 )
-from recollect.interfaces.web.rendering import STATIC
+from recollect.interfaces.web.rendering import STATIC, environment
+from recollect.interfaces.web.waterfall import strength, waterfall
+
+GET, POST = ("GET",), ("POST",)
+
+
+class Page(NamedTuple):
+    """One page, or what one of its forms sends. Every page shows memories, and so needs search:use;
+    `needs` is what it needs more. `lane`: whose threads do its work, unless a form is sent."""
+
+    methods: tuple[str, ...]
+    path: str
+    answer: Callable[[Service, Request], Awaitable[Response]]
+    needs: tuple[str, ...] = ()
+    lane: Lane = READS  # SEARCHES for those that search, or read every memory to count something
+
+    async def checked(self, service: Service, request: Request) -> Response:
+        """Answer, if the caller may see the page."""
+        service.engine.require(SEARCH, *self.needs, action=f"{request.method} {self.path}")
+        LANE.set(self.lane_of(request.method))
+        INTERFACE.set("page")
+        return await self.answer(service, request)
+
+    def lane_of(self, method: str) -> Lane:
+        """What a form sends changes something."""
+        return WRITES if method == "POST" else self.lane
+
 
 PAGES = (
-    search,
-    lab,
-    live,
-    memories,
-    browse,
-    places,
-    trash,
-    timeline,
-    review,
-    palette,
-    first_steps,
-    upkeep,
+    Page(GET, "/", search.show, lane=SEARCHES),
+    Page(GET, "/results", search.results, lane=SEARCHES),
+    Page(POST, "/feedback", search.feedback, (WRITE,)),
+    Page(GET, "/lab", lab.show, lane=SEARCHES),
+    Page(GET, "/lab/results", lab.results, lane=SEARCHES),
+    Page(POST, "/lab/feedback", lab.feedback, (WRITE,)),
+    Page(POST, "/lab/reset", lab.reset, (WRITE,)),
+    Page(POST, "/lab/save", lab.save, (ADMIN,)),
+    Page(POST, "/lab/rename", lab.rename, (ADMIN,)),
+    Page(POST, "/lab/delete", lab.rename, (ADMIN,)),
+    Page(GET, "/live", live.live, lane=SEARCHES),
+    Page(GET, "/live/events", live.events),
+    Page(GET, "/memory/{id:path}", memories.show),
+    Page(GET, "/preview/{id:path}", memories.preview),
+    Page(GET, "/related/{id:path}", memories.related, lane=SEARCHES),
+    Page(GET, "/edit/{id:path}", memory_form.edit, (WRITE,)),
+    Page(POST, "/edit/{id:path}", memory_form.save_edit, (WRITE,)),
+    Page(GET, "/new", memory_form.new, (WRITE,)),
+    Page(POST, "/new", memory_form.save_new, (WRITE,)),
+    Page(GET, "/new/values", memory_form.values_in_use, (WRITE,), SEARCHES),
+    Page(POST, "/forget/{id:path}", memories.forget, (DELETE,)),
+    Page(POST, "/restore/{id:path}", memories.restore, (DELETE,)),
+    Page(POST, "/pin/{id:path}", memories.pin, (WRITE,)),
+    Page(POST, "/undo", memories.undo_last, (WRITE,)),
+    Page(POST, "/undo/{id:path}", memories.undo, (WRITE,)),
+    Page(POST, "/supersede/{id:path}", memories.supersede, (WRITE,)),
+    Page(GET, "/browse", browse.browse),
+    Page(GET, "/browse/filters", partial(browse.filters, "/browse"), lane=SEARCHES),
+    Page(GET, "/projects", places.everything, lane=SEARCHES),
+    Page(GET, "/project/{id:path}", partial(places.place, "project"), lane=SEARCHES),
+    Page(GET, "/tag/{id:path}", partial(places.place, "tag"), lane=SEARCHES),
+    Page(GET, "/trash", browse.trash, (DELETE,), SEARCHES),
+    Page(POST, "/bulk", browse.bulk, (WRITE,)),
+    Page(GET, "/timeline", timeline.timeline, lane=SEARCHES),
+    Page(GET, "/timeline/filters", partial(browse.filters, "/timeline"), lane=SEARCHES),
+    Page(GET, "/review", review.inbox, lane=SEARCHES),
+    Page(GET, "/review/items", review.items, lane=SEARCHES),
+    Page(POST, "/review/{id:path}", review.decide, (DELETE,)),
+    Page(GET, "/palette", places.palette, lane=SEARCHES),
+    Page(GET, "/palette/found", places.found, lane=SEARCHES),
+    Page(GET, "/palette/capture", places.capture, (WRITE,), SEARCHES),
+    # The samples that were removed are brought back.
+    Page(POST, "/samples", search.load_samples, (WRITE, DELETE)),
+    Page(POST, "/samples/remove", search.remove_samples, (DELETE,)),
+    Page(GET, "/upkeep", upkeep.overview, lane=SEARCHES),
+    Page(GET + POST, "/upkeep/work", upkeep.work, (ADMIN,)),
+    Page(POST, "/unlock", upkeep.unlock, (ADMIN,)),
 )
-# Every page shows memories, and so needs search:use; these need more.
-MORE: dict[str, str | tuple[str, ...]] = {
-    "/feedback": WRITE,
-    "/lab/feedback": WRITE,
-    "/lab/reset": WRITE,
-    "/lab/save": ADMIN,
-    "/lab/rename": ADMIN,
-    "/lab/delete": ADMIN,
-    "/new": WRITE,
-    "/new/values": WRITE,
-    "/palette/capture": WRITE,
-    "/edit/{id:path}": WRITE,
-    "/pin/{id:path}": WRITE,
-    "/undo": WRITE,
-    "/undo/{id:path}": WRITE,
-    "/supersede/{id:path}": WRITE,
-    "/bulk": WRITE,
-    "/samples": (WRITE, DELETE),  # those that were removed are brought back
-    "/samples/remove": DELETE,
-    "/trash": DELETE,
-    "/forget/{id:path}": DELETE,
-    "/restore/{id:path}": DELETE,
-    "/review/{id:path}": DELETE,
-    "/upkeep/work": ADMIN,
-    "/unlock": ADMIN,
-}
-# These search, or read every memory to count something.
-SEARCHING = frozenset({
-    "/", "/results", "/lab", "/lab/results", "/related/{id:path}", "/browse/filters", "/timeline",
-    "/timeline/filters", "/projects", "/project/{id:path}", "/tag/{id:path}", "/new/values",
-    "/live", "/palette", "/palette/found", "/palette/capture", "/upkeep", "/review",
-    "/review/items", "/trash",
-})  # fmt: skip
 
 
 class KeptFiles(StaticFiles):
@@ -90,33 +118,16 @@ class KeptFiles(StaticFiles):
 
 def routes(service: Service) -> list[BaseRoute]:
     """Every page and the folder of scripts, styles and pictures."""
-    found = [route for module in PAGES for route in module.routes(service)]
-    guarded = [_guarded(service, route) for route in found]
-    return [*guarded, Mount("/static", KeptFiles(directory=STATIC))]
-
-
-def needed(path: str) -> tuple[str, ...]:
-    """The capabilities that a page needs."""
-    more = MORE.get(path, ())
-    return (SEARCH, *([more] if isinstance(more, str) else more))
-
-
-def lane(method: str, path: str) -> Lane:
-    """Whose threads do a page's work. What a form sends changes something."""
-    return WRITES if method == "POST" else SEARCHES if path in SEARCHING else READS
-
-
-def _guarded(service: Service, route: BaseRoute) -> Route:
-    """The same page, which first checks whether the caller may see it."""
-    assert isinstance(route, Route)
-    methods = sorted(route.methods or ())
-    return Route(route.path, partial(_checked, service, route), methods=methods)
-
-
-async def _checked(service: Service, route: Route, request: Request) -> Response:
-    action = f"{request.method} {route.path}"
-    service.engine.require(*needed(route.path), action=action)
-    LANE.set(lane(request.method, route.path))
-    INTERFACE.set("page")
-    response: Response = await route.endpoint(request)
-    return response
+    environment().globals |= {
+        "first_steps": search.first_steps,
+        "strength": strength,
+        "verbs": live.VERBS,
+        "waterfall": waterfall,
+    }
+    return [
+        *(
+            Route(page.path, partial(page.checked, service), methods=[*page.methods])
+            for page in PAGES
+        ),
+        Mount("/static", KeptFiles(directory=STATIC)),
+    ]

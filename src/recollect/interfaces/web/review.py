@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from recollect.engine import Recollect
 from recollect.errors import RecollectError
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.web.forms import (
+from recollect.interfaces.web.rendering import (
     answer_form,
     last_operation,
     memory_id,
+    page,
     problem_piece,
+    query_string,
     submitted,
 )
-from recollect.interfaces.web.rendering import page, query_string
 
 LABELS = {
     "keep": "Keep",
@@ -32,14 +31,6 @@ LABELS = {
 }
 
 UNCHANGING = ("keep", "later")  # decisions that change no memory
-
-
-def routes(service: Service) -> list[BaseRoute]:
-    return [
-        Route("/review", partial(inbox, service)),
-        Route("/review/items", partial(items, service)),
-        Route("/review/{id:path}", partial(decide, service), methods=["POST"]),
-    ]
 
 
 async def inbox(service: Service, request: Request) -> Response:

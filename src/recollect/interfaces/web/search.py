@@ -1,9 +1,12 @@
-"""The search page: one box, results while typing, filters, and the reason for each rank."""
+"""The search page: one box, results while typing, filters, and the reason for each rank; and what
+it shows while the vault is empty."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from functools import partial
+from datetime import UTC, datetime
+from functools import cache, partial
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -11,16 +14,18 @@ import msgspec
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import BaseRoute, Route
 
 from recollect import types
+from recollect.demo.load import sample
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, StoreError
+from recollect.ingest.foreign import detected
 from recollect.interfaces.http.parameters import SearchParameters, from_parameters
 from recollect.interfaces.http.problems import status_of
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.web.address import Address
+from recollect.interfaces.setup.clients import CLIENTS, Machine
 from recollect.interfaces.web.chips import (
+    Address,
     Counts,
     apart,
     chip_groups,
@@ -30,12 +35,11 @@ from recollect.interfaces.web.chips import (
     narrowing,
     reading_chips,
 )
-from recollect.interfaces.web.first_steps import loaded_samples
-from recollect.interfaces.web.memory_text import opening
-from recollect.interfaces.web.rendering import dated, environment, page
-from recollect.interfaces.web.waterfall import not_shown, scale_of, strength, took, waterfall
+from recollect.interfaces.web.rendering import answer_change, dated, opening, page
+from recollect.interfaces.web.waterfall import not_shown, scale_of, took
 from recollect.present import sentences
-from recollect.types import Memory, Result
+from recollect.present.words import counted
+from recollect.types import TIMES, Filter, Memory, Result
 
 LIMITS = (10, 20, 50, 100)  # shown at first, and after each "more"; Browse shows everything
 NEWEST = 6
@@ -51,32 +55,25 @@ VERDICTS: dict[str, dict[str, bool]] = {
 }
 
 
-def routes(service: Service) -> list[BaseRoute]:
-    environment().globals |= {"waterfall": waterfall, "strength": strength}
+async def show(service: Service, request: Request) -> Response:
+    values = await service.ask(_values, service.engine, request.query_params)
+    if isinstance(values["error"], StoreError):
+        raise values["error"]
+    return page("search.html", request, values, status=values["status"])
 
-    async def show(request: Request) -> Response:
-        values = await service.ask(_values, service.engine, request.query_params)
-        if isinstance(values["error"], StoreError):
-            raise values["error"]
-        return page("search.html", request, values, status=values["status"])
 
-    async def results(request: Request) -> Response:
-        values = await service.ask(_values, service.engine, request.query_params)
-        return page("_results.html", request, values, status=values["status"])
+async def results(service: Service, request: Request) -> Response:
+    values = await service.ask(_values, service.engine, request.query_params)
+    return page("_results.html", request, values, status=values["status"])
 
-    async def feedback(request: Request) -> Response:
-        form = QueryParams((await request.body()).decode("utf-8", "replace"))
-        for name, verdict in VERDICTS.items():
-            if id := form.get(name):
-                await service.ask(service.engine.feedback, form.get("query", ""), id, **verdict)
-        back = urlencode(parse_qsl(form.get("back", "")))
-        return RedirectResponse(f"/?{back}", 303)
 
-    return [
-        Route("/", show),
-        Route("/results", results),
-        Route("/feedback", feedback, methods=["POST"]),
-    ]
+async def feedback(service: Service, request: Request) -> Response:
+    form = QueryParams((await request.body()).decode("utf-8", "replace"))
+    for name, verdict in VERDICTS.items():
+        if id := form.get(name):
+            await service.ask(service.engine.feedback, form.get("query", ""), id, **verdict)
+    back = urlencode(parse_qsl(form.get("back", "")))
+    return RedirectResponse(f"/?{back}", 303)
 
 
 def _values(engine: Recollect, parameters: QueryParams) -> dict[str, Any]:
@@ -260,3 +257,52 @@ def _examples(
     titles = [memory.title for memory in memories if 8 < len(memory.title) <= 60]
     words = [*titles[:2], *tags][:EXAMPLES]
     return [(text, address.putting("q", text).link()) for text in words]
+
+
+MOST_SAMPLES = 1000  # there are fewer
+
+
+def first_steps() -> dict[str, Any]:
+    """What was found on this machine: tools to import from with their place, agents to connect."""
+    machine = Machine(os.environ)
+    agents = [client for client in CLIENTS.values() if client.installed(machine)]
+    return {"tools": detected(machine.expanded("~")), "agents": agents}
+
+
+# The first minutes: what to do with an empty vault, and samples to load and take away again
+
+
+async def load_samples(service: Service, request: Request) -> Response:
+    """Save the samples, unless they are there; those that were removed come back."""
+    engine = service.engine
+    saved = await service.ask(engine.save_all, list(sample(engine.now())))
+    return await answer_change(service, request, "The samples are loaded.", "/", saved[0].memory.id)
+
+
+async def remove_samples(service: Service, request: Request) -> Response:
+    """Forget the samples, but for those that somebody changed."""
+    ids = await service.ask(loaded_samples, service.engine)
+    if ids:
+        await service.ask(service.engine.forget, ids)
+    said = f"Removed {counted(len(ids), 'sample')}."
+    return await answer_change(service, request, said, "/", ids[0] if ids else "")
+
+
+def loaded_samples(engine: Recollect) -> list[str]:
+    """The ids of the samples that are in the vault as they were loaded."""
+    samples = _samples()
+    found = engine.list(Filter(among=tuple(samples)), MOST_SAMPLES)
+    return [
+        memory.id
+        for memory in found
+        if all(getattr(memory, name) == value for name, value in samples[memory.id].items())
+    ]
+
+
+@cache
+def _samples() -> dict[str, dict[str, Any]]:
+    """The fields of each sample, by its id, without the times: those are relative to now."""
+    return {
+        str(draft.id): {name: value for name, value in draft.fields.items() if name not in TIMES}
+        for draft in sample(datetime.now(UTC))
+    }

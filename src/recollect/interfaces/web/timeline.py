@@ -9,16 +9,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from recollect.engine import Recollect
 from recollect.interfaces.http.parameters import FilterParameters, from_parameters
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.web.browse import filters, filters_of, narrowing_path, parameters
+from recollect.interfaces.web.browse import filters_of, narrowing_path, parameters
 from recollect.interfaces.web.chips import chosen_chips
 from recollect.interfaces.web.rendering import page, query_string
-from recollect.interfaces.web.time_chart import drawn
-from recollect.interfaces.web.time_spans import (
+from recollect.interfaces.web.time_chart import (
     GRAINS,
     MOST_BARS,
     SPANS,
@@ -26,6 +24,7 @@ from recollect.interfaces.web.time_spans import (
     Span,
     bars_needed,
     chosen_grain,
+    drawn,
     spanned,
 )
 from recollect.store.base import Dates
@@ -44,13 +43,6 @@ class TimelineParameters(FilterParameters, frozen=True, kw_only=True, forbid_unk
     span: Span = "fit"
     first: date | None = None
     last: date | None = None
-
-
-def routes(service: Service) -> list[BaseRoute]:
-    return [
-        Route("/timeline", partial(timeline, service)),
-        Route("/timeline/filters", partial(filters, service, "/timeline")),
-    ]
 
 
 async def timeline(service: Service, request: Request) -> Response:

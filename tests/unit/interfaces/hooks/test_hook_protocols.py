@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from recollect.interfaces.cli.hook_process import HURRIED, STARTS
-from recollect.interfaces.hooks.protocols import PROTOCOLS, HookProtocol, client_of, hook_output
-from recollect.interfaces.hooks.recorded import recorded_event
+from recollect.interfaces.hooks.protocols import (
+    PROTOCOLS,
+    HookProtocol,
+    client_of,
+    hook_output,
+    recorded_event,
+)
 from recollect.interfaces.setup.clients import CLIENTS
 
 ALL = pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=list(PROTOCOLS))
@@ -42,10 +47,10 @@ def test_each_protocol_is_of_a_known_client_and_has_recorded_events(
     assert protocol.client in CLIENTS
     for event in protocol.events:
         values = recorded_event(protocol.client, event.name)
-        assert values[protocol.names["session"]] == "recorded"
+        assert protocol.value(values, "session") == "recorded"
         assert values.get("hook_event_name", event.name) == event.name
         if event.moment == "prompt":
-            assert values[protocol.names["prompt"]]
+            assert protocol.value(values, "prompt")
 
 
 @ALL

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import recollect
+from recollect.interfaces.mcp.server import COMMAND_TOOLS, for_tools
 from recollect.interfaces.mcp.tools import BY_NAME
-from recollect.interfaces.mcp.wording import TOOLS, for_tools
 
 SOURCE = Path(recollect.__file__).parent
 # What speaks to people at a terminal, and what no tool calls.
@@ -53,7 +53,7 @@ def test_every_error_that_names_a_command_names_a_tool_or_the_user() -> None:
         assert "--" not in rest, sentence
 
 
-@pytest.mark.parametrize("name", TOOLS.values())
+@pytest.mark.parametrize("name", COMMAND_TOOLS.values())
 def test_the_tools_are_there(name: str) -> None:
     assert name.split()[0] in BY_NAME
 

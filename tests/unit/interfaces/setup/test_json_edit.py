@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
+from recollect.interfaces.setup.files import Malformed
 from recollect.interfaces.setup.json_edit import parsed, with_value, without
-from recollect.interfaces.setup.malformed import Malformed
 
 many = settings(max_examples=examples(120))
 PATH = ("mcpServers", "recollect")

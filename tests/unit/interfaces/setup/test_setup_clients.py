@@ -193,23 +193,20 @@ ENV_HEADERS = {"headers": {"Authorization": "Bearer ${env:T}"}}
     ],
 )
 def test_the_entry_of_a_server_that_runs_already(name: str, entry: dict[str, Any]) -> None:
-    remote = known_client(name).remote
-    assert remote is not None
-    assert remote(ADDRESS) == entry
+    assert known_client(name).entry(ADDRESS) == entry
     for key in ("headers", "bearer_token_env_var"):
         entry.pop(key, None)
-    assert remote(ServerAddress("http://h/mcp")) == entry
+    assert known_client(name).entry(ServerAddress("http://h/mcp")) == entry
 
 
 def test_a_client_that_reads_no_variables_takes_an_address_without_a_token() -> None:
-    remote = known_client("cline").remote
-    assert remote is not None
-    assert remote(ServerAddress("http://h/mcp")) == {
+    cline = known_client("cline")
+    assert cline.entry(ServerAddress("http://h/mcp")) == {
         "type": "streamableHttp",
         "url": "http://h/mcp",
     }
     with pytest.raises(UserError, match="no variables"):
-        remote(ADDRESS)
+        cline.entry(ADDRESS)
 
 
 def test_the_files_of_a_project() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from recollect.interfaces.setup.malformed import Malformed
+from recollect.interfaces.setup.files import Malformed
 from recollect.interfaces.setup.toml_edit import parsed, with_value, without
 
 many = settings(max_examples=examples(200))

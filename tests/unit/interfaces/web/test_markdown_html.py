@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from recollect.interfaces.web.markdown_html import code, marked_line, names, rendered, title_line
-from recollect.interfaces.web.memory_text import heading
+from recollect.interfaces.web.rendering import heading
 from recollect.types import Memory
 
 NOW = datetime(2026, 3, 14, tzinfo=UTC)

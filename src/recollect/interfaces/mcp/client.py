@@ -1,4 +1,5 @@
-"""Asking the person behind a client: yes or no, where the client offers forms.
+"""What the server asks of a client: yes or no from the person behind it, where the client offers
+forms, and which project it has open.
 
 Until 2025 a server asks by a request of its own, for which a connection must stay open: stdio does,
 stateless HTTP does not. Since 2026 a tool answers with the question, and the client calls it again
@@ -7,7 +8,9 @@ with the reply; that works everywhere. Whatever was saved is saved before anybod
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import mcp_types as mcp
 from mcp.server.context import ServerRequestContext
@@ -17,6 +20,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from recollect.interfaces.mcp.calls import ToolAnswer
+from recollect.projects import project_of
 from recollect.store.base import WriteOutcome
 
 # Clients give up on a call after a minute; the answer must come before that.
@@ -81,3 +85,37 @@ def _offers_forms(ctx: ServerRequestContext[Any]) -> bool:
     can = ctx.session.client_capabilities
     modes = can.elicitation if can else None
     return modes is not None and (modes.form is not None or modes.url is None)
+
+
+# A client has them at hand; one that does not answer is not waited for again.
+ROOTS_PATIENCE_S = 2.0
+
+
+class OpenProject:
+    """The project that a client has open: that of the first of its roots. Asks the client once,
+    where it can be asked; since 2026 there are no roots."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._project: str | None = None
+
+    async def name(self, ctx: ServerRequestContext[Any]) -> str | None:
+        can = ctx.session.client_capabilities
+        if self._asked or ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            return self._project
+        if can is None or can.roots is None or not ctx.session.can_send_request:
+            return None
+        self._asked = True
+        try:
+            found = await ctx.session.send_request(
+                mcp.ListRootsRequest(),
+                mcp.ListRootsResult,
+                request_read_timeout_seconds=ROOTS_PATIENCE_S,
+            )
+        except (MCPError, ValidationError):
+            return None
+        if found.roots:
+            self._project = (
+                project_of(Path(unquote(urlsplit(str(found.roots[0].uri)).path))) or None
+            )
+        return self._project
