@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import runpy
 import shlex
 from collections.abc import Iterator
 from configparser import RawConfigParser
@@ -19,6 +18,7 @@ import yaml
 from docs_blocks import DOCS, ROOT
 from http_server import API, Server, serving
 
+from recollect.interfaces.cli.arguments import parser_of
 from recollect.interfaces.cli.commands import COMMANDS
 from recollect.settings_reading import load_settings, setting_keys, variable_of
 from recollect_postgres.migration import migrations
@@ -26,7 +26,6 @@ from recollect_postgres.migration import migrations
 DEPLOY = ROOT / "postgres" / "deploy"
 FILES = sorted(file for file in DEPLOY.rglob("*") if file.is_file())
 SHOWN = [*FILES, DOCS / "operating.md", DOCS / "teams.md"]
-HELP: dict[str, Any] = runpy.run_path(str(DOCS / "update_help.py"))
 VARIABLES = {"RECOLLECT_HOME", "RECOLLECT_TOKEN", "RECOLLECT_AGENT_TOKEN"}
 # In a shell, in a list of YAML or JSON, in a unit.
 COMMAND = re.compile(r'(?:\$ |\[|\["|/bin/|: |&& |`)recollect(?P<rest>[", ]+[^\n`\]]*)')
@@ -69,7 +68,7 @@ def test_every_variable_is_a_setting_and_every_command_is_there(file: Path) -> N
             continue
         if found[0].startswith("`") and len(words) == 1:
             continue  # a sentence that names the command
-        HELP["parser_for"](words[0]).parse_args([word for word in words[1:] if word != "|"])
+        parser_of(words[0]).parse_args([word for word in words[1:] if word != "|"])
 
 
 def test_the_commands_of_servers_are_found_by_that(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from examples import examples
@@ -46,12 +46,14 @@ def memory(
     limit=st.integers(2, 12),
     share=st.sampled_from([0.1, 0.5, 1.0]),
 )
+@example(plain=["release", "run"], codes=["v7.4.2"], limit=2, share=0.1)  # the first two tie
 @settings(max_examples=examples(45))
 def test_the_parts_of_a_lifted_result_sum_to_its_score_and_name_what_it_holds(
     memory: Recollect, plain: list[str], codes: list[str], limit: int, share: float
 ) -> None:
     changes = {**UNAIDED, "stages.exact_floor.share": share}
     response = memory.search(" ".join([*plain, *codes]), limit=limit, changes=changes)
+    assert response.results
     for place, result in enumerate(response):
         lifts = [part for part in result.explain.leaves() if part.name == "exact_floor"]
         if not lifts:
@@ -59,6 +61,8 @@ def test_the_parts_of_a_lifted_result_sum_to_its_score_and_name_what_it_holds(
         assert result.explain.formula == "sum"
         assert sum((part.value for part in result.explain.parts), 0.0) == result.score
         [lift] = lifts
+        if lift.formula == "stays above what is lifted":
+            continue
         assert lift.value > 0
         assert place > 0
         held = [code for code in codes if code in lift.formula]

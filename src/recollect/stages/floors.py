@@ -115,8 +115,13 @@ class ExactFloor(Stage, frozen=True, tag="exact_floor"):
         score = shown[place].score
         for hit in reversed(risen):
             new = [term for term in context.exact_terms(hit.memory_id) if term not in above]
-            raised[hit.memory_id] = self._raised(hit, score, new)
+            how = f"holds {', '.join(new)}, which nothing above holds"
+            raised[hit.memory_id] = self._raised(hit, score, how)
             score = raised[hit.memory_id].score
+        for hit in reversed(shown[:place]):
+            if hit.score <= score:
+                raised[hit.memory_id] = self._raised(hit, score, "stays above what is lifted")
+                score = raised[hit.memory_id].score
         return ranking.resorted(raised.get(hit.memory_id, hit) for hit in ranking)
 
     def _sole_holders(self, shown: Sequence[Hit], context: SearchContext) -> set[str]:
@@ -139,9 +144,8 @@ class ExactFloor(Stage, frozen=True, tag="exact_floor"):
                 lifted.append(hit)
         return lifted
 
-    def _raised(self, hit: Hit, score: float, terms: Sequence[str]) -> Hit:
+    def _raised(self, hit: Hit, score: float, how: str) -> Hit:
         """The hit, just above this score: what it lacked is a part of its sum."""
-        how = f"holds {', '.join(terms)}, which nothing above holds"
         lift = score - hit.score
         while (why := added(hit.why, leaf(self.name, lift, how))).value <= score:
             lift += ulp(max(abs(score), abs(lift)))
