@@ -37,7 +37,7 @@ from recollect.settings_reading import has_vault, home_folder, load_settings
 from recollect.store.registry import opened_access
 from recollect.times import day, iso, parse_expiry, parse_time
 
-LIMIT = 50
+LIMIT = 50  # entries of the audit log
 
 
 def _token_arguments(parser: argparse.ArgumentParser) -> None:

@@ -38,7 +38,7 @@ from recollect.vaults.keys import on_terminal
 opened = partial(Recollect, interface="command line")
 FOLDER = "last-results"  # in the home
 PLACE = re.compile("@[1-9]")
-MOST = 9
+MOST = 9  # results
 KEPT = 50  # terminal sessions
 # What `list` filters by, for commands whose options of these names are something else.
 FILTERS = ("space", "since", "until")
