@@ -51,28 +51,28 @@ def test_what_is_neither_taken_nor_empty_is_unmapped() -> None:
         "g": "[]",
         "h": b"\xff",
     }
-    record = Record("here", raw, "i", "tool")
+    record = Record("here", raw, "tool", "i")
     record.take(title="a")
     assert record.imported() == ImportedRecord(
-        "here", {"id": "i", "source": "tool", "title": "A"}, "", ("b", "f", "h")
+        "here", {"id": "tool-i", "source": "tool", "title": "A"}, "", ("b", "f", "h")
     )
 
 
 def test_a_value_that_does_not_fit_its_field_is_unmapped() -> None:
     raw = {"a": "A", "s": "huge", "t": "soon", "k": {}, "p": ["x"], "d": b"\xff"}
-    record = Record("here", raw, "i", "tool")
+    record = Record("here", raw, "tool", "i")
     for field, called in (
         ("title", "a"), ("severity", "s"), ("created_at", "t"), ("kind", "k"), ("project", "p"),
         ("details", "d"),
     ):  # fmt: skip
         record.take(**{field: called})
     found = record.imported()
-    assert found.fields == {"id": "i", "source": "tool", "title": "A"}
+    assert found.fields == {"id": "tool-i", "source": "tool", "title": "A"}
     assert found.unmapped == ("s", "t", "p", "d")
 
 
 def test_tags_from_several_places_add_up() -> None:
-    record = Record("here", {}, "i", "tool")
+    record = Record("here", {}, "tool", "i")
     record.put("tags", ["a", 1, True], "x")
     record.put("tags", "b, a,,", "y")
     record.put("title", "T", "z")
@@ -80,7 +80,7 @@ def test_tags_from_several_places_add_up() -> None:
 
 
 def test_texts_lose_what_no_memory_can_hold() -> None:
-    record = Record("here", {"a": "x\0y\ud800"}, "i", "tool")
+    record = Record("here", {"a": "x\0y\ud800"}, "tool", "i")
     record.take(title="a")
     assert (record.imported().fields or {})["title"] == "xy?"
 

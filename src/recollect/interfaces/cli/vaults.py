@@ -41,14 +41,7 @@ from recollect.vaults.keys import (
     typed,
 )
 from recollect.vaults.known import HOME, KnownVault, known_vaults, untrusted_vault
-from recollect.vaults.trust import (
-    FILE,
-    FOLDER,
-    Trusted,
-    project_vault,
-    same_file,
-    working_folder,
-)
+from recollect.vaults.trust import FILE, FOLDER, Trusted, project_vault, same_file, working_folder
 
 VAULT_ACTIONS = {
     "status": "show whether the vault is locked, and how its key is made",

@@ -33,13 +33,7 @@ from recollect.plugin.mirrors import (
     revision,
     with_fields,
 )
-from recollect.plugins.mirror.file_names import (
-    folder_of,
-    free_path,
-    is_ours,
-    safe_name,
-    same_place,
-)
+from recollect.plugins.mirror.file_names import folder_of, free_path, is_ours, safe_name, same_place
 from recollect.plugins.mirror.folder import MirroredFolder, MirrorEntry
 from recollect.plugins.mirror.scan import MirrorFile, MirrorScan, stated_id, with_text
 
