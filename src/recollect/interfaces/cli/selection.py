@@ -168,13 +168,13 @@ def change_chosen(
     args: argparse.Namespace,
     done: str,
     change: Callable[[Recollect, list[str]], Sequence[Memory]],
-    select: Callable[[Recollect], Select] = lambda memory: memory.selected,
     *,
-    forgotten: bool = False,
+    in_trash: bool = False,
 ) -> None:
     """Change what the arguments mean, and say so: "3 memories pinned."."""
     with opened() as memory:
-        chosen_ids = chosen(memory, args, done, select(memory), forgotten=forgotten)
+        select = memory.selected_in_trash if in_trash else memory.selected
+        chosen_ids = chosen(memory, args, done, select, forgotten=in_trash)
         ids = [each.id for each in change(memory, chosen_ids)]
     say(args.json, f"{counted(len(ids), 'memory')} {done}.", **{done: ids})
 

@@ -276,7 +276,8 @@ def export(args: argparse.Namespace) -> None:
             every = memory.export_all() if args.all else memory.export()
         warn_of_plain(memory, "this output" if args.file in (None, "-") else args.file)
         if args.format == "markdown":
-            counts["memory"] = installed_mirror().write_folder(Path(args.file), memory.export())
+            memories = (each for each in every if isinstance(each, Memory))
+            counts["memory"] = installed_mirror().write_folder(Path(args.file), memories)
         elif args.file in (None, "-"):
             sys.stdout.buffer.writelines(_lines(every, counts))
         else:

@@ -238,13 +238,7 @@ def restore(args: argparse.Namespace) -> None:
     if args.backup is None:
         if not (args.ids or args.query or any(getattr(args, name) for name in RESTORED_BY)):
             raise WrongUsage("Name memories by id, a filter or --query; or a backup: --from FILE.")
-        change_chosen(
-            args,
-            "restored",
-            lambda memory, ids: memory.restore(ids),
-            lambda memory: memory.selected_in_trash,
-            forgotten=True,
-        )
+        change_chosen(args, "restored", lambda memory, ids: memory.restore(ids), in_trash=True)
     elif args.ids:
         raise WrongUsage("--from restores the whole vault; leave the ids out.")
     else:
