@@ -69,7 +69,7 @@ def test_every_variable_is_a_setting_and_every_command_is_there(file: Path) -> N
             continue
         if found[0].startswith("`") and len(words) == 1:
             continue  # a sentence that names the command
-        HELP["parser_for"](words[0]).parse_args([word for word in words[1:] if word != "|"])
+        HELP["parser_of"](words[0]).parse_args([word for word in words[1:] if word != "|"])
 
 
 def test_the_commands_of_servers_are_found_by_that(tmp_path: Path) -> None:
