@@ -164,11 +164,14 @@ def test_lines_that_are_too_long_are_named_and_the_rest_is_read(
     assert found[1].reason.startswith("It is longer than")
 
 
-def test_files_that_are_too_large_are_refused(tmp_path: Path) -> None:
+def test_files_that_are_too_large_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.plugins.importers.files.LARGEST_TEXT", 2**20)
     path = tmp_path / "x.md"
     path.write_bytes(b"x" * (2**20 + 1))
     with pytest.raises(UserError, match="is larger than 1 MB"):
-        text_file(path, 2**20)
+        text_file(path)
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b'"\xff"', b"[" * 100_000, b"NaN", b"{} {}"])

@@ -90,9 +90,9 @@ def meant(memory: Recollect, typed: Sequence[str], *, forgotten: bool = False) -
     return list(dict.fromkeys(memory.completed_ids(found, forgotten=forgotten)))
 
 
-def only(memory: Recollect, typed: str, *, forgotten: bool = False) -> str:
+def only(memory: Recollect, typed: str) -> str:
     """The one id that is meant."""
-    [id] = meant(memory, [typed], forgotten=forgotten) or [typed]
+    [id] = meant(memory, [typed]) or [typed]
     return id
 
 
