@@ -24,8 +24,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 from patience import until
 from recollect.engine import Recollect
-from recollect.interfaces.cli import find_text
-from recollect.interfaces.cli.find import terminal_of
+from recollect.interfaces.cli.find import TerminalText, terminal_of
 from recollect.plugins.picker.answers import Answer, Item, LiveAnswers
 from recollect.plugins.picker.lines import key_lines
 from recollect.plugins.picker.screen import Picker
@@ -62,7 +61,7 @@ class Pilot:
                 lambda: Recollect(home=self._home.folder, environment=self._home.environment),
                 Search(query=self._query, limit=20, mark=True),
                 lambda command: 0,
-                find_text,
+                TerminalText(),
                 colour=True,
                 output=output,
                 input=keys,

@@ -51,28 +51,28 @@ def test_what_is_neither_taken_nor_empty_is_unmapped() -> None:
         "g": "[]",
         "h": b"\xff",
     }
-    record = Record("here", raw, "i", "tool")
+    record = Record("here", raw, "tool", "i")
     record.take(title="a")
     assert record.imported() == ImportedRecord(
-        "here", {"id": "i", "source": "tool", "title": "A"}, "", ("b", "f", "h")
+        "here", {"id": "tool-i", "source": "tool", "title": "A"}, "", ("b", "f", "h")
     )
 
 
 def test_a_value_that_does_not_fit_its_field_is_unmapped() -> None:
     raw = {"a": "A", "s": "huge", "t": "soon", "k": {}, "p": ["x"], "d": b"\xff"}
-    record = Record("here", raw, "i", "tool")
+    record = Record("here", raw, "tool", "i")
     for field, called in (
         ("title", "a"), ("severity", "s"), ("created_at", "t"), ("kind", "k"), ("project", "p"),
         ("details", "d"),
     ):  # fmt: skip
         record.take(**{field: called})
     found = record.imported()
-    assert found.fields == {"id": "i", "source": "tool", "title": "A"}
+    assert found.fields == {"id": "tool-i", "source": "tool", "title": "A"}
     assert found.unmapped == ("s", "t", "p", "d")
 
 
 def test_tags_from_several_places_add_up() -> None:
-    record = Record("here", {}, "i", "tool")
+    record = Record("here", {}, "tool", "i")
     record.put("tags", ["a", 1, True], "x")
     record.put("tags", "b, a,,", "y")
     record.put("title", "T", "z")
@@ -80,7 +80,7 @@ def test_tags_from_several_places_add_up() -> None:
 
 
 def test_texts_lose_what_no_memory_can_hold() -> None:
-    record = Record("here", {"a": "x\0y\ud800"}, "i", "tool")
+    record = Record("here", {"a": "x\0y\ud800"}, "tool", "i")
     record.take(title="a")
     assert (record.imported().fields or {})["title"] == "xy?"
 
@@ -164,11 +164,14 @@ def test_lines_that_are_too_long_are_named_and_the_rest_is_read(
     assert found[1].reason.startswith("It is longer than")
 
 
-def test_files_that_are_too_large_are_refused(tmp_path: Path) -> None:
+def test_files_that_are_too_large_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.plugins.importers.files.LARGEST_TEXT", 2**20)
     path = tmp_path / "x.md"
     path.write_bytes(b"x" * (2**20 + 1))
     with pytest.raises(UserError, match="is larger than 1 MB"):
-        text_file(path, 2**20)
+        text_file(path)
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b'"\xff"', b"[" * 100_000, b"NaN", b"{} {}"])

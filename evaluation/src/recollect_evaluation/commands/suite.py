@@ -151,7 +151,8 @@ def _results(outcome: QueryOutcome) -> Iterator[str]:
 
 def _print_remarks(bench: SuiteVault, found: Found) -> None:
     """Print which models took part, and what could not."""
-    models = ", ".join(f"{kind} {name or 'none'}" for kind, name in bench.models().items())
+    identities = bench.memory.models.identities()
+    models = ", ".join(f"{kind} {name or 'none'}" for kind, name in identities.items())
     print(styled(f"Models: {models}.", DIM))
     if bench.problem is not None:
         print(styled(visible(f"! {bench.problem}"), YELLOW))

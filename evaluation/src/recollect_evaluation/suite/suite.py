@@ -226,10 +226,6 @@ class SuiteVault:
             return QueryOutcome(query, None, Score(0, None, f"refused: {error}"))
         return QueryOutcome(query, response, self.suite.rules.score(query, answer_of(response)))
 
-    def models(self) -> dict[str, str | None]:
-        """The identity of each model; None where there is none."""
-        return self.memory.models.identities()
-
 
 def answer_of(response: Response) -> Answer:
     """The memories at each place; near duplicates share one."""
@@ -264,7 +260,7 @@ def report(bench: SuiteVault, found: Mapping[str, Sequence[QueryOutcome]]) -> di
             }
             for name, outcomes in found.items()
         },
-        "models": bench.models(),
+        "models": bench.memory.models.identities(),
     }
 
 

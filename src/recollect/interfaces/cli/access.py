@@ -37,7 +37,7 @@ from recollect.settings_reading import has_vault, home_folder, load_settings
 from recollect.store.registry import opened_access
 from recollect.times import day, iso, parse_expiry, parse_time
 
-LIMIT = 50
+LIMIT = 50  # entries of the audit log
 
 
 def _token_arguments(parser: argparse.ArgumentParser) -> None:
@@ -131,19 +131,18 @@ def _noted(stored: TokenStore, action: str, token: Token) -> None:
 
 
 def _token_facts(token: Token, now: datetime) -> dict[str, Any]:
-    times = {
-        name: None if (moment := getattr(token, name)) is None else iso(moment)
-        for name in ("created_at", "expires_at", "revoked_at", "used_at")
-    }
-    return {
-        "id": token.id,
-        "name": token.name,
-        "state": token.state(now),
-        "capabilities": token.capabilities,
-        "vaults": token.vaults,
-        "collections": token.collections,
-        **times,
-    }
+    times = ("created_at", "expires_at", "revoked_at", "used_at")
+    return (
+        _facts(token, "id", "name")
+        | {"state": token.state(now)}
+        | _facts(token, "capabilities", "vaults", "collections", *times)
+    )
+
+
+def _facts(record: object, *names: str) -> dict[str, Any]:
+    """These attributes, times as texts."""
+    found = {name: getattr(record, name) for name in names}
+    return {name: iso(one) if isinstance(one, datetime) else one for name, one in found.items()}
 
 
 TOKEN_ACTIONS: Actions[TokenStore] = {
@@ -199,15 +198,9 @@ def _end(store: SessionStore, args: argparse.Namespace) -> None:
 
 
 def _session_facts(session: BrowserSession) -> dict[str, Any]:
-    return {
-        "id": session.id,
-        "token": session.token_id,
-        "name": session.token_name,
-        "browser": session.browser,
-        "created_at": iso(session.created_at),
-        "expires_at": iso(session.expires_at),
-        "used_at": None if session.used_at is None else iso(session.used_at),
-    }
+    named = {"token": session.token_id, "name": session.token_name}
+    times = ("created_at", "expires_at", "used_at")
+    return _facts(session, "id") | named | _facts(session, "browser", *times)
 
 
 SESSION_ACTIONS: Actions[SessionStore] = {

@@ -50,7 +50,7 @@ def run(argv: list[str]) -> int:
     if not os.path.isabs(home_path(os.environ)):
         return 0  # no vault, and no log, in the agent's own folder
     try:
-        answer = _answer(argv, _read())
+        answer = _answer(argv, _event())
         if answer:
             print(answer)
         sys.stdout.flush()
@@ -59,9 +59,8 @@ def run(argv: list[str]) -> int:
     return 0
 
 
-def _answer(argv: list[str], text: str) -> str:
+def _answer(argv: list[str], event: dict[str, Any]) -> str:
     """Return what is printed."""
-    event = _parsed(text)
     if project := os.environ.get(PROJECT_FOLDER):
         event["cwd"] = project
     folder = folder_of(event)
@@ -73,19 +72,15 @@ def _answer(argv: list[str], text: str) -> str:
     return answer
 
 
-def _read() -> str:
+def _event() -> dict[str, Any]:
+    """Read the event from standard input."""
     raw = sys.stdin.buffer.read(LONGEST_INPUT + 1) if sys.stdin is not None else b""
     if len(raw) > LONGEST_INPUT:
         raise NotAnEvent("the input is too long")
     try:
-        return raw.decode()
+        event = json.loads(raw.decode())
     except UnicodeDecodeError:
         raise NotAnEvent("the input is not UTF-8 text") from None
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    try:
-        event = json.loads(text)
     except (ValueError, RecursionError):
         raise NotAnEvent("the input is not JSON") from None
     if not isinstance(event, dict):

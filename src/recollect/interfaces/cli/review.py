@@ -44,11 +44,11 @@ from recollect.vaults.keys import on_terminal
 
 DEFAULT = 20
 QUIT = "q"
-NONE = (
+NO_POLICIES = (
     "There are no policies. Declare one as [policies.NAME] in config.toml; docs/time.md shows how."
 )
-FILTERS = ("project", "source", "domain", "kind", "space", "tags")
-MOST_NAMED = 5
+POLICY_FILTERS = ("project", "source", "domain", "kind", "space", "tags")
+MOST_NAMED = 5  # memories that a policy is about
 
 
 def _review_arguments(parser: argparse.ArgumentParser) -> None:
@@ -228,12 +228,12 @@ def policies(args: argparse.Namespace) -> None:
         for name, policy in declared.items():
             print(f"{styled(visible(name), BOLD)}: {visible(sentence(policy))}")
         if not declared:
-            print(NONE)
+            print(NO_POLICIES)
 
 
 def sentence(policy: PolicySettings) -> str:
     """What a policy does, as a person would say it."""
-    filters = {name: getattr(policy, name) for name in FILTERS if getattr(policy, name)}
+    filters = {name: getattr(policy, name) for name in POLICY_FILTERS if getattr(policy, name)}
     texts = (
         f"{name} {', '.join(value) if isinstance(value, tuple) else value}"
         for name, value in filters.items()
@@ -274,7 +274,7 @@ def tidy(args: argparse.Namespace) -> None:
             more = f" and {rest:,} more" if rest > 0 else ""
             print(styled(f"    {visible(named)}{more}", DIM))
     if not planned:
-        print(NONE)
+        print(NO_POLICIES)
 
 
 def _policy_question(policy: PolicyOutcome) -> str:

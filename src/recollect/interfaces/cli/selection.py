@@ -38,7 +38,7 @@ from recollect.vaults.keys import on_terminal
 opened = partial(Recollect, interface="command line")
 FOLDER = "last-results"  # in the home
 PLACE = re.compile("@[1-9]")
-MOST = 9
+MOST = 9  # results
 KEPT = 50  # terminal sessions
 # What `list` filters by, for commands whose options of these names are something else.
 FILTERS = ("space", "since", "until")
@@ -90,9 +90,9 @@ def meant(memory: Recollect, typed: Sequence[str], *, forgotten: bool = False) -
     return list(dict.fromkeys(memory.completed_ids(found, forgotten=forgotten)))
 
 
-def only(memory: Recollect, typed: str, *, forgotten: bool = False) -> str:
+def only(memory: Recollect, typed: str) -> str:
     """The one id that is meant."""
-    [id] = meant(memory, [typed], forgotten=forgotten) or [typed]
+    [id] = meant(memory, [typed]) or [typed]
     return id
 
 
@@ -168,13 +168,13 @@ def change_chosen(
     args: argparse.Namespace,
     done: str,
     change: Callable[[Recollect, list[str]], Sequence[Memory]],
-    select: Callable[[Recollect], Select] = lambda memory: memory.selected,
     *,
-    forgotten: bool = False,
+    in_trash: bool = False,
 ) -> None:
     """Change what the arguments mean, and say so: "3 memories pinned."."""
     with opened() as memory:
-        chosen_ids = chosen(memory, args, done, select(memory), forgotten=forgotten)
+        select = memory.selected_in_trash if in_trash else memory.selected
+        chosen_ids = chosen(memory, args, done, select, forgotten=in_trash)
         ids = [each.id for each in change(memory, chosen_ids)]
     say(args.json, f"{counted(len(ids), 'memory')} {done}.", **{done: ids})
 

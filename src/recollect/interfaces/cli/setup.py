@@ -33,40 +33,25 @@ RED = "31"
 COLOURS = {"+": GREEN, "-": RED, "@": CYAN}
 STATES = {"yes": "yes", "no": "-", "differs": "other command", "unreadable": "unreadable"}
 # What is said of a change: of the server's entry, of hooks, of the block of instructions.
-DONE = {
+SAID = {
     "server": {
-        "added": "{name} is registered with {title}.",
-        "updated": "{name} was already registered with {title}; its entry is updated.",
-        "removed": "{name} is no longer registered with {title}.",
+        "added": "{name} {is} registered with {title}.",
+        "updated": "{name} {was} already registered with {title}; its entry {is} updated.",
+        "removed": "{name} {is_no_longer} registered with {title}.",
     },
     "hooks": {
-        "added": "The hooks are installed in {title}.",
-        "updated": "The hooks in {title} are updated.",
-        "removed": "The hooks are removed from {title}.",
+        "added": "The hooks {are} installed in {title}.",
+        "updated": "The hooks in {title} {are} updated.",
+        "removed": "The hooks {are} removed from {title}.",
     },
     "instructions": {
-        "added": "The instructions are written for {title}.",
-        "updated": "The instructions for {title} are updated.",
-        "removed": "The instructions for {title} are removed.",
+        "added": "The instructions {are} written for {title}.",
+        "updated": "The instructions for {title} {are} updated.",
+        "removed": "The instructions for {title} {are} removed.",
     },
 }
-WOULD = {
-    "server": {
-        "added": "{name} would be registered with {title}.",
-        "updated": "{name} is already registered with {title}; its entry would be updated.",
-        "removed": "{name} would no longer be registered with {title}.",
-    },
-    "hooks": {
-        "added": "The hooks would be installed in {title}.",
-        "updated": "The hooks in {title} would be updated.",
-        "removed": "The hooks would be removed from {title}.",
-    },
-    "instructions": {
-        "added": "The instructions would be written for {title}.",
-        "updated": "The instructions for {title} would be updated.",
-        "removed": "The instructions for {title} would be removed.",
-    },
-}
+DONE = {"is": "is", "are": "are", "was": "was", "is_no_longer": "is no longer"}
+WOULD = {"is": "would be", "are": "would be", "was": "is", "is_no_longer": "would no longer be"}
 UNCHANGED = {
     "server": (
         "{name} is already registered with {title}",
@@ -256,7 +241,8 @@ def _print(
         colour = COLOURS.get(line[:1])
         print(styled(visible(line), colour) if colour else visible(line))
     print()
-    print((WOULD if args.dry_run else DONE)[_what(args)][change.action].format(**words))
+    tense = WOULD if args.dry_run else DONE
+    print(SAID[_what(args)][change.action].format(**words, **tense))
     for note in _notes(client, change, args, after, fresh=fresh):
         print(note)
 

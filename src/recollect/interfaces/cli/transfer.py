@@ -22,11 +22,7 @@ from recollect.folders.transcript import transcript_clients
 from recollect.ingest.checksum import verify, write_export
 from recollect.ingest.foreign import ForeignMemories, importer, tools
 from recollect.ingest.jsonl import Line, RawLine, as_line, raw_lines, stored_line
-from recollect.interfaces.cli.arguments import (
-    WrongUsage,
-    add_json,
-    standard_input,
-)
+from recollect.interfaces.cli.arguments import WrongUsage, add_json, standard_input
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import print_json, progress, warn_of_plain
 from recollect.interfaces.cli.selection import opened
@@ -44,6 +40,7 @@ from recollect.present.visible import one_line, visible
 from recollect.present.words import counted
 from recollect.projects import project_of
 from recollect.store.base import FeedbackEvent, Stored
+from recollect.types import Memory
 
 
 def _import_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,8 +81,8 @@ def import_(args: argparse.Namespace) -> int:
     with opened() as memory, _opened(args.file) as (stream, size):
         if args.file != "-":
             outside_home(Path(args.file), memory.home)
-        if args.verify and args.file != "-":
-            verify(Path(args.file), stream)
+            if args.verify:
+                verify(Path(args.file), stream)
         done = _imported(memory, raw_lines(stream), args, size)
         return _report(memory, args, done, {}, {})
 
@@ -270,24 +267,21 @@ def export(args: argparse.Namespace) -> None:
         option = "--all" if args.all else "--salvage"
         raise WrongUsage(f"{option} writes JSON Lines; leave out --format markdown.")
     notes: list[str] = []
+    counts: Counter[str] = Counter()
     with opened(damaged=args.salvage) as memory:
+        every: Iterable[Memory | Stored | FeedbackEvent]
         if args.salvage:
-            stored, notes = memory.export_salvaged()
+            every, notes = memory.export_salvaged()
+        else:
+            every = memory.export_all() if args.all else memory.export()
         warn_of_plain(memory, "this output" if args.file in (None, "-") else args.file)
         if args.format == "markdown":
-            written = installed_mirror().write_folder(Path(args.file), memory.export())
-            counts = Counter({"memory": written})
+            memories = (each for each in every if isinstance(each, Memory))
+            counts["memory"] = installed_mirror().write_folder(Path(args.file), memories)
+        elif args.file in (None, "-"):
+            sys.stdout.buffer.writelines(_lines(every, counts))
         else:
-            counts = Counter()
-            lines = (
-                _stored_lines(stored, counts)
-                if args.salvage
-                else _lines(memory, counts, everything=args.all)
-            )
-            if args.file in (None, "-"):
-                sys.stdout.buffer.writelines(lines)
-            else:
-                _write(Path(args.file), lines)
+            _write(Path(args.file), _lines(every, counts))
     print(*notes, sep="\n", end="\n" if notes else "", file=sys.stderr)
     if args.file in (None, "-"):
         return
@@ -298,23 +292,17 @@ def export(args: argparse.Namespace) -> None:
     print(f"{', '.join(shown)} written to {args.file}.", file=sys.stderr)
 
 
-def _lines(memory: Recollect, counts: Counter[str], *, everything: bool) -> Iterator[bytes]:
+def _lines(
+    items: Iterable[Memory | Stored | FeedbackEvent], counts: Counter[str]
+) -> Iterator[bytes]:
     """The lines of the export; `counts` counts them by what they are."""
-    if not everything:
-        for saved in memory.export():
-            counts["memory"] += 1
-            yield as_line(saved)
-        return
-    yield from _stored_lines(memory.export_all(), counts)
-
-
-def _stored_lines(items: Iterable[Stored | FeedbackEvent], counts: Counter[str]) -> Iterator[bytes]:
     for item in items:
         if isinstance(item, FeedbackEvent):
             counts["feedback"] += 1
         else:
-            counts["forgotten" if item.forgotten else "memory"] += 1
-        yield stored_line(item)
+            forgotten = isinstance(item, Stored) and item.forgotten
+            counts["forgotten" if forgotten else "memory"] += 1
+        yield as_line(item) if isinstance(item, Memory) else stored_line(item)
 
 
 def _write(file: Path, lines: Iterable[bytes]) -> None:

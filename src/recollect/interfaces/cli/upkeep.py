@@ -43,7 +43,8 @@ LONGEST_NAME = 20
 MONTHS = 24
 LEVELS = "▁▂▃▄▅▆▇█"
 LONG = 5000  # memories: a check of fewer is through before anybody reads a progress bar
-FILTERS = ("project", "here", "source", "tags", "domain", "kind", "space", "since", "until")
+# What may name forgotten memories instead of ids.
+RESTORED_BY = ("project", "here", "source", "tags", "domain", "kind", "space", "since", "until")
 
 
 @command("  recollect stats --json", add_json)
@@ -235,15 +236,9 @@ def _restore_arguments(parser: argparse.ArgumentParser) -> None:
 )
 def restore(args: argparse.Namespace) -> None:
     if args.backup is None:
-        if not (args.ids or args.query or any(getattr(args, name) for name in FILTERS)):
+        if not (args.ids or args.query or any(getattr(args, name) for name in RESTORED_BY)):
             raise WrongUsage("Name memories by id, a filter or --query; or a backup: --from FILE.")
-        change_chosen(
-            args,
-            "restored",
-            lambda memory, ids: memory.restore(ids),
-            lambda memory: memory.selected_in_trash,
-            forgotten=True,
-        )
+        change_chosen(args, "restored", lambda memory, ids: memory.restore(ids), in_trash=True)
     elif args.ids:
         raise WrongUsage("--from restores the whole vault; leave the ids out.")
     else:

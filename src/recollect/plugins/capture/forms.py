@@ -117,15 +117,9 @@ def triggered(turn: str) -> frozenset[CaptureForm]:
     )
 
 
-class Sentence(NamedTuple):
-    """A sentence as it was said, and with masks in the place of quotations and code."""
-
-    text: str
-    masked: str
-
-
-def sentences(turn: str) -> Iterator[Sentence]:
-    """The sentences in the user's own voice."""
+def sentences(turn: str) -> Iterator[tuple[str, str]]:
+    """Each sentence in the user's own voice, as it was said, and with masks in the place of
+    quotations and code."""
     if turn.lstrip().startswith(("/", "!")):  # a command of the client
         return
     text = "\n".join(_own_lines(FENCED.sub("\n", turn[:LONGEST])))
@@ -136,7 +130,7 @@ def sentences(turn: str) -> Iterator[Sentence]:
         sentence = text[start:stop]
         shift = len(sentence) - len(sentence.lstrip())
         if len(sentence) <= MOST_CHARACTERS:
-            yield Sentence(sentence.strip(), masked[start + shift : stop].rstrip())
+            yield sentence.strip(), masked[start + shift : stop].rstrip()
         start = len(text) if end is None else end.end()
 
 

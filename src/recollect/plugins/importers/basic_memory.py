@@ -22,7 +22,7 @@ from recollect.plugin.importers import (
 )
 from recollect.plugins.importers.files import files_below, present
 from recollect.plugins.importers.markdown_notes import Note, put_title_and_text, read_note
-from recollect.plugins.importers.records import Record, foreign_id, plain, without_repeats
+from recollect.plugins.importers.records import Record, plain, without_repeats
 
 TOOL = "basic-memory"
 INDEX = "memory.db"
@@ -63,7 +63,7 @@ def _imported(note: Note, project: str) -> ImportedRecord:
     if not note.body.strip() and not note.fields:
         return refused(note.where, "It is empty.")
     named = plain(note.fields.get("permalink")) or note.where.removesuffix(".md")
-    record = Record(note.where, note.fields, foreign_id(TOOL, project, named), TOOL)
+    record = Record(note.where, note.fields, TOOL, project, named)
     record.ignore("permalink")
     put_title_and_text(record, note)
     record.take(kind="type", created_at="created", updated_at="modified")

@@ -28,7 +28,7 @@ from recollect.plugins.importers.files import (
     present,
     whole_file,
 )
-from recollect.plugins.importers.records import Record, clean_text, empty, foreign_id
+from recollect.plugins.importers.records import Record, clean_text, empty
 
 # A file is read as a whole, and its entries one by one: only one of them is in memory at a time.
 LARGEST_FILE = 1024 * 2**20
@@ -260,7 +260,7 @@ def _has_text(group: list[ChatMessage]) -> bool:
 
 
 def _exchange(where: str, chat: Chat, id: str, group: list[ChatMessage]) -> Record:
-    record = Record(where, {}, id, chat.tool, kind="exchange")
+    record = Record(where, {}, chat.tool, id, kind="exchange")
     record.put("title", chat.title, "title")
     record.put("project", chat.project, "project")
     for turn in group:
@@ -287,7 +287,7 @@ def _id(chat: Chat, group: list[ChatMessage], number: int, ids: set[str]) -> str
     if name in ids:
         name = f"{name}-{number}"
     ids.add(name)
-    return foreign_id(chat.tool, f"{chat.id}-{name}")
+    return f"{chat.id}-{name}"
 
 
 def left(raw: Mapping[str, object], *known: str) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from recollect.plugins.importers.chats import (
     text_of,
 )
 from recollect.plugins.importers.files import json_list, json_object
-from recollect.plugins.importers.records import Record, empty, foreign_id, plain
+from recollect.plugins.importers.records import Record, empty, plain
 
 NAME = "claude-export"
 FILES = re.compile(
@@ -131,8 +131,7 @@ def _summary(
     where: str, raw: Mapping[str, object], id: str, title: object, project: object
 ) -> ImportedRecord:
     kept = {name: raw[name] for name in ("summary", "created_at", "updated_at") if name in raw}
-    id = foreign_id(NAME, f"{id}-summary")
-    record = Record(f"{where}, summary", kept, id, NAME, kind="summary")
+    record = Record(f"{where}, summary", kept, NAME, f"{id}-summary", kind="summary")
     record.put("title", title, "name")
     record.put("project", project, "project")
     record.take("created_at", "updated_at", text="summary")
@@ -208,7 +207,7 @@ def _profile(
 ) -> ImportedRecord:
     if not isinstance(text, str):
         return refused(where, "It is not a text.")
-    record = Record(where, {}, foreign_id(NAME, f"memory-{id}"), NAME, kind="profile")
+    record = Record(where, {}, NAME, f"memory-{id}", kind="profile")
     record.put("title", f"What Claude remembers{project and ' of '}{project}", "")
     record.put("text", text, "")
     record.put("project", project, "project_memories")
@@ -218,7 +217,7 @@ def _profile(
 
 def _memory_file(where: str, raw: Mapping[str, object], account: str) -> ImportedRecord:
     path = text_of(raw.get("path"))
-    record = Record(where, raw, foreign_id(NAME, "memory", account, path), NAME, kind="note")
+    record = Record(where, raw, NAME, "memory", account, path, kind="note")
     record.take("path", "created_at", "updated_at", text="content")
     return record.imported()
 
@@ -226,7 +225,7 @@ def _memory_file(where: str, raw: Mapping[str, object], account: str) -> Importe
 def _project(where: str, raw: Mapping[str, object]) -> Iterator[ImportedRecord]:
     uuid = plain(raw.get("uuid")) or plain(raw.get("name")) or ""
     if not (empty(raw.get("description")) and empty(raw.get("prompt_template"))):
-        record = Record(where, raw, foreign_id(NAME, f"project-{uuid}"), NAME, kind="project")
+        record = Record(where, raw, NAME, f"project-{uuid}", kind="project")
         record.take(title="name", project="name", text="description")
         if instructions := text_of(record.use("prompt_template")).strip():
             record.add("text", f"Instructions: {instructions}")
@@ -241,8 +240,7 @@ def _document(
     where: str, raw: Mapping[str, object], project: Mapping[str, object], uuid: str
 ) -> ImportedRecord:
     name = plain(raw.get("uuid")) or plain(raw.get("filename")) or where.rpartition(" ")[2]
-    id = foreign_id(NAME, f"document-{uuid}-{name}")
-    record = Record(where, raw, id, NAME, kind="document")
+    record = Record(where, raw, NAME, f"document-{uuid}-{name}", kind="document")
     record.take("created_at", title="filename", path="filename", text="content")
     record.put("project", project.get("name"), "name")
     record.ignore("uuid")

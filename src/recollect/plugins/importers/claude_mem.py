@@ -17,7 +17,7 @@ from recollect import UserError
 from recollect.plugin.importers import ImportedRecord, Importer
 from recollect.plugins.importers.databases import columns, database, imported, require, rows
 from recollect.plugins.importers.files import json_list, present
-from recollect.plugins.importers.records import Record, empty, foreign_id, listed, plain
+from recollect.plugins.importers.records import Record, empty, listed, plain
 
 NAME = "claude-mem"
 FILE = "claude-mem.db"
@@ -83,7 +83,7 @@ def _sessions(connection: apsw.Connection) -> Sessions:
 def _record(
     sessions: Sessions, sort: str, where: str, values: Mapping[str, object]
 ) -> ImportedRecord:
-    record = Record(where, values, _id(values, sort), NAME)
+    record = Record(where, values, NAME, _id(values, sort))
     record.ignore(*BOOKKEEPING, "created_at")
     record.ignore(*(name for name in COUNTS if values.get(name) == 0))
     session = _session(values, sessions)
@@ -99,7 +99,7 @@ def _id(values: Mapping[str, object], sort: str) -> str:
     row has the number of the machine that made it."""
     number = values.get("origin_local_id") or values.get("id")
     made = values.get("created_at_epoch") or values.get("created_at")
-    return foreign_id(NAME, f"{sort}-{number}-{made}")
+    return f"{sort}-{number}-{made}"
 
 
 def _session(values: Mapping[str, object], sessions: Sessions) -> Mapping[str, object]:

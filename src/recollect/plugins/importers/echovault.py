@@ -15,14 +15,7 @@ from recollect import UserError
 from recollect.plugin.importers import ImportedRecord, Importer, refused
 from recollect.plugins.importers.databases import database, imported, require, rows
 from recollect.plugins.importers.files import files_below, json_object, present, text_file
-from recollect.plugins.importers.records import (
-    Record,
-    empty,
-    foreign_id,
-    listed,
-    plain,
-    without_repeats,
-)
+from recollect.plugins.importers.records import Record, empty, listed, plain, without_repeats
 
 TOOL = "echovault"
 INDEX = "index.db"
@@ -77,7 +70,7 @@ def _record(where: str, raw: Mapping[str, object]) -> ImportedRecord:
     id = plain(raw.get("id"))
     if not id:
         return refused(where, "It has no id.")
-    record = Record(where, raw, foreign_id(TOOL, id), TOOL)
+    record = Record(where, raw, TOOL, id)
     # Places in EchoVault's own files, and numbers that EchoVault computes.
     record.ignore("id", "rowid", "file_path", "section_anchor", "content_fingerprint")
     record.ignore("history_complete", *_counts(raw))

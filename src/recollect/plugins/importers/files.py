@@ -51,10 +51,10 @@ def first_bytes(path: Path, count: int) -> bytes:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def text_file(path: Path, most: int = LARGEST_TEXT) -> str:
+def text_file(path: Path) -> str:
     """A file's text without a byte order mark; UserError where it is not UTF-8."""
     try:
-        return whole_file(path, most).removeprefix(BOM).decode().replace("\r\n", "\n")
+        return whole_file(path, LARGEST_TEXT).removeprefix(BOM).decode().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not valid UTF-8 text.") from error
 

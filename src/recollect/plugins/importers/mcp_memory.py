@@ -17,14 +17,7 @@ from recollect import UserError
 from recollect.plugin.importers import ImportedRecord, Importer, refused
 from recollect.plugins.importers.databases import database, imported, is_database, require, rows
 from recollect.plugins.importers.files import JsonLine, json_lines, json_object, present
-from recollect.plugins.importers.records import (
-    Record,
-    empty,
-    foreign_id,
-    listed,
-    plain,
-    without_repeats,
-)
+from recollect.plugins.importers.records import Record, empty, listed, plain, without_repeats
 
 TOOL = "mcp-memory"
 SERVICE = "mcp-memory-service"
@@ -111,7 +104,7 @@ def _entity(
     name = plain(raw.get("name"))
     if not name or not name.strip():
         return refused(where, "It has no name.")
-    record = Record(where, raw, foreign_id(TOOL, name), TOOL)
+    record = Record(where, raw, TOOL, name)
     record.ignore("type")
     record.take(title="name", kind="entityType")
     record.put("text", "\n".join(record.texts("observations")), "observations")
@@ -123,7 +116,7 @@ def _lone_relation(where: str, line: JsonLine) -> ImportedRecord:
     """A relation that begins at no known entity."""
     raw = line.values or {}
     title = f"{raw['from']} {_relation(line)}"
-    record = Record(where, raw, foreign_id(TOOL, title), TOOL, kind="relation")
+    record = Record(where, raw, TOOL, title, kind="relation")
     record.ignore("type", "from", "to", "relationType")
     record.put("title", title, "from")
     return record.imported()
@@ -167,7 +160,7 @@ def _memory(linked: frozenset[object], where: str, raw: dict[str, object]) -> Im
     hashed = plain(raw.get("content_hash"))
     if not hashed:
         return refused(where, "It has no content_hash.")
-    record = Record(where, raw, foreign_id(TOOL, hashed), TOOL)
+    record = Record(where, raw, TOOL, hashed)
     record.ignore("id", "content_hash", "deleted_at", "embedding_pending")
     unsaid = [name for name, value in UNSAID.items() if raw.get(name) == value]
     record.ignore(*unsaid)
@@ -203,7 +196,7 @@ def _belief(where: str, raw: dict[str, object]) -> ImportedRecord:
     hashed = plain(raw.get("belief_hash"))
     if not hashed:
         return refused(where, "It has no belief_hash.")
-    record = Record(where, raw, foreign_id(TOOL, f"belief-{hashed}"), TOOL, kind="belief")
+    record = Record(where, raw, TOOL, f"belief-{hashed}", kind="belief")
     record.ignore("id", "belief_hash")
     record.take("created_at", "updated_at", text="content")
     if raw.get("status") == "superseded":

@@ -16,7 +16,7 @@ from recollect.plugin.importers import ImportedRecord, Importer, refused
 from recollect.plugins.importers.databases import columns, database, is_database, rows
 from recollect.plugins.importers.files import json_file, json_list, present
 from recollect.plugins.importers.pickles import Made, NotData, data
-from recollect.plugins.importers.records import Record, empty, end_of_day, foreign_id
+from recollect.plugins.importers.records import Record, empty, end_of_day
 
 NAME = "mem0"
 HISTORY = "history.db"
@@ -146,7 +146,7 @@ def _memory(where: str, raw: Mapping[str, object], text: str, extra: str) -> Imp
     id = raw.get("id")
     if empty(id) or not isinstance(id, str | int):
         return refused(where, "It has no id.")
-    record = Record(where, raw, foreign_id(NAME, str(id)), NAME)
+    record = Record(where, raw, NAME, str(id))
     record.ignore("id", "hash", "text_lemmatized", "score", "event", "old_memory", "is_deleted")
     record.take(text=text, space="user_id", source="agent_id", project="app_id")
     for name in ("categories", f"{extra}categories", f"{extra}category", f"{extra}tags"):

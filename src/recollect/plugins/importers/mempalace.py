@@ -27,7 +27,7 @@ from recollect.plugins.importers.databases import (
     rows,
 )
 from recollect.plugins.importers.files import json_object, present
-from recollect.plugins.importers.records import Record, empty, end_of_day, foreign_id, plain
+from recollect.plugins.importers.records import Record, empty, end_of_day, plain
 
 NAME = "mempalace"
 # Where the files may be below the folder that was given.
@@ -174,7 +174,7 @@ def _is_note(drawer: Drawer) -> bool:
 
 
 def _drawer(drawer: Drawer, *, whole: bool = False) -> ImportedRecord:
-    record = Record(drawer.where, drawer.about, foreign_id(NAME, drawer.id), NAME)
+    record = Record(drawer.where, drawer.about, NAME, drawer.id)
     record.ignore(*BOOKKEEPING)
     record.put("text", drawer.text, "document")
     record.take(kind="type", project="wing", domain="room", path="source_file")
@@ -240,7 +240,7 @@ def _entity(where: str, raw: Mapping[str, object]) -> Iterator[ImportedRecord]:
     known |= json_object(raw.get("properties"))
     if not known:
         return
-    record = Record(where, raw, foreign_id(NAME, f"entity-{raw['id']}"), NAME, kind="entity")
+    record = Record(where, raw, NAME, f"entity-{raw['id']}", kind="entity")
     record.ignore("id", "type", "properties")
     record.take("created_at", title="name")
     for name, value in known.items():
@@ -252,7 +252,7 @@ def _entity(where: str, raw: Mapping[str, object]) -> Iterator[ImportedRecord]:
 
 
 def _fact(names: Mapping[object, object], where: str, raw: Mapping[str, object]) -> ImportedRecord:
-    record = Record(where, raw, foreign_id(NAME, str(raw["id"])), NAME, kind="relation")
+    record = Record(where, raw, NAME, str(raw["id"]), kind="relation")
     both = [record.use(name) for name in ("subject", "object")]
     ends = [plain(names.get(end, end)) or "" for end in both]
     relation = (plain(record.use("predicate")) or "").replace("_", " ")

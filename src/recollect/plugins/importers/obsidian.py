@@ -24,7 +24,6 @@ from recollect.plugins.importers.markdown_notes import Note, put_title_and_text,
 from recollect.plugins.importers.records import (
     Record,
     empty,
-    foreign_id,
     listed,
     moment,
     plain,
@@ -96,7 +95,7 @@ def _note(note: Note, vault: str) -> ImportedRecord:
     if "excalidraw-plugin" in note.fields:
         return refused(note.where, "It is a drawing.")
     named = note.where.removesuffix(".md")
-    record = Record(note.where, note.fields, foreign_id(TOOL, vault, named), TOOL)
+    record = Record(note.where, note.fields, TOOL, vault, named)
     put_title_and_text(record, note)
     record.take(*SAME)
     if not record.has("kind"):
@@ -142,7 +141,7 @@ def _canvas(file: Path, where: str, vault: str) -> ImportedRecord:
     nodes = canvas.get("nodes", []) if isinstance(canvas, dict) else None
     if not isinstance(canvas, dict) or not isinstance(nodes, list):
         return refused(where, "It is not a canvas.")
-    record = Record(where, canvas, foreign_id(TOOL, vault, where), TOOL)
+    record = Record(where, canvas, TOOL, vault, where)
     record.ignore("nodes")
     record.put("title", file.stem, "name")
     record.put("kind", "canvas", "kind")

@@ -78,13 +78,18 @@ class Record:
     """
 
     def __init__(
-        self, where: str, raw: Mapping[str, object], id: str, source: str, **fields: object
+        self, where: str, raw: Mapping[str, object], tool: str, *names: str, **fields: object
     ) -> None:
+        """`names`: what tells the record from others of the tool; `fields`: of the memory."""
         self.where = where
         self._raw = raw
         self._used: set[str] = set()
         self._unmapped: list[str] = []
-        self._fields: dict[str, object] = {"id": id, "source": source, **fields}
+        self._fields: dict[str, object] = {
+            "id": foreign_id(tool, *names),
+            "source": tool,
+            **fields,
+        }
 
     def take(self, *same: str, **names: str) -> None:
         """Make values fields of the memory: `title="name"` takes the title from the value of that

@@ -22,7 +22,7 @@ from recollect.plugins.importers.databases import (
     rows,
 )
 from recollect.plugins.importers.files import files_below, json_file, json_object, present
-from recollect.plugins.importers.records import Record, foreign_id, listed, plain, without_repeats
+from recollect.plugins.importers.records import Record, listed, plain, without_repeats
 
 TOOL = "soleri"
 VAULT = "vault.db"
@@ -108,7 +108,7 @@ def _with_id(where: str, raw: Mapping[str, object]) -> Record:
     id = plain(raw.get("id"))
     if not id or not id.strip():
         raise UserError("It has no id.")
-    record = Record(where, raw, foreign_id(TOOL, id), TOOL)
+    record = Record(where, raw, TOOL, id)
     record.ignore("id", "content_hash")
     return record
 

@@ -33,13 +33,7 @@ from recollect.plugin.mirrors import (
     revision,
     with_fields,
 )
-from recollect.plugins.mirror.file_names import (
-    folder_of,
-    free_path,
-    is_ours,
-    safe_name,
-    same_place,
-)
+from recollect.plugins.mirror.file_names import free_path, is_ours, safe_name, same_place
 from recollect.plugins.mirror.folder import MirroredFolder, MirrorEntry
 from recollect.plugins.mirror.scan import MirrorFile, MirrorScan, stated_id, with_text
 
@@ -349,4 +343,4 @@ class Placement:
     def _projects(self) -> dict[str, str]:
         """Each project by its folder."""
         projects = dict.fromkeys(memory.project for memory in self._memories)
-        return {same_place(folder_of(name)): name for name in projects if folder_of(name)}
+        return {same_place(safe_name(name)): name for name in projects if safe_name(name)}

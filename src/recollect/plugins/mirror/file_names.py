@@ -49,15 +49,10 @@ def same_place(path: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
-def folder_of(project: str) -> str:
-    """The folder of a project's files; empty for the top one."""
-    return safe_name(project)
-
-
 def paths(memory: Memory) -> Iterator[str]:
     """Paths for the memory's file, best first and without end: its project's folder and its title,
     then with the end of its id, then with a hash and a number."""
-    folder = folder_of(memory.project)
+    folder = safe_name(memory.project)
     name = safe_name(memory.title) or safe_name(memory.text[:LONGEST]) or safe_name(memory.id)
     start = f"{folder}/{name or 'memory'}" if folder else name or "memory"
     yield start + ENDING

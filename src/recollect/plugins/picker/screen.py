@@ -38,13 +38,7 @@ from prompt_toolkit.output.defaults import create_output
 from recollect import Memory, Recollect, RecollectError
 from recollect.plugin.pickers import PickerText, Search
 from recollect.plugins.picker.answers import Answer, Item, LiveAnswers
-from recollect.plugins.picker.lines import (
-    PROMPT,
-    key_lines,
-    list_lines,
-    preview_lines,
-    status_line,
-)
+from recollect.plugins.picker.lines import PROMPT, key_lines, list_lines, preview_lines, status_line
 
 WIDE = 100  # columns from which the preview stands beside the list, and not below it
 ESCAPE_S = 0.05  # after it Esc is a key of its own, and not the beginning of another one
