@@ -17,8 +17,10 @@ from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.errors import ProviderError
 from recollect.models.base import Tokenwise
 from recollect.query.cosine_scale import on_english_scale
+from recollect.query.memory_text import MemoryText
 from recollect.query.understanding import Understanding
 from recollect.types import Degraded, Filter, Memory, Passage, Ranking, Reach, Search, Span, any_of
+from recollect.verdicts import opinions
 
 if TYPE_CHECKING:
     from recollect.models.base import Embedder, Matrix, Reranker
@@ -271,8 +273,6 @@ class SearchContext:
             identity = self.embedder.identity
         if identity is None or not self._likeness.knows(identity):
             identity = vector = None
-        from recollect.verdicts import opinions  # noqa: PLC0415  start-up time
-
         return opinions(self._asked_words, self.store.feedback, self._likeness, identity, vector)
 
     # Filters and memories
@@ -309,8 +309,6 @@ class SearchContext:
     def text(self, id: str) -> MemoryText:
         """A memory as words, for the stages that read texts; each is read once."""
         if id not in self._texts:
-            from recollect.query.memory_text import MemoryText  # noqa: PLC0415  start-up time
-
             self._texts[id] = MemoryText(
                 self._memories[id],
                 self.store.keyword.tokens,

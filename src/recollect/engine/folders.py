@@ -219,11 +219,12 @@ def mirror(
     """Mirror once; `vault` returns the door, which saves and forgets as for any caller."""
     from recollect.folders.mirroring import installed_mirror  # noqa: PLC0415  start-up time
 
+    redaction = session.redaction
     return installed_mirror().mirror(
         vault(),
         _mirror_folder(session, folder),
         identity=session.store.topics.hashed("recollect mirror").hex()[:32],
-        clean=lambda draft: session.redaction.of_draft(draft)[0],
+        clean=lambda draft: redaction.of_draft(draft)[0],
         private=session.store.database.locked,
         dry_run=dry_run,
     )

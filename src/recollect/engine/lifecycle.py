@@ -19,6 +19,7 @@ from recollect.ingest.draft import complete, draft
 from recollect.ingest.saving import relink
 from recollect.pipeline import run
 from recollect.store.base import Store
+from recollect.store.sqlite.scratch import UNKEPT, ScratchStore
 from recollect.store.trash import Trashed, TrashPlace
 from recollect.times import moved
 from recollect.types import Filter, Memory, Severity
@@ -88,8 +89,6 @@ def selected_in_trash(
 @contextmanager
 def _searchable(session: Session) -> Iterator[tuple[Store, dict[str, Trashed]]]:
     """A vault in memory that holds what was forgotten last, to search in."""
-    from recollect.store.sqlite.scratch import UNKEPT, ScratchStore  # noqa: PLC0415  start-up time
-
     listed = session.store.trash.listed(EVERYTHING, MOST_SEARCHED)
     store = ScratchStore()
     try:

@@ -22,7 +22,6 @@ from recollect.lifetime import LateWork, Lifetime
 from recollect.models.active import ActiveModels
 from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.recipes.registry import Recipes
-from recollect.secrets.redaction import Redaction
 from recollect.settings import LockSettings, Settings
 from recollect.settings_reading import home_folder, load_settings
 from recollect.store.registry import opened_access, opened_store
@@ -125,7 +124,6 @@ def open_session(
         clock=_clock(environment) if clock is None else lambda: in_utc(clock()),
         background=background,
         late=late,
-        redaction=Redaction(settings.secrets),
         others=others,
         interface=interface,
         client=client,

@@ -17,6 +17,7 @@ from recollect.engine.browsing import expired as expired_memories
 from recollect.engine.browsing import expiring as expiring_memories
 from recollect.engine.capture import candidate_draft
 from recollect.engine.comparison import compared
+from recollect.engine.policies import tidy
 from recollect.engine.session import Session
 from recollect.errors import StoreError, UserError
 from recollect.hashing import content_digest
@@ -92,20 +93,20 @@ def late_secrets(session: Session) -> list[LateSecret]:
     What was found is noted in the vault by id, and checked each time it is shown."""
     if not session.settings.secrets.redact:
         return []
-    reviews, rules = session.store.reviews, session.redaction.rules
+    reviews, redaction = session.store.reviews, session.redaction
     noted = reviews.note(NOTE)
     looked = msgspec.json.decode(noted, type=Looked) if noted else Looked()
-    if looked.rules != rules:
-        looked = Looked(rules)
+    if looked.rules != redaction.rules:
+        looked = Looked(redaction.rules)
     keys = reviews.unchecked(looked.key, looked.at, AT_ONCE)
     ids = dict.fromkeys([*looked.found, *(id for _, id in keys)])
     found = [
         LateSecret(memory.id, kinds)
         for memory in session.store.memories.get(list(ids)).values()
-        if (kinds := tuple(session.redaction.of_memory(memory)[1]))
+        if (kinds := tuple(redaction.of_memory(memory)[1]))
     ]
     now = Looked(
-        rules,
+        redaction.rules,
         max([looked.key, *(key for key, _ in keys)]),
         to_micros(session.clock()),
         [secret.id for secret in found[:MOST_NOTED]],
@@ -161,8 +162,6 @@ def unused(session: Session) -> Iterator[Found]:
 
 def policies(session: Session) -> Iterator[Found]:
     """Policies that a server does not apply by itself."""
-    from recollect.engine.policies import tidy  # noqa: PLC0415  start-up time
-
     try:
         outcomes = tidy(session, dry_run=True)
     except UserError as error:

@@ -20,6 +20,7 @@ from msgspec import Struct
 from recollect.checks import sayable_path
 from recollect.errors import UserError
 from recollect.files import locked_folder, write_whole
+from recollect.models.urls import checked_url
 from recollect.settings import Settings, VaultSettings, VaultTier
 from recollect.types import NO_CHAIN, Chain, Memory
 
@@ -175,8 +176,6 @@ def _known(table: VaultSettings, home: Path, place: str) -> KnownVault:
     """A path that is not absolute is read from the home folder, where the settings are."""
     priority = PRIORITIES[table.tier] if table.priority is None else table.priority
     if table.url:
-        from recollect.models.urls import checked_url  # noqa: PLC0415  start-up time
-
         parts = checked_url(table.url, f"{place}: url")
         if parts.username is not None or parts.password is not None:
             raise UserError(f"{place}: the url holds a password; put it into token_env's variable.")
