@@ -19,8 +19,7 @@ from typing import NamedTuple
 from recollect.auth.access import AttemptCounts
 from recollect.auth.capabilities import EVERYTHING, Caller
 from recollect.auth.session_store import BrowserSession, SessionStore
-from recollect.auth.token_store import TokenStore
-from recollect.auth.tokens import digest
+from recollect.auth.token_store import TokenStore, digest
 
 # A person mistypes a few times. At one in five seconds, a year allows six million guesses: a token
 # of sixteen random characters takes longer than the universe is old.

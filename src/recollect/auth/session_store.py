@@ -14,8 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from recollect.auth.access import Value
-from recollect.auth.token_store import TokenStore, moment
-from recollect.auth.tokens import SESSION, digest, new_secret, well_formed
+from recollect.auth.token_store import SESSION, TokenStore, digest, moment, new_secret, well_formed
 from recollect.errors import NotFound
 from recollect.times import to_micros
 

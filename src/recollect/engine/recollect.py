@@ -25,7 +25,6 @@ from recollect.engine import (
     lifecycle,
     reading,
     searching,
-    timeline,
     upkeep,
     writing,
 )
@@ -44,15 +43,14 @@ if TYPE_CHECKING:
     from recollect.auth.capabilities import Caller
     from recollect.engine.activity import ActivityPage, ActivityPlace
     from recollect.engine.backups import Backup
-    from recollect.engine.browsing import Overview
+    from recollect.engine.browsing import Overview, Timeline
     from recollect.engine.capture import AgentSession, UserTurn
     from recollect.engine.comparison import DuplicateGroup
     from recollect.engine.history import Agree, Undone
     from recollect.engine.importing import Imported
-    from recollect.engine.policies import PolicyOutcome
+    from recollect.engine.lifecycle import PolicyOutcome
     from recollect.engine.reading import FilePassages, Retrieved
     from recollect.engine.review import Review, ReviewItem
-    from recollect.engine.timeline import Timeline
     from recollect.engine.upkeep import ConfiguredSetting, KnownPlaces
     from recollect.errors import RecollectError
     from recollect.folders.mirroring import Mirrored
@@ -569,12 +567,12 @@ class Recollect:
 
     @operation(SEARCH, retry=True)
     def timeline(
-        self, around: str | datetime, *, limit: int = timeline.LIMIT, filter: Filter = EVERYTHING
+        self, around: str | datetime, *, limit: int = browsing.LIMIT, filter: Filter = EVERYTHING
     ) -> Timeline:
         """What was saved and changed around a memory, by its id, or around a moment: at most
         `limit` before it and as many after it. A text that is no id is a time: 2026-03-01,
         yesterday, 7d."""
-        return timeline.timeline(self.session, around, limit=limit, filter=filter)
+        return browsing.timeline(self.session, around, limit=limit, filter=filter)
 
     @operation(SEARCH, retry=True)
     def history(self, id: str) -> list[Version]:
@@ -979,16 +977,12 @@ class Recollect:
         """Purge what is too long in the trash, remove what is too old in history, and apply every
         policy of the settings, each in one write; `dry_run` only says what each would do. One that
         would touch more than half of the vault is applied only with `yes`."""
-        from recollect.engine import policies  # noqa: PLC0415  start-up time
-
-        return policies.tidy(self.session, dry_run=dry_run, yes=yes, automatic=automatic)
+        return lifecycle.tidy(self.session, dry_run=dry_run, yes=yes, automatic=automatic)
 
     @operation(WRITE, DELETE, ADMIN)
     def tidy_daily(self) -> list[PolicyOutcome]:
         """Do what `tidy` does, at most once a day for a vault, whichever server asks."""
-        from recollect.engine import policies  # noqa: PLC0415  start-up time
-
-        return policies.tidy_daily(self.session)
+        return lifecycle.tidy_daily(self.session)
 
     @operation(ADMIN)
     def measure(self) -> dict[str, float]:

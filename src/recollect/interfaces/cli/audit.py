@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from recollect.auth.audit import Audit
-from recollect.auth.tokens import real_time
+from recollect.auth.token_store import real_time
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces.cli.arguments import add_json, add_limit, limit_of

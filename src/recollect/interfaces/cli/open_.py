@@ -12,8 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from recollect.auth.session_store import SessionStore
-from recollect.auth.token_store import TokenStore, own_token
-from recollect.auth.tokens import digest
+from recollect.auth.token_store import TokenStore, digest, own_token
 from recollect.errors import NotFound
 from recollect.files import write_whole
 from recollect.interfaces.cli.arguments import add_json

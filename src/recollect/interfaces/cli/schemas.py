@@ -10,9 +10,9 @@ from msgspec import UNSET, Struct, UnsetType, defstruct, json
 
 from recollect.auth.audit import AuditEntry
 from recollect.auth.session_store import BrowserSession
-from recollect.auth.tokens import Token
-from recollect.engine.policies import PolicyOutcome
-from recollect.engine.timeline import TimelineEntry
+from recollect.auth.token_store import Token
+from recollect.engine.browsing import TimelineEntry
+from recollect.engine.lifecycle import PolicyOutcome
 from recollect.folders.mirroring import MirrorStep
 from recollect.interfaces.http.history import RedoneJson, UndoneJson
 from recollect.interfaces.http.review import Decided, DuplicateBody, ReviewBody

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from recollect.engine.policies import PolicyOutcome, outcome_json
+from recollect.engine.lifecycle import PolicyOutcome, outcome_json
 from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import DIM, print_rows, styled

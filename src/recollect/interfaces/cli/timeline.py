@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 from recollect.engine import Recollect
-from recollect.engine.timeline import LIMIT, Timeline, TimelineEntry, timeline_json
+from recollect.engine.browsing import LIMIT, Timeline, TimelineEntry, timeline_json
 from recollect.interfaces.cli.arguments import (
     add_dates,
     add_filter,

@@ -11,8 +11,7 @@ from typing import Any
 
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import CAPABILITIES, OWNER
-from recollect.auth.token_store import TokenStore
-from recollect.auth.tokens import Token, real_time
+from recollect.auth.token_store import Token, TokenStore, real_time
 from recollect.interfaces.cli.arguments import (
     Actions,
     WrongUsage,

@@ -14,7 +14,7 @@ from starlette.types import Scope
 
 from recollect.auth.capabilities import NOBODY, OWNER, Caller
 from recollect.auth.credentials import SERVER, UNKNOWN, CredentialCheck
-from recollect.auth.tokens import LONGEST_NAME
+from recollect.auth.token_store import LONGEST_NAME
 from recollect.settings import Serve
 from recollect.settings_reading import networks
 

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 
 from recollect.auth.audit import Audit
 from recollect.auth.credentials import Credentials
-from recollect.auth.tokens import digest, well_formed
+from recollect.auth.token_store import digest, well_formed
 from recollect.errors import UserError
 from recollect.interfaces.http.cookies import session_secret, set_cookie
 from recollect.interfaces.http.guard import LONGEST_NEXT

@@ -12,8 +12,7 @@ from starlette.routing import BaseRoute, Route
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import CAPABILITIES, Caller
 from recollect.auth.credentials import Credentials
-from recollect.auth.token_store import TokenStore
-from recollect.auth.tokens import real_time
+from recollect.auth.token_store import TokenStore, real_time
 from recollect.errors import Forbidden, NotFound, UserError
 from recollect.interfaces.http.guard import caller_of
 from recollect.interfaces.web.forms import redirect, submitted
