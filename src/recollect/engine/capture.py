@@ -19,7 +19,7 @@ from recollect.errors import NotFound
 from recollect.folders.transcript import clean
 from recollect.ingest.draft import Draft, draft
 from recollect.ingest.remarks import Remark, remarks, title_of
-from recollect.ingest.repeats import sharing_words
+from recollect.ingest.saving import sharing_words
 from recollect.query.sameness import ALIKE, Wording, same
 from recollect.store.base import CapturedRemark
 from recollect.store.history import WriteOperation

@@ -21,8 +21,15 @@ from recollect.auth.capabilities import SEARCH
 from recollect.deadline import NO_DEADLINE
 from recollect.engine.session import Session
 from recollect.errors import ProviderError, StoreError
-from recollect.ingest.repeats import MOST_READ, sharing_words
-from recollect.ingest.saving import ABOUT, REPLACES, Sameness, SimilarMemory, SimilarReason
+from recollect.ingest.saving import (
+    ABOUT,
+    MOST_READ,
+    REPLACES,
+    Sameness,
+    SimilarMemory,
+    SimilarReason,
+    sharing_words,
+)
 from recollect.lifetime import Lifetime
 from recollect.models.english import has_plain_letters
 from recollect.query.cosine_scale import SAME, scale_of

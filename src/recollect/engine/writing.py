@@ -14,8 +14,14 @@ from recollect.engine.filters import in_known_projects
 from recollect.engine.session import Session
 from recollect.errors import Changed, NotFound, UserError
 from recollect.ingest.draft import Draft, complete, draft
-from recollect.ingest.repeats import repeated
-from recollect.ingest.saving import Saved, changed_fields, save_again, save_drafts, succeeded
+from recollect.ingest.saving import (
+    Saved,
+    changed_fields,
+    repeated,
+    save_again,
+    save_drafts,
+    succeeded,
+)
 from recollect.memory_json import revision
 from recollect.store.base import Stored, WriteOutcome, Writing
 from recollect.store.sqlite.store import SqliteStore

@@ -5,8 +5,16 @@ from __future__ import annotations
 from recollect.checks import existing_folder, is_text
 from recollect.documents.front_matter import memory_fields, split, tag_list
 from recollect.documents.markdown import CODE_SPAN, TAG, fence_after
-from recollect.documents.markdown_files import LINK, as_text, read_bytes, walk
-from recollect.documents.memory_markdown import ParsedFile, note_fields, our_fields, parse
+from recollect.documents.memory_markdown import (
+    LINK,
+    ParsedFile,
+    as_text,
+    note_fields,
+    our_fields,
+    parse,
+    read_bytes,
+    walk,
+)
 from recollect.documents.reader import structure
 from recollect.hashing import content_digest
 from recollect.ingest.draft import CHOICES, DEFAULTS

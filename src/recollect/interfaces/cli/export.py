@@ -12,8 +12,7 @@ from recollect.checks import refuse_link
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.folders.mirroring import installed_mirror
-from recollect.ingest.checksum import write_export
-from recollect.ingest.jsonl import as_line, stored_line
+from recollect.ingest.jsonl import as_line, stored_line, write_export
 from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import warn_of_plain

@@ -17,9 +17,8 @@ from recollect.engine.importing import Imported
 from recollect.errors import UserError
 from recollect.folders.instructions import SOURCE as INSTRUCTIONS
 from recollect.folders.transcript import transcript_clients
-from recollect.ingest.checksum import verify
 from recollect.ingest.foreign import ForeignMemories, importer, tools
-from recollect.ingest.jsonl import Line, RawLine, raw_lines
+from recollect.ingest.jsonl import Line, RawLine, raw_lines, verify
 from recollect.interfaces.cli.arguments import (
     WrongUsage,
     add_json,
