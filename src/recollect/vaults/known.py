@@ -136,7 +136,7 @@ class FoundMemory(NamedTuple):
 def known_vaults(settings: Settings, home: Path, own: Path, start: Path | None) -> list[KnownVault]:
     """The home's own vault, the trusted project vault above `start`, and those that the settings
     name: by priority, the home's own first among equals. `own` is the home's vault file."""
-    found = [KnownVault(HOME, "agent", PRIORITIES["agent"], own), *_configured(settings, home, own)]
+    found = _configured(settings, home, own)
     project = _nearest(found, start)
     if project is not None and Trusted(home).holds(project):
         found.append(KnownVault(PROJECT, "project", PRIORITIES["project"], project))
@@ -145,8 +145,7 @@ def known_vaults(settings: Settings, home: Path, own: Path, start: Path | None) 
 
 def untrusted_vault(settings: Settings, home: Path, own: Path, start: Path | None) -> Path | None:
     """The project vault above `start` that would be searched if it were trusted."""
-    known = [KnownVault(HOME, "agent", PRIORITIES["agent"], own), *_configured(settings, home, own)]
-    project = _nearest(known, start)
+    project = _nearest(_configured(settings, home, own), start)
     return project if project is not None and not Trusted(home).holds(project) else None
 
 
@@ -159,8 +158,8 @@ def _nearest(known: Sequence[KnownVault], start: Path | None) -> Path | None:
 
 
 def _configured(settings: Settings, home: Path, own: Path) -> list[KnownVault]:
-    """What the settings name, each name and each place once: the same memories must not be found
-    twice."""
+    """The home's own vault and what the settings name, each name and each place once: the same
+    memories must not be found twice."""
     found = [KnownVault(HOME, "agent", PRIORITIES["agent"], own)]
     for number, table in enumerate(settings.vaults, start=1):
         place = f"{home / 'config.toml'}: [[vaults]] number {number}"
@@ -169,7 +168,7 @@ def _configured(settings: Settings, home: Path, own: Path) -> list[KnownVault]:
         if any(vault.name == collection.name for collection in settings.collections):
             raise UserError(f"{place}: a collection is named {vault.name!r}, too; choose another.")
         found.append(vault)
-    return found[1:]
+    return found
 
 
 def _known(table: VaultSettings, home: Path, place: str) -> KnownVault:
