@@ -49,7 +49,6 @@ from recollect.types import Filter, Memory, order
 if TYPE_CHECKING:
     from recollect.store.vault import VaultStore
 
-
 READ = 1000
 # Cosines of the bundled embedder; benchmarks/duplicates.py measures them on pairs written for it.
 SAME_MEANING = 0.9

@@ -17,7 +17,6 @@ from recollect.checks import named_ids
 from recollect.engine import (
     browsing,
     comparison,
-    context,
     feedback,
     filters,
     folders,
@@ -28,9 +27,9 @@ from recollect.engine import (
     upkeep,
     writing,
 )
-from recollect.engine.context import CONTEXT_LIMIT
 from recollect.engine.filters import EVERYTHING, read_filter
 from recollect.engine.opening import open_session
+from recollect.engine.searching import CONTEXT_LIMIT
 from recollect.engine.session import Command, Session
 from recollect.lifetime import Lifetime
 from recollect.models.measuring import measured
@@ -53,8 +52,8 @@ if TYPE_CHECKING:
     from recollect.engine.review import Review, ReviewItem
     from recollect.engine.upkeep import ConfiguredSetting, KnownPlaces
     from recollect.errors import RecollectError
+    from recollect.folders.chunk_writing import Synced
     from recollect.folders.mirroring import Mirrored
-    from recollect.folders.report import Synced
     from recollect.folders.scan import Scan
     from recollect.ingest.draft import Draft
     from recollect.ingest.jsonl import Line, RawLine
@@ -493,7 +492,7 @@ class Recollect:
         then the newest, of which files are none. Sessions are in it only where `filter` asks for
         that kind. `max_tokens` bounds the whole answer in each of `forms`. With `as_of`, what it
         should have known then. Source: the `echovault` recipe, "Context"."""
-        return context.context(
+        return searching.context(
             self.session,
             query,
             limit=limit,

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from recollect.auth.audit import MOST_KEYS, Audit, Read
 from recollect.auth.capabilities import DELETE, OWNER, SEARCH, Caller
 from recollect.deadline import NO_DEADLINE, Deadline
-from recollect.engine.other_vaults import OtherVaults
 from recollect.errors import Forbidden, Interrupted, RecollectError, UserError
 from recollect.lifetime import LateWork, Lifetime
 from recollect.models.active import ActiveModels
@@ -30,6 +29,7 @@ from recollect.types import Memory
 from recollect.vaults.known import HOME, FoundMemory
 
 if TYPE_CHECKING:
+    from recollect.engine.opening import OtherVaults
     from recollect.secrets.redaction import Redaction
     from recollect.store.prepared import PreparedMemories
     from recollect.store.vault import VaultStore

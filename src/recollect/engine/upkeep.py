@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from recollect.store.rescue.new_vault import SalvageReport
     from recollect.store.rescue.repair import Mended
 
-
 # The checks that find damage, and not only derived data that is out of date.
 DAMAGE = ("file", "memories")
 WARMING_WORDS = "warming up"

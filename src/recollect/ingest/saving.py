@@ -12,8 +12,15 @@ from msgspec.structs import replace
 
 from recollect.checks import unknown_memory
 from recollect.errors import UserError
-from recollect.ingest.draft import FIELDS, Draft, complete
-from recollect.ingest.ids import CONTENT, LONG_SUFFIX, content_of, made_id
+from recollect.ingest.draft import (
+    CONTENT,
+    FIELDS,
+    LONG_SUFFIX,
+    Draft,
+    complete,
+    content_of,
+    made_id,
+)
 from recollect.query.fts5 import any_of
 from recollect.query.sameness import same_in_order, spoken
 from recollect.query.terms import keywords

@@ -17,9 +17,8 @@ from recollect.documents.memory_markdown import (
 )
 from recollect.documents.reader import structure
 from recollect.hashing import content_digest
-from recollect.ingest.draft import CHOICES, DEFAULTS
+from recollect.ingest.draft import CHOICES, DEFAULTS, hash_letters, slug
 from recollect.ingest.foreign import ImportedRecord, Importer, refused
-from recollect.ingest.ids import hash_letters, slug
 from recollect.times import EPOCH, from_micros, iso, parse_time
 from recollect.types import TIMES
 

@@ -30,8 +30,7 @@ from recollect.folders.mirroring import (
     MirrorType,
 )
 from recollect.hashing import bytes_digest, content_digest
-from recollect.ingest.draft import FIELDS, Draft, complete, draft
-from recollect.ingest.ids import LONG_SUFFIX, made_id
+from recollect.ingest.draft import FIELDS, LONG_SUFFIX, Draft, complete, draft, made_id
 from recollect.ingest.saving import Saved
 from recollect.memory_json import revision
 

@@ -47,7 +47,6 @@ from recollect.vaults.known import HOME
 if TYPE_CHECKING:
     from recollect.store.base import Vector
 
-
 MARK = ":"
 OVER_FETCH = 2
 Candidate = TypeVar("Candidate", Match, VectorMatch)

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from recollect.errors import NotFound
-from recollect.folders.report import Synced
+from recollect.folders.chunk_writing import Synced
 from recollect.folders.transcript import transcript_clients, transcript_type
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
 from recollect.interfaces.cli.opening import opened

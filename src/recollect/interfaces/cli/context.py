@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from recollect.engine import Recollect
-from recollect.engine.context import CONTEXT_LIMIT
+from recollect.engine.searching import CONTEXT_LIMIT
 from recollect.interfaces.cli.arguments import (
     CommandParser,
     add_as_of,

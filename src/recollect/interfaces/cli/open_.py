@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
-from recollect.auth.session_store import SessionStore
+from recollect.auth.credentials import SessionStore
 from recollect.auth.token_store import TokenStore, digest, own_token
 from recollect.errors import NotFound
 from recollect.files import write_whole

@@ -9,7 +9,7 @@ from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 from msgspec import UNSET, Struct, UnsetType, defstruct, json
 
 from recollect.auth.audit import AuditEntry
-from recollect.auth.session_store import BrowserSession
+from recollect.auth.credentials import BrowserSession
 from recollect.auth.token_store import Token
 from recollect.engine.browsing import TimelineEntry
 from recollect.engine.lifecycle import PolicyOutcome

@@ -9,7 +9,7 @@ from typing import Any
 
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import OWNER
-from recollect.auth.session_store import BrowserSession, SessionStore
+from recollect.auth.credentials import BrowserSession, SessionStore
 from recollect.auth.token_store import TokenStore
 from recollect.interfaces.cli.arguments import (
     Actions,

@@ -20,7 +20,7 @@ from recollect.present.words import counted
 from recollect.types import Memory
 
 if TYPE_CHECKING:
-    from recollect.folders.report import Synced
+    from recollect.folders.chunk_writing import Synced
 
 DONE = ("added", "changed", "renamed", "restored", "gone", "unchanged")
 LATER = (

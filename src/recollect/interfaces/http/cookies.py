@@ -11,8 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Scope
 
-from recollect.auth.credentials import Credentials
-from recollect.auth.session_store import LASTS
+from recollect.auth.credentials import LASTS, Credentials
 
 
 def cookie_name(credentials: Credentials, scope: Scope) -> str:
