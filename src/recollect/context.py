@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
@@ -350,24 +351,15 @@ class SearchContext:
         if sentence not in self.notes:
             self.notes.append(sentence)
 
-    def timed(self, part: str) -> Stopwatch:
-        """Add the time of the block to the response's `timings_ms`, under this name."""
-        return Stopwatch(self.timings, part)
-
-
-class Stopwatch:
-    """Adds the time of a block to the others of its name, in milliseconds."""
-
-    def __init__(self, timings: dict[str, float], part: str) -> None:
-        self._timings = timings
-        self._part = part
-
-    def __enter__(self) -> None:
-        self._start = time.perf_counter()
-
-    def __exit__(self, *raised: object) -> None:
-        spent = (time.perf_counter() - self._start) * 1000
-        self._timings[self._part] = self._timings.get(self._part, 0.0) + spent
+    @contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """Add the time of the block to the others of this name in the response's `timings_ms`."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            spent = (time.perf_counter() - start) * 1000
+            self.timings[part] = self.timings.get(part, 0.0) + spent
 
 
 def scores_of(ranking: Ranking) -> dict[str, float]:
