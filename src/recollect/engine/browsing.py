@@ -4,7 +4,7 @@ and changed around a memory, or around a moment."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
@@ -18,7 +18,7 @@ from recollect.engine.upkeep import salvage_notes
 from recollect.errors import NotFound, UserError
 from recollect.present.words import state_json
 from recollect.store.base import FeedbackEvent, Stored
-from recollect.times import in_utc, iso, moved, parse_moment
+from recollect.times import in_utc, iso, parse_moment
 from recollect.types import Filter, Memory, Place, place_of
 
 EXPORT_BATCH = 1000
@@ -65,30 +65,12 @@ def overview(session: Session, project: str | None, limit: int) -> Overview:
 
 
 def expiring(
-    session: Session, filter: Filter = EVERYTHING, limit: int = 20, *, within: timedelta
+    session: Session, filter: Filter, limit: int, *, since: datetime | None, until: datetime
 ) -> Sequence[Memory]:
-    now = session.clock()
-    return session.store.memories.expiring(
-        read_filter(session, filter), bounded(limit), since=now, until=moved(now, within)
-    )
-
-
-def ending(
-    session: Session,
-    filter: Filter = EVERYTHING,
-    limit: int = 20,
-    *,
-    since: datetime,
-    until: datetime,
-) -> Sequence[Memory]:
+    """Memories whose validity ends between these moments; without `since` all that end until then,
+    latest first."""
     return session.store.memories.expiring(
         read_filter(session, filter), bounded(limit), since=since, until=until
-    )
-
-
-def expired(session: Session, filter: Filter = EVERYTHING, limit: int = 20) -> Sequence[Memory]:
-    return session.store.memories.expiring(
-        read_filter(session, filter), bounded(limit), until=session.clock()
     )
 
 

@@ -94,12 +94,6 @@ _kept: WeakKeyDictionary[VaultStore, Kept] = WeakKeyDictionary()
 _guard = threading.Lock()
 
 
-def duplicates(
-    session: Session, *, progress: Callable[[int], None] = lambda done: None
-) -> list[DuplicateGroup]:
-    return list(compared(session, progress).duplicates)
-
-
 def compared(session: Session, progress: Callable[[int], None] = lambda done: None) -> Comparison:
     """What comparing all memories found; see the module for when that is done again."""
     with _guard:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from msgspec.structs import replace
 
 from recollect.auth.capabilities import ADMIN, CAPABILITIES, DELETE, SEARCH, WRITE
-from recollect.checks import named_ids
+from recollect.checks import LARGEST_LIMIT, named_ids
 from recollect.engine import (
     browsing,
     comparison,
@@ -36,7 +36,8 @@ from recollect.models.measuring import measured
 from recollect.present.agent_context import FORMS
 from recollect.recipes.learned import learned_by
 from recollect.store.history import WriteOperation
-from recollect.vaults.known import HOME
+from recollect.times import moved
+from recollect.vaults.known import HOME, known_vaults
 
 if TYPE_CHECKING:
     from recollect.auth.capabilities import Caller
@@ -589,7 +590,9 @@ class Recollect:
         """The ids of the memories that pass the filter and hold every keyword of the query, in any
         form, in browsing order. A search would also return what is only like it, so it is not
         asked."""
-        return filters.selected(self.session, query=query, filter=filter)
+        chosen = filters.selection(self.session, query, filter)
+        found = self.session.store.memories.browse(chosen, LARGEST_LIMIT)
+        return [memory.id for memory in found]
 
     @operation(SEARCH, retry=True)
     def facets(self, filter: Filter = EVERYTHING, *, as_of: datetime | None = None) -> Facets:
@@ -621,19 +624,22 @@ class Recollect:
         self, filter: Filter = EVERYTHING, limit: int = 20, *, within: timedelta
     ) -> Sequence[Memory]:
         """Memories that expire within that time from now, soonest first."""
-        return browsing.expiring(self.session, filter, limit, within=within)
+        now = self.session.clock()
+        until = moved(now, within)
+        return browsing.expiring(self.session, filter, limit, since=now, until=until)
 
     @operation(SEARCH, retry=True)
     def expired(self, filter: Filter = EVERYTHING, limit: int = 20) -> Sequence[Memory]:
         """Memories that have expired, latest first."""
-        return browsing.expired(self.session, filter, limit)
+        now = self.session.clock()
+        return browsing.expiring(self.session, filter, limit, since=None, until=now)
 
     @operation(SEARCH, retry=True)
     def ending(
         self, filter: Filter = EVERYTHING, limit: int = 20, *, since: datetime, until: datetime
     ) -> Sequence[Memory]:
         """Memories whose validity ends between these moments, the next to end first."""
-        return browsing.ending(self.session, filter, limit, since=since, until=until)
+        return browsing.expiring(self.session, filter, limit, since=since, until=until)
 
     @operation(SEARCH, retry=True)
     def usage(self, ids: Sequence[str]) -> dict[str, Use]:
@@ -654,7 +660,7 @@ class Recollect:
         self, *, progress: Callable[[int], None] = lambda done: None
     ) -> list[DuplicateGroup]:
         """Groups of memories that say the same, the surest first."""
-        return comparison.duplicates(self.session, progress=progress)
+        return list(comparison.compared(self.session, progress).duplicates)
 
     # Watching
 
@@ -1002,7 +1008,9 @@ class Recollect:
     @operation(ADMIN)
     def known_places(self) -> KnownPlaces:
         """Where memories are searched for."""
-        return upkeep.known_places(self.session)
+        session = self.session
+        vaults = known_vaults(session.settings, session.home, session.path, None)
+        return upkeep.KnownPlaces(vaults, session.settings.collections)
 
     @operation(ADMIN)
     def warm_up(self) -> None:

@@ -18,11 +18,10 @@ import msgspec
 
 from recollect.auth.capabilities import DELETE, WRITE
 from recollect.checks import bounded
-from recollect.engine import lifecycle
-from recollect.engine.browsing import expired as expired_memories
-from recollect.engine.browsing import expiring as expiring_memories
+from recollect.engine import browsing, lifecycle
 from recollect.engine.capture import accept, candidate_draft
 from recollect.engine.comparison import compared
+from recollect.engine.filters import EVERYTHING
 from recollect.engine.session import Session
 from recollect.engine.writing import edit_all, forget, supersede_all
 from recollect.errors import NotFound, StoreError, UserError
@@ -148,14 +147,16 @@ def duplicates(session: Session) -> Iterator[Found]:
 
 
 def expired(session: Session) -> Iterator[Found]:
-    for memory in expired_memories(session, limit=MOST):
+    for memory in browsing.expiring(session, EVERYTHING, MOST, since=None, until=session.clock()):
         if memory.valid_until and not memory.superseded_by:
             why = f"It expired on {day(memory.valid_until)}."
             yield Found("expired", (memory.id,), why, "forget", ("forget", "edit", "keep", "later"))
 
 
 def expiring(session: Session) -> Iterator[Found]:
-    for memory in expiring_memories(session, limit=MOST, within=SOON):
+    now = session.clock()
+    soon = moved(now, SOON)
+    for memory in browsing.expiring(session, EVERYTHING, MOST, since=now, until=soon):
         if memory.valid_until:
             why = f"It expires on {day(memory.valid_until)}."
             yield Found("expiring", (memory.id,), why, "keep", ("keep", "edit", "forget", "later"))
