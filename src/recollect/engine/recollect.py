@@ -41,12 +41,11 @@ from recollect.vaults.known import HOME, known_vaults
 
 if TYPE_CHECKING:
     from recollect.auth.capabilities import Caller
-    from recollect.engine.activity import ActivityPage, ActivityPlace
     from recollect.engine.backups import Backup
     from recollect.engine.browsing import Overview, Timeline
     from recollect.engine.capture import AgentSession, UserTurn
     from recollect.engine.comparison import DuplicateGroup
-    from recollect.engine.history import Agree, Undone
+    from recollect.engine.history import ActivityPage, ActivityPlace, Agree, Undone
     from recollect.engine.importing import Imported
     from recollect.engine.lifecycle import PolicyOutcome
     from recollect.engine.reading import FilePassages, Retrieved
@@ -684,18 +683,14 @@ class Recollect:
     ) -> ActivityPage:
         """What was done before a place or after it, the newest first: everything, or what concerns
         a project, or what was done `by` a client, an interface or a user of that name."""
-        from recollect.engine import activity  # noqa: PLC0415  start-up time
-
-        return activity.activity(
+        return history.activity(
             self.session, limit=limit, before=before, after=after, project=project, by=by
         )
 
     @operation(SEARCH)
     def active_clients(self) -> list[str]:
         """Who read or wrote lately: clients, or the interface where none said its name."""
-        from recollect.engine import activity  # noqa: PLC0415  start-up time
-
-        return activity.active_clients(self.session)
+        return history.active_clients(self.session)
 
     # Review
 
