@@ -21,9 +21,10 @@ from typing import Any
 
 from judged import DEV, HELD
 from recollect.context import SearchContext
+from recollect.models.english import readable_words
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings_reading import home_folder, load_settings
-from recollect.stages.rerank import RerankInterpolation, focused, readable
+from recollect.stages.rerank import RerankInterpolation, focused
 from recollect.types import Ranking, Term
 from recollect_evaluation.cache import FILE, Cache, cache_folder
 from recollect_evaluation.evaluation import Contestant, Evaluation, opened
@@ -49,7 +50,7 @@ def offered(bench: Evaluation, questions: int) -> list[dict[str, Any]]:
 
     def catch(stage: RerankInterpolation, ranking: Ranking, context: SearchContext) -> Ranking:
         query = context.search.query
-        read = len(readable(query)) >= stage.least_words
+        read = len(readable_words(query)) >= stage.least_words
         for hit in ranking.hits:
             text = focused(context.memory(hit.memory_id), query, stage.characters)
             caught.append({"id": hit.memory_id, "score": hit.score, "parts": flat(hit.why),

@@ -54,6 +54,12 @@ def is_text(value: str) -> bool:
     return True
 
 
+def clean_text(text: str) -> str:
+    """Text as a memory can hold it: no NUL, no half surrogates, no white space around it."""
+    bare = text.replace("\0", "").strip()
+    return bare if is_text(bare) else bare.encode(errors="replace").decode()
+
+
 def named_ids(ids: Sequence[str]) -> Sequence[str]:
     """The ids, checked: NotFound for text that cannot be an id."""
     for id in several(ids, "ids"):

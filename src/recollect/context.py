@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
@@ -17,8 +18,10 @@ from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.errors import ProviderError
 from recollect.models.base import Tokenwise
 from recollect.query.cosine_scale import on_english_scale
+from recollect.query.exact import MemoryText
 from recollect.query.understanding import Understanding
 from recollect.types import Degraded, Filter, Memory, Passage, Ranking, Reach, Search, Span, any_of
+from recollect.verdicts import opinions
 
 if TYPE_CHECKING:
     from recollect.models.base import Embedder, Matrix, Reranker
@@ -271,8 +274,6 @@ class SearchContext:
             identity = self.embedder.identity
         if identity is None or not self._likeness.knows(identity):
             identity = vector = None
-        from recollect.verdicts import opinions  # noqa: PLC0415  start-up time
-
         return opinions(self._asked_words, self.store.feedback, self._likeness, identity, vector)
 
     # Filters and memories
@@ -309,8 +310,6 @@ class SearchContext:
     def text(self, id: str) -> MemoryText:
         """A memory as words, for the stages that read texts; each is read once."""
         if id not in self._texts:
-            from recollect.query.exact import MemoryText  # noqa: PLC0415  start-up time
-
             self._texts[id] = MemoryText(
                 self._memories[id],
                 self.store.keyword.tokens,
@@ -352,24 +351,15 @@ class SearchContext:
         if sentence not in self.notes:
             self.notes.append(sentence)
 
-    def timed(self, part: str) -> Stopwatch:
-        """Add the time of the block to the response's `timings_ms`, under this name."""
-        return Stopwatch(self.timings, part)
-
-
-class Stopwatch:
-    """Adds the time of a block to the others of its name, in milliseconds."""
-
-    def __init__(self, timings: dict[str, float], part: str) -> None:
-        self._timings = timings
-        self._part = part
-
-    def __enter__(self) -> None:
-        self._start = time.perf_counter()
-
-    def __exit__(self, *raised: object) -> None:
-        spent = (time.perf_counter() - self._start) * 1000
-        self._timings[self._part] = self._timings.get(self._part, 0.0) + spent
+    @contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """Add the time of the block to the others of this name in the response's `timings_ms`."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            spent = (time.perf_counter() - start) * 1000
+            self.timings[part] = self.timings.get(part, 0.0) + spent
 
 
 def scores_of(ranking: Ranking) -> dict[str, float]:

@@ -16,6 +16,7 @@ from recollect.errors import UserError
 from recollect.present import sentences
 from recollect.present.snippet import marked, passages
 from recollect.present.views import VIEWS
+from recollect.query.exclusions import exclusions, left_out, without
 from recollect.query.intent import asks_before, without_past
 from recollect.query.terms import keywords, words
 from recollect.recipes.base import Recipe
@@ -270,23 +271,17 @@ def _left_out(context: SearchContext) -> tuple[str, ...]:
     """What the query wants left out, in words."""
     if not context.excluded:
         return ()
-    from recollect.query.exclusions import left_out  # noqa: PLC0415  start-up time
-
     return tuple(map(left_out, context.excluded))
 
 
 def _excluded(search: Search) -> tuple[Exclusion, ...]:
     """What the query wants left out, as far as that is not to be ignored."""
-    from recollect.query.exclusions import exclusions, left_out  # noqa: PLC0415  start-up time
-
     found = exclusions(search.query)
     return tuple(each for each in found if left_out(each) not in search.ignored)
 
 
 def _excluding(search: Search, excluded: Sequence[Exclusion]) -> Search:
     """The search for the rest of the query, without what it wants left out."""
-    from recollect.query.exclusions import without  # noqa: PLC0415  start-up time
-
     kept = structs.replace(search.filter, without=tuple(each.words for each in excluded))
     return structs.replace(search, query=without(search.query, excluded), filter=kept)
 

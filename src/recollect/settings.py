@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Literal,
-    get_args,
-)
+from typing import Annotated, Literal, get_args
 
 import msgspec
 from msgspec import Meta, Struct
 
 from recollect.auth.capabilities import CAPABILITIES
 from recollect.types import CaptureForm
-
-if TYPE_CHECKING:
-    pass
 
 EmbeddingProvider = Literal["builtin", "onnx", "openai", "ollama", "none"]
 RerankProvider = Literal["builtin", "onnx", "http", "none"]

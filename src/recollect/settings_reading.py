@@ -41,7 +41,6 @@ from recollect.settings import (
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
 
-
 # Settings for a thousand vaults; tomllib takes a second for as much.
 MOST_CHARACTERS = 200_000
 # Recipes need six; deeper tables would exhaust the stack of whoever walks through them.

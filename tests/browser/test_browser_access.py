@@ -14,10 +14,9 @@ from playwright.sync_api import Browser, BrowserContext, Page
 
 from recollect import Recollect
 from recollect.auth.capabilities import SEARCH
+from recollect.auth.credentials import SessionStore
 from recollect.auth.home_access import HomeAccess
-from recollect.auth.session_store import SessionStore
-from recollect.auth.token_store import TokenStore, own_token
-from recollect.auth.tokens import digest
+from recollect.auth.token_store import TokenStore, digest, own_token
 from recollect.demo.load import sample
 from recollect.interfaces.cli.desktop import PAGE
 

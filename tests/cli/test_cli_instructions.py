@@ -10,7 +10,7 @@ import pytest
 from commandline import Home, refused
 
 from recollect import Recollect
-from recollect.folders.report import Synced
+from recollect.folders.chunk_writing import Synced
 from recollect.folders.scan import Scan
 from recollect.folders.watch import Follower
 from recollect.store.folders import Folder

@@ -11,8 +11,7 @@ from commandline import Home, refused, wrong_usage
 
 from recollect.auth.capabilities import CAPABILITIES
 from recollect.auth.home_access import HomeAccess
-from recollect.auth.token_store import TokenStore
-from recollect.auth.tokens import well_formed
+from recollect.auth.token_store import TokenStore, well_formed
 
 
 @pytest.fixture

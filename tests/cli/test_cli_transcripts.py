@@ -10,7 +10,7 @@ from agent_sessions import CLIENTS, FILES, line, session, turn, write
 from commandline import Home, refused, wrong_usage
 
 from recollect import Recollect
-from recollect.folders.report import Synced
+from recollect.folders.chunk_writing import Synced
 from recollect.folders.scan import Scan
 from recollect.folders.watch import Follower
 from recollect.store.folders import Folder

@@ -11,11 +11,17 @@ from pathlib import Path
 import pytest
 
 from recollect.auth.access import Access, LineLog
-from recollect.auth.credentials import PER_ADDRESS, Attempts, Credentials
+from recollect.auth.credentials import (
+    LASTS,
+    LINK_LASTS,
+    MOST_SESSIONS,
+    PER_ADDRESS,
+    Attempts,
+    Credentials,
+    SessionStore,
+)
 from recollect.auth.home_access import HomeAccess
-from recollect.auth.session_store import LASTS, LINK_LASTS, MOST_SESSIONS, SessionStore
-from recollect.auth.token_store import COARSE, TokenStore
-from recollect.auth.tokens import digest, real_time
+from recollect.auth.token_store import COARSE, TokenStore, digest, real_time
 from recollect.errors import NotFound, RecollectError
 from recollect.settings import StoreSettings
 from recollect_postgres.access import PostgresAccess

@@ -21,8 +21,7 @@ from recollect.auth.audit import Audit
 from recollect.auth.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
 from recollect.auth.credentials import Credentials
 from recollect.auth.home_access import HomeAccess
-from recollect.auth.token_store import TokenStore
-from recollect.auth.tokens import digest
+from recollect.auth.token_store import TokenStore, digest
 from recollect.ingest.draft import draft
 from recollect.interfaces.http.api import OPERATIONS
 from recollect.interfaces.http.guard import NOT_VALID, Guard

@@ -17,8 +17,7 @@ from recollect import Recollect
 from recollect.auth.capabilities import DELETE, SEARCH
 from recollect.auth.credentials import Credentials
 from recollect.auth.home_access import HomeAccess
-from recollect.auth.token_store import TokenStore
-from recollect.auth.tokens import digest
+from recollect.auth.token_store import TokenStore, digest
 from recollect.interfaces.http import service
 from recollect.store.sqlite.connection import Database
 

@@ -18,11 +18,18 @@ from http_server import API, SECRET, environment, problem
 from recollect import Recollect
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import CAPABILITIES, SEARCH, WRITE
-from recollect.auth.credentials import IN_ALL, PER_ADDRESS, Attempts, Credentials, SharedCounts
+from recollect.auth.credentials import (
+    IN_ALL,
+    LASTS,
+    LINK_LASTS,
+    PER_ADDRESS,
+    Attempts,
+    Credentials,
+    SessionStore,
+    SharedCounts,
+)
 from recollect.auth.home_access import HomeAccess
-from recollect.auth.session_store import LASTS, LINK_LASTS, SessionStore
-from recollect.auth.token_store import TokenStore
-from recollect.auth.tokens import digest
+from recollect.auth.token_store import TokenStore, digest
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.serving import create_app
 from recollect.interfaces.web.login import LARGEST_LOGIN

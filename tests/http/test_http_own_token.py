@@ -26,8 +26,8 @@ from jsonschema import validate
 
 from patience import until
 from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE
+from recollect.auth.credentials import SessionStore
 from recollect.auth.home_access import HomeAccess
-from recollect.auth.session_store import SessionStore
 from recollect.auth.token_store import TokenStore, own_token
 from recollect.interfaces.cli import desktop
 from recollect.interfaces.cli import main as cli

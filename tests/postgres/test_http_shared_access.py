@@ -11,10 +11,8 @@ import pytest
 from http_thread import ThreadServer, threaded_server
 
 from patience import until
-from recollect.auth.credentials import PER_ADDRESS, Credentials
-from recollect.auth.session_store import SessionStore
-from recollect.auth.token_store import TokenStore
-from recollect.auth.tokens import digest
+from recollect.auth.credentials import PER_ADDRESS, Credentials, SessionStore
+from recollect.auth.token_store import TokenStore, digest
 from recollect.settings import StoreSettings
 from recollect.settings_reading import load_settings
 from recollect.store.registry import opened_access

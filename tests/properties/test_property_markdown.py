@@ -13,8 +13,14 @@ from test_store_round_trip import IDS, MEMORIES
 
 from examples import examples
 from recollect.documents.front_matter import split
-from recollect.documents.markdown_files import ENDING
-from recollect.documents.memory_markdown import BODY, as_markdown, our_fields, parse, with_fields
+from recollect.documents.memory_markdown import (
+    BODY,
+    ENDING,
+    as_markdown,
+    our_fields,
+    parse,
+    with_fields,
+)
 from recollect.ingest.draft import complete, draft
 from recollect.plugins.importers.markdown import read
 from recollect.plugins.mirror.file_names import free_path, same_place

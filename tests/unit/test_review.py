@@ -11,8 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from recollect.engine import Recollect
-from recollect.engine.review import ReviewItem, review_json
-from recollect.engine.review_kinds import late_secrets
+from recollect.engine.review import ReviewItem, late_secrets, review_json
 from recollect.errors import NotFound, UserError
 from recollect.interfaces.cli.review import walk
 from recollect.settings import (
@@ -154,7 +153,7 @@ def test_a_secret_saved_before_its_rule_is_found_and_replaced(tmp_path: Path) ->
 def test_a_look_for_secrets_goes_on_where_it_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.engine.review_kinds.AT_ONCE", 2)
+    monkeypatch.setattr("recollect.engine.review.AT_ONCE", 2)
     monkeypatch.setattr("recollect.store.reviews.MOST_CHANGED", 0)
     with opened(tmp_path, replace(OFF, secrets=Secrets(redact=False))) as memory:
         for number in range(5):

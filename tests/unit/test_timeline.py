@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recollect import Recollect
-from recollect.engine.timeline import Timeline
+from recollect.engine.browsing import Timeline
 from recollect.errors import NotFound, UserError
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.types import Filter, place_of

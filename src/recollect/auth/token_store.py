@@ -1,5 +1,8 @@
 """The tokens of a home or a database: made, listed, revoked, and recognised by their hashes.
 
+A token is 32 random bytes, so that its plain SHA-256 cannot be reversed by guessing. It is shown
+once; only its hash is stored.
+
 A server keeps one for the user it runs as: in `token` of the home, mode 0600. Whoever can read the
 file can read the vault beside it, too. Other users of the machine can reach the server's port, but
 not the file.
@@ -7,35 +10,101 @@ not the file.
 
 from __future__ import annotations
 
+import base64
 import hmac
 import os
 import stat
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from recollect.auth.access import Access, Value
-from recollect.auth.capabilities import CAPABILITIES, EVERYTHING, OWNER
-from recollect.auth.tokens import Token, check_request, digest, new_secret, real_time, well_formed
+from recollect.auth.capabilities import CAPABILITIES, EVERYTHING, OWNER, Caller
 from recollect.errors import NotFound, StoreError, UserError
 from recollect.files import locked_folder, opened_regular, write_whole
 from recollect.retry import without_waiting
 from recollect.times import from_micros, to_micros
 
+TOKEN = "rcl_"  # how a token begins
+SESSION = "rcs_"  # how the secret of a session or a link begins, so that neither passes for a token
+RANDOM_BYTES = 32
+LENGTH = 43  # base64 makes so many characters of 32 bytes
+LONGEST_NAME = 100
 # When a token was used last is stored to the hour: a write with every request would cost too much.
 COARSE = timedelta(hours=1)
 COLUMNS = (
     "id, hash, name, capabilities, vaults, collections, created_at, expires_at, revoked_at, used_at"
 )
-
-
 NOTE_USE = "UPDATE {table} SET used_at = ? WHERE {{vault}} AND id = ?"
 NAME = "token"  # the file of the token that a server keeps for its user
 LONGEST = 200
+
+
+class Token(Struct, frozen=True, kw_only=True):
+    """What is known of a token; the token itself is not."""
+
+    id: str
+    name: str
+    capabilities: tuple[str, ...]
+    vaults: tuple[str, ...] | None = None
+    collections: tuple[str, ...] | None = None
+    created_at: datetime
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+    used_at: datetime | None = None
+
+    def state(self, now: datetime) -> str:
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at is not None and self.expires_at <= now else "live"
+
+    def caller(self) -> Caller:
+        return Caller(
+            name=self.name,
+            capabilities=frozenset(self.capabilities),
+            vaults=None if self.vaults is None else frozenset(self.vaults),
+            collections=None if self.collections is None else frozenset(self.collections),
+            token=self.id,
+        )
+
+
+def real_time() -> datetime:
+    """The clock's time, not that of RECOLLECT_NOW, which must not bring an expired token back."""
+    return datetime.now(UTC)
+
+
+def new_secret(start: str = TOKEN) -> str:
+    return start + base64.urlsafe_b64encode(os.urandom(RANDOM_BYTES)).decode().rstrip("=")
+
+
+def well_formed(secret: str, start: str = TOKEN) -> bool:
+    return secret.startswith(start) and len(secret) == len(start) + LENGTH and secret.isascii()
+
+
+def digest(secret: str) -> bytes:
+    return sha256(secret.encode("utf-8", "surrogateescape")).digest()
+
+
+def check_request(
+    capabilities: Collection[str], name: str, expires_at: datetime | None, now: datetime
+) -> None:
+    """Raise UserError where no such token can be made."""
+    known = ", ".join(CAPABILITIES)
+    for capability in capabilities:
+        if capability not in CAPABILITIES:
+            raise UserError(f"{capability!r} is not a capability; there are: {known}.")
+    if not capabilities:
+        raise UserError(f"A token needs a capability; there are: {known}.")
+    if len(name) > LONGEST_NAME or not name.isprintable():
+        raise UserError(f"A token's name is one line of up to {LONGEST_NAME} characters.")
+    if expires_at is not None and expires_at <= now:
+        raise UserError("The expiry date is in the past; give a later one.")
 
 
 class TokenStore:

@@ -25,7 +25,6 @@ from recollect.documents.document import Document, SectionStart
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
 
-
 Place = tuple[int, int, str]
 
 # For each language the package with its grammar, and the function that returns it.

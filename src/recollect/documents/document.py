@@ -87,5 +87,10 @@ def one_line(title: str) -> str:
     return plain if len(plain) <= LONGEST_TITLE else plain[: LONGEST_TITLE - 1] + "…"
 
 
+def unix_lines(text: str) -> str:
+    """The text with `\\n` at the end of each line."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
 # As long as a line of a book's table of contents at most.
 LONGEST_TITLE = 200

@@ -23,7 +23,6 @@ from recollect.types import Memory
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-
 TAG = re.compile(r"(?<!\S)#([\w/-]*[^\W\d][\w/-]*)")
 CODE_SPAN = re.compile(r"`[^`]+`")
 FENCE = re.compile(r" {0,3}(```+|~~~+)")

@@ -10,8 +10,7 @@ from typing import Any
 
 import msgspec
 
-from recollect.documents.decoding import unix_lines
-from recollect.documents.document import Document, LeftOut, SectionStart, main_title
+from recollect.documents.document import Document, LeftOut, SectionStart, main_title, unix_lines
 from recollect.documents.file_types import NOTEBOOK
 from recollect.documents.markdown import structure
 

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from recollect.checks import clean_text
 from recollect.engine.session import Command, Session
 from recollect.engine.writing import save_all
 from recollect.errors import NotFound
-from recollect.folders.transcript import clean
 from recollect.ingest.draft import Draft, draft
 from recollect.ingest.remarks import Remark, remarks, title_of
-from recollect.ingest.repeats import sharing_words
+from recollect.ingest.saving import sharing_words
 from recollect.query.sameness import ALIKE, Wording, same
 from recollect.store.base import CapturedRemark
 from recollect.store.history import WriteOperation
@@ -49,7 +49,7 @@ def capture(
 ) -> int:
     if not session.settings.capture.enabled:
         return 0
-    found = [(turn, remark) for turn in turns for remark in remarks(clean(turn.text))]
+    found = [(turn, remark) for turn in turns for remark in remarks(clean_text(turn.text))]
     made = [_candidate(session, turn, remark, said_in) for turn, remark in found]
     if made and late:
         session.late.do(lambda stop: _add(session, made))
@@ -61,12 +61,12 @@ def capture(
 def _candidate(
     session: Session, turn: UserTurn, remark: Remark, said_in: AgentSession
 ) -> CapturedRemark:
-    client, id, project = map(clean, said_in)
+    client, id, project = map(clean_text, said_in)
     words = " ".join(remark.text.split())
     mark = session.store.topics.hashed(f"said:{client}\0{id}\0{words}")
     fields = {
         "title": remark.title, "text": remark.text, "kind": remark.kind, "project": project,
-        "source": client, "path": clean(turn.place),
+        "source": client, "path": clean_text(turn.place),
     }  # fmt: skip
     redacted, _ = session.redaction.of_draft(draft(fields))
     place = redacted.fields.pop("path")

@@ -21,8 +21,15 @@ from recollect.auth.capabilities import SEARCH
 from recollect.deadline import NO_DEADLINE
 from recollect.engine.session import Session
 from recollect.errors import ProviderError, StoreError
-from recollect.ingest.repeats import MOST_READ, sharing_words
-from recollect.ingest.saving import ABOUT, REPLACES, Sameness, SimilarMemory, SimilarReason
+from recollect.ingest.saving import (
+    ABOUT,
+    MOST_READ,
+    REPLACES,
+    Sameness,
+    SimilarMemory,
+    SimilarReason,
+    sharing_words,
+)
 from recollect.lifetime import Lifetime
 from recollect.models.english import has_plain_letters
 from recollect.query.cosine_scale import SAME, scale_of
@@ -41,7 +48,6 @@ from recollect.types import Filter, Memory, order
 
 if TYPE_CHECKING:
     from recollect.store.vault import VaultStore
-
 
 READ = 1000
 # Cosines of the bundled embedder; benchmarks/duplicates.py measures them on pairs written for it.
@@ -86,12 +92,6 @@ class Kept(NamedTuple):
 
 _kept: WeakKeyDictionary[VaultStore, Kept] = WeakKeyDictionary()
 _guard = threading.Lock()
-
-
-def duplicates(
-    session: Session, *, progress: Callable[[int], None] = lambda done: None
-) -> list[DuplicateGroup]:
-    return list(compared(session, progress).duplicates)
 
 
 def compared(session: Session, progress: Callable[[int], None] = lambda done: None) -> Comparison:

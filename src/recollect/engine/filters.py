@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from recollect.checks import LARGEST_LIMIT, checked_filter, clean_query
+from recollect.checks import checked_filter, clean_query
 from recollect.engine.session import Session
 from recollect.errors import UserError
 from recollect.ingest.draft import Draft
@@ -122,11 +122,6 @@ def _unknown_sentence(field: str, value: str, known: Sequence[str]) -> str:
     every = f"there are: {', '.join(map(label, known[:MOST_NAMED]))}{more}."
     hint = f"did you mean {' or '.join(dict.fromkeys(map(label, like[:3])))}?" if like else every
     return f"There is no {field} {value!r}; {hint if known else 'no memory has one.'}"
-
-
-def selected(session: Session, *, query: str = "", filter: Filter = EVERYTHING) -> list[str]:
-    chosen = selection(session, query, filter)
-    return [memory.id for memory in session.store.memories.browse(chosen, LARGEST_LIMIT)]
 
 
 def selection(session: Session, query: str, filter: Filter) -> Filter:

@@ -19,8 +19,8 @@ from recollect.store.sqlite.vault_files import SPOOLS
 from recollect.store.sqlite.vectors import LEASE
 
 if TYPE_CHECKING:
+    from recollect.folders.chunk_writing import Synced
     from recollect.folders.mirroring import Mirrored, MirroredVault
-    from recollect.folders.report import Synced
     from recollect.folders.scan import Scan
 
 
@@ -61,8 +61,8 @@ def add_instructions(
     redact: bool = True,
     dry_run: bool = False,
 ) -> tuple[list[Path], Synced]:
+    from recollect.folders.chunk_writing import Synced  # noqa: PLC0415  start-up time
     from recollect.folders.instructions import FILES, FOLDERS, instruction_places  # noqa: PLC0415  start-up time
-    from recollect.folders.report import Synced  # noqa: PLC0415  start-up time
 
     root = outside_home(Path(os.path.realpath(Path(path).expanduser())), session.home)
     places, done = instruction_places(root), Synced()
@@ -219,11 +219,12 @@ def mirror(
     """Mirror once; `vault` returns the door, which saves and forgets as for any caller."""
     from recollect.folders.mirroring import installed_mirror  # noqa: PLC0415  start-up time
 
+    redaction = session.redaction
     return installed_mirror().mirror(
         vault(),
         _mirror_folder(session, folder),
         identity=session.store.topics.hashed("recollect mirror").hex()[:32],
-        clean=lambda draft: session.redaction.of_draft(draft)[0],
+        clean=lambda draft: redaction.of_draft(draft)[0],
         private=session.store.database.locked,
         dry_run=dry_run,
     )

@@ -13,8 +13,7 @@ from typing import NamedTuple
 from recollect.auth.capabilities import DELETE
 from recollect.engine.session import Session
 from recollect.errors import StoreError, UserError
-from recollect.ingest.draft import Draft, complete
-from recollect.ingest.ids import made_id
+from recollect.ingest.draft import Draft, complete, made_id
 from recollect.ingest.jsonl import Line, RawLine, parsed
 from recollect.ingest.saving import Saved, save_drafts, save_forgotten
 from recollect.present.words import counted

@@ -1,4 +1,5 @@
-"""Opening a vault for its owner: what a session is made of."""
+"""Opening a vault for its owner: what a session is made of; the other vaults that a search spans,
+and the collections behind one's own, opened when asked."""
 
 from __future__ import annotations
 
@@ -7,38 +8,112 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from recollect.auth.audit import Audit
+from recollect.auth.capabilities import Caller
 from recollect.checks import sayable_path
-from recollect.engine.other_vaults import OtherVaults
+from recollect.context import Models
 from recollect.engine.session import Session
 from recollect.errors import StoreError, UserError
 from recollect.lifetime import LateWork, Lifetime
 from recollect.models.active import ActiveModels
 from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.recipes.registry import Recipes
-from recollect.secrets.redaction import Redaction
 from recollect.settings import LockSettings, Settings
 from recollect.settings_reading import home_folder, load_settings
 from recollect.store.registry import opened_access, opened_store
 from recollect.store.sqlite.store import SqliteStore
 from recollect.times import in_utc, parse_time
+from recollect.vaults.known import HOME, project_vault, untrusted_vault, working_folder
 
 if TYPE_CHECKING:
     from recollect.store.sqlite.cipher import KeySource
     from recollect.store.vault import VaultStore
-
+    from recollect.vaults.collections import Collections
+    from recollect.vaults.federation import Federation
 
 MOST_S = 5.0  # between two looks: the key is held no longer than that beyond its time
 NOT_LOCKED = (
     "The vault {path} is not locked, so a passphrase does not protect it; lock it with `recollect "
     "vault lock`, or leave the passphrase out."
 )
+
+
+class OtherVaults:
+    """What the settings and the working directory name beside the vault. `alone`: nothing."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        environment: Mapping[str, str],
+        home: Path,
+        own: Path,
+        models: Models,
+        *,
+        alone: bool,
+    ) -> None:
+        self._settings = settings
+        self.environment = environment
+        self._home = home
+        self._own = own
+        self._models = models
+        self._alone = alone
+        self._guard = threading.RLock()  # so that several threads make one of each
+
+    @property
+    def federation(self) -> Federation | None:
+        """The other vaults; None where there are none."""
+        with self._guard:
+            return self._federation
+
+    @cached_property
+    def _federation(self) -> Federation | None:
+        start = working_folder()
+        near = start is not None and project_vault(start) is not None
+        if self._alone or not (self._settings.vaults or near):
+            return None
+        from recollect.vaults.federation import Federation  # noqa: PLC0415  start-up time
+
+        return Federation(
+            self._settings, self.environment, self._home, self._own, self._models, start
+        )
+
+    @property
+    def collections(self) -> Collections | None:
+        """The collections; None where there are none."""
+        with self._guard:
+            return self._collections
+
+    @cached_property
+    def _collections(self) -> Collections | None:
+        if self._alone or not self._settings.collections:
+            return None
+        from recollect.vaults.collections import Collections  # noqa: PLC0415  start-up time
+
+        return Collections(self._settings.collections, self._home, self.environment)
+
+    def reached(self, caller: Caller) -> str:
+        """A vault that the caller may use: the home's own, else the first of the others; the home's
+        own if there is none."""
+        if not caller.sees(HOME) and self.federation is not None:
+            for vault in self.federation.known:
+                if caller.sees(vault.name):
+                    return vault.name
+        return HOME
+
+    def untrusted(self) -> Path | None:
+        """The project vault that would be searched if it were trusted."""
+        return untrusted_vault(self._settings, self._home, self._own, working_folder())
+
+    def close(self) -> None:
+        for name in ("_federation", "_collections"):
+            if (opened := self.__dict__.get(name)) is not None:
+                opened.close()
 
 
 class IdleLock:
@@ -125,7 +200,6 @@ def open_session(
         clock=_clock(environment) if clock is None else lambda: in_utc(clock()),
         background=background,
         late=late,
-        redaction=Redaction(settings.secrets),
         others=others,
         interface=interface,
         client=client,

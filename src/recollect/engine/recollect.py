@@ -13,50 +13,49 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from msgspec.structs import replace
 
 from recollect.auth.capabilities import ADMIN, CAPABILITIES, DELETE, SEARCH, WRITE
-from recollect.checks import named_ids
+from recollect.checks import LARGEST_LIMIT, named_ids
 from recollect.engine import (
     browsing,
+    capture,
     comparison,
-    context,
     feedback,
     filters,
     folders,
     history,
     lifecycle,
     reading,
+    review,
     searching,
-    timeline,
     upkeep,
     writing,
 )
-from recollect.engine.context import CONTEXT_LIMIT
 from recollect.engine.filters import EVERYTHING, read_filter
 from recollect.engine.opening import open_session
+from recollect.engine.searching import CONTEXT_LIMIT
 from recollect.engine.session import Command, Session
 from recollect.lifetime import Lifetime
 from recollect.models.active import measured
 from recollect.present.agent_context import FORMS
 from recollect.recipes.learned import learned_by
 from recollect.store.history import WriteOperation
-from recollect.vaults.known import HOME
+from recollect.times import moved
+from recollect.vaults.known import HOME, known_vaults
 
 if TYPE_CHECKING:
     from recollect.auth.capabilities import Caller
-    from recollect.engine.activity import ActivityPage, ActivityPlace
     from recollect.engine.backups import Backup
-    from recollect.engine.browsing import Overview
+    from recollect.engine.browsing import Overview, Timeline
     from recollect.engine.capture import AgentSession, UserTurn
     from recollect.engine.comparison import DuplicateGroup
-    from recollect.engine.history import Agree, Undone
+    from recollect.engine.history import ActivityPage, ActivityPlace, Agree, Undone
     from recollect.engine.importing import Imported
-    from recollect.engine.policies import PolicyOutcome
+    from recollect.engine.lifecycle import PolicyOutcome
     from recollect.engine.reading import FilePassages, Retrieved
     from recollect.engine.review import Review, ReviewItem
-    from recollect.engine.timeline import Timeline
     from recollect.engine.upkeep import ConfiguredSetting, KnownPlaces
     from recollect.errors import RecollectError
+    from recollect.folders.chunk_writing import Synced
     from recollect.folders.mirroring import Mirrored
-    from recollect.folders.report import Synced
     from recollect.folders.scan import Scan
     from recollect.ingest.draft import Draft
     from recollect.ingest.jsonl import Line, RawLine
@@ -495,7 +494,7 @@ class Recollect:
         then the newest, of which files are none. Sessions are in it only where `filter` asks for
         that kind. `max_tokens` bounds the whole answer in each of `forms`. With `as_of`, what it
         should have known then. Source: the `echovault` recipe, "Context"."""
-        return context.context(
+        return searching.context(
             self.session,
             query,
             limit=limit,
@@ -569,12 +568,12 @@ class Recollect:
 
     @operation(SEARCH, retry=True)
     def timeline(
-        self, around: str | datetime, *, limit: int = timeline.LIMIT, filter: Filter = EVERYTHING
+        self, around: str | datetime, *, limit: int = browsing.LIMIT, filter: Filter = EVERYTHING
     ) -> Timeline:
         """What was saved and changed around a memory, by its id, or around a moment: at most
         `limit` before it and as many after it. A text that is no id is a time: 2026-03-01,
         yesterday, 7d."""
-        return timeline.timeline(self.session, around, limit=limit, filter=filter)
+        return browsing.timeline(self.session, around, limit=limit, filter=filter)
 
     @operation(SEARCH, retry=True)
     def history(self, id: str) -> list[Version]:
@@ -592,7 +591,9 @@ class Recollect:
         """The ids of the memories that pass the filter and hold every keyword of the query, in any
         form, in browsing order. A search would also return what is only like it, so it is not
         asked."""
-        return filters.selected(self.session, query=query, filter=filter)
+        chosen = filters.selection(self.session, query, filter)
+        found = self.session.store.memories.browse(chosen, LARGEST_LIMIT)
+        return [memory.id for memory in found]
 
     @operation(SEARCH, retry=True)
     def facets(self, filter: Filter = EVERYTHING, *, as_of: datetime | None = None) -> Facets:
@@ -624,19 +625,22 @@ class Recollect:
         self, filter: Filter = EVERYTHING, limit: int = 20, *, within: timedelta
     ) -> Sequence[Memory]:
         """Memories that expire within that time from now, soonest first."""
-        return browsing.expiring(self.session, filter, limit, within=within)
+        now = self.session.clock()
+        until = moved(now, within)
+        return browsing.expiring(self.session, filter, limit, since=now, until=until)
 
     @operation(SEARCH, retry=True)
     def expired(self, filter: Filter = EVERYTHING, limit: int = 20) -> Sequence[Memory]:
         """Memories that have expired, latest first."""
-        return browsing.expired(self.session, filter, limit)
+        now = self.session.clock()
+        return browsing.expiring(self.session, filter, limit, since=None, until=now)
 
     @operation(SEARCH, retry=True)
     def ending(
         self, filter: Filter = EVERYTHING, limit: int = 20, *, since: datetime, until: datetime
     ) -> Sequence[Memory]:
         """Memories whose validity ends between these moments, the next to end first."""
-        return browsing.ending(self.session, filter, limit, since=since, until=until)
+        return browsing.expiring(self.session, filter, limit, since=since, until=until)
 
     @operation(SEARCH, retry=True)
     def usage(self, ids: Sequence[str]) -> dict[str, Use]:
@@ -657,7 +661,7 @@ class Recollect:
         self, *, progress: Callable[[int], None] = lambda done: None
     ) -> list[DuplicateGroup]:
         """Groups of memories that say the same, the surest first."""
-        return comparison.duplicates(self.session, progress=progress)
+        return list(comparison.compared(self.session, progress).duplicates)
 
     # Watching
 
@@ -681,18 +685,14 @@ class Recollect:
     ) -> ActivityPage:
         """What was done before a place or after it, the newest first: everything, or what concerns
         a project, or what was done `by` a client, an interface or a user of that name."""
-        from recollect.engine import activity  # noqa: PLC0415  start-up time
-
-        return activity.activity(
+        return history.activity(
             self.session, limit=limit, before=before, after=after, project=project, by=by
         )
 
     @operation(SEARCH)
     def active_clients(self) -> list[str]:
         """Who read or wrote lately: clients, or the interface where none said its name."""
-        from recollect.engine import activity  # noqa: PLC0415  start-up time
-
-        return activity.active_clients(self.session)
+        return history.active_clients(self.session)
 
     # Review
 
@@ -703,15 +703,11 @@ class Recollect:
         """Keep what is said outright in these turns; returns how many candidates there are. With
         `late` a process that stays does not wait for the write; what is lost of it, the transcript
         has."""
-        from recollect.engine import capture  # noqa: PLC0415  start-up time
-
         return capture.capture(self.session, turns, said_in, late=late)
 
     @operation(SEARCH, retry=True)
     def review(self, *, limit: int = REVIEW_LIMIT, kind: str | None = None) -> Review:
         """What wants a decision, the most urgent first; only one kind where that is named."""
-        from recollect.engine import review  # noqa: PLC0415  start-up time
-
         return review.review(self.session, limit=limit, kind=kind)
 
     @operation(SEARCH, DELETE)
@@ -719,8 +715,6 @@ class Recollect:
         """Carry a decision out; returns what was done, in a sentence. `changes`: for `edit`, the
         fields of the memory that is named by `id` among them, or of the item's last one. Without
         them, a secret is replaced."""
-        from recollect.engine import review  # noqa: PLC0415  start-up time
-
         return review.decide(self.session, item, decision, changes=changes)
 
     @operation(SEARCH, DELETE)
@@ -728,15 +722,11 @@ class Recollect:
         self, item: ReviewItem, decision: str, *, changes: Mapping[str, Any] | None = None
     ) -> str:
         """Carry out a decision on an item that `review` returned; see `decide`."""
-        from recollect.engine import review  # noqa: PLC0415  start-up time
-
         return review.settle(self.session, item, decision, changes=changes)
 
     @operation(SEARCH, WRITE, retry=True)
     def propose(self, item: str, decision: str) -> str:
         """Note what an agent would do, for a person to decide; returns that in a sentence."""
-        from recollect.engine import review  # noqa: PLC0415  start-up time
-
         return review.propose(self.session, item, decision)
 
     @operation(SEARCH, WRITE)
@@ -744,8 +734,6 @@ class Recollect:
         self, item: str, decision: str, *, changes: Mapping[str, Any] | None = None
     ) -> str:
         """What an agent may do: propose, or where the settings allow it decide."""
-        from recollect.engine import review  # noqa: PLC0415  start-up time
-
         return review.decide_or_propose(self.session, item, decision, changes=changes)
 
     # What people said
@@ -979,16 +967,12 @@ class Recollect:
         """Purge what is too long in the trash, remove what is too old in history, and apply every
         policy of the settings, each in one write; `dry_run` only says what each would do. One that
         would touch more than half of the vault is applied only with `yes`."""
-        from recollect.engine import policies  # noqa: PLC0415  start-up time
-
-        return policies.tidy(self.session, dry_run=dry_run, yes=yes, automatic=automatic)
+        return lifecycle.tidy(self.session, dry_run=dry_run, yes=yes, automatic=automatic)
 
     @operation(WRITE, DELETE, ADMIN)
     def tidy_daily(self) -> list[PolicyOutcome]:
         """Do what `tidy` does, at most once a day for a vault, whichever server asks."""
-        from recollect.engine import policies  # noqa: PLC0415  start-up time
-
-        return policies.tidy_daily(self.session)
+        return lifecycle.tidy_daily(self.session)
 
     @operation(ADMIN)
     def measure(self) -> dict[str, float]:
@@ -1009,7 +993,9 @@ class Recollect:
     @operation(ADMIN)
     def known_places(self) -> KnownPlaces:
         """Where memories are searched for."""
-        return upkeep.known_places(self.session)
+        session = self.session
+        vaults = known_vaults(session.settings, session.home, session.path, None)
+        return upkeep.KnownPlaces(vaults, session.settings.collections)
 
     @operation(ADMIN)
     def warm_up(self) -> None:

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence, Set
+from datetime import datetime
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from msgspec.structs import replace
 
-from recollect.checks import bounded, checked_search
+from recollect.checks import bounded, checked_search, clean_query, one_of
 from recollect.deadline import Deadline
-from recollect.engine.filters import own_spelling, unknown_values
+from recollect.engine.filters import EVERYTHING, own_spelling, read_filter, unknown_values
 from recollect.engine.reading import looked_up
 from recollect.engine.session import Session
-from recollect.errors import NotFound
+from recollect.errors import NotFound, ProviderError
 from recollect.pipeline import run, topics
+from recollect.present.agent_context import FORMS, Form, fitted
+from recollect.query.cosine_scale import on_english_scale
+from recollect.query.replacement import Statement, is_statement, replaced_by
+from recollect.query.terms import keywords
 from recollect.recipes.base import Recipe
 from recollect.recipes.related import RELATED
-from recollect.types import Response, Search
+from recollect.settings import SemanticMode
+from recollect.times import validity
+from recollect.types import SESSION, Context, Filter, Memory, Origin, Response, Search
 from recollect.vaults.known import HOME
 
 FORMER_MODEL = "The former embedding model serves until `recollect reindex` has made new vectors."
 RELATED_READS = 1000  # characters: what a memory is about stands at its beginning
+CONTEXT_LIMIT = 10
+# However much is pinned: one place of so many is for what the question finds.
+MATCHED_SHARE = 3
 
 
 def search(session: Session, search: Search | str, /, **fields: Any) -> Response:
@@ -122,3 +134,108 @@ def related(session: Session, id: str, limit: int | None = None) -> Response:
         counts=found.counts | {"returned": len(others)},
         topics=topics(others),
     )
+
+
+def context(
+    session: Session,
+    query: str = "",
+    *,
+    limit: int = CONTEXT_LIMIT,
+    max_tokens: int | None = None,
+    filter: Filter = EVERYTHING,
+    semantic: str | None = None,
+    topup_recent: bool | None = None,
+    forms: Sequence[Form] = FORMS,
+    as_of: datetime | None = None,
+) -> Context:
+    session = session.at(as_of)
+    limit, filter = bounded(limit), read_filter(session, filter)
+    if filter.kind is None:
+        filter = replace(filter, without_kinds=(*filter.without_kinds, SESSION))
+    semantic = semantic or session.settings.context.semantic
+    mode: SemanticMode = one_of(SemanticMode, semantic, "semantic mode")
+    response, recipe = None, session.recipe(section="context")
+    if clean_query(query).strip():
+        recipe = _asking(session, recipe, mode)
+        session, asked = prepare_search(
+            session, query, limit=limit, filter=filter, as_of=session.as_of
+        )
+        response = federated(session, recipe, asked)
+    results = [result for result in response or () if result.holds]
+    found: dict[str, tuple[Memory, Origin]] = {}
+    pinned = _pinned(session, filter, limit)
+    others = [result for result in results if result.memory not in pinned]
+    for memory in pinned[: limit - min(len(others), round(limit / MATCHED_SHARE))]:
+        found.setdefault(memory.id, (memory, "pinned"))
+    for memory in _matched(session, response, filter):
+        found.setdefault(memory.id, (memory, "matched"))
+    topup = session.settings.context.topup_recent if topup_recent is None else topup_recent
+    if topup and len(found) < limit:
+        for memory in _newest(session, replace(filter, tier="capture"), limit):
+            found.setdefault(memory.id, (memory, "newest"))
+    replaced = _replaced(session, [memory for memory, _ in found.values()])
+    kept = dict(islice(((id, each) for id, each in found.items() if id not in replaced), limit))
+    everything = Context(
+        tuple(memory for memory, _ in kept.values()),
+        response,
+        {id: origin for id, (_, origin) in kept.items()},
+        {r.id: r.passage.text for r in results if r.passage and r.passage.field == "details"},
+        note="" if kept else " ".join(unknown_values(session, filter)),
+        as_of=session.as_of,
+    )
+    shown = fitted(everything, max_tokens, keywords(query), forms)
+    session.used("returned", [memory.id for memory in shown.memories], "recall")
+    return shown
+
+
+def _matched(session: Session, response: Response | None, filter: Filter) -> Iterator[Memory]:
+    """What the question finds and is valid; in the place of what was replaced, its successor."""
+    now = session.clock()
+    newer = [result.superseded_by for result in response or () if result.superseded_by]
+    among = replace(filter, among=tuple(memory.id for memory in newer))
+    store = session.readable_store()
+    passing = {each.id for each in store.memories.browse(among, len(newer))} if newer else set()
+    for result in response or ():
+        successor = result.superseded_by
+        if result.holds:
+            yield result.memory
+        elif successor and successor.id in passing and not validity(successor, now):
+            yield successor
+
+
+def _pinned(session: Session, filter: Filter, limit: int) -> list[Memory]:
+    """The core memories of the project, then those of no project. Without a project, those of none
+    first, then the others."""
+    core = replace(filter, tier="core")
+    own, general = _newest(session, core, limit), _newest(session, replace(core, project=""), limit)
+    return own + general if filter.project else [*general, *(m for m in own if m not in general)]
+
+
+def _newest(session: Session, filter: Filter, limit: int) -> list[Memory]:
+    valid = replace(filter, valid_at=session.clock())
+    return session.held().memories.newest(valid, limit)
+
+
+def _replaced(session: Session, memories: Sequence[Memory]) -> Set[str]:
+    """Those that one of the others seems to replace; none where there are no vectors."""
+    store = session.readable_store()
+    statements = [memory for memory in memories if is_statement(memory)]
+    try:
+        identity = session.models.embedder().identity
+        found = store.vectors.between(identity, [memory.id for memory in statements])
+    except ProviderError:
+        return frozenset()
+    cosines = on_english_scale(identity, found)
+    read = [Statement(memory, store.keyword.tokens) for memory in statements]
+    return replaced_by(read, cosines, session.clock()).keys()
+
+
+def _asking(session: Session, recipe: Recipe, semantic: SemanticMode) -> Recipe:
+    """`never`: keywords alone. `always`: vectors whenever a model is configured. `auto`: as the
+    recipe declares, but only when the model would answer at once."""
+    models = session.models
+    if semantic == "never" or not models.embeds():
+        return recipe.asking_vectors("never")
+    if semantic == "always":
+        return recipe.asking_vectors("always")
+    return recipe if models.embedder().warm() else recipe.asking_vectors("never")

@@ -14,14 +14,12 @@ from msgspec.structs import replace
 from recollect.auth.audit import MOST_KEYS, Audit, Read
 from recollect.auth.capabilities import DELETE, OWNER, SEARCH, Caller
 from recollect.deadline import NO_DEADLINE, Deadline
-from recollect.engine.other_vaults import OtherVaults
 from recollect.errors import Forbidden, Interrupted, RecollectError, UserError
 from recollect.lifetime import LateWork, Lifetime
 from recollect.models.active import ActiveModels
 from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import Recipes
-from recollect.secrets.redaction import Redaction
 from recollect.settings import Settings
 from recollect.store.base import Store, UseKind, Writing
 from recollect.store.history import Author, Change, WriteOperation, parse_keep
@@ -31,6 +29,8 @@ from recollect.types import Memory
 from recollect.vaults.known import HOME, FoundMemory
 
 if TYPE_CHECKING:
+    from recollect.engine.opening import OtherVaults
+    from recollect.secrets.redaction import Redaction
     from recollect.store.prepared import PreparedMemories
     from recollect.store.vault import VaultStore
     from recollect.vaults.fanned_store import FannedStore
@@ -67,7 +67,6 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
     clock: Callable[[], datetime]
     background: BackgroundEmbedding
     late: LateWork
-    redaction: Redaction
     others: OtherVaults
     caller: Caller = OWNER
     interface: str = "library"
@@ -83,6 +82,13 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
             self.background.stop()
         for part in self.closing:
             part.close()
+
+    @property
+    def redaction(self) -> Redaction:
+        """What replaces secrets, as the settings want it."""
+        from recollect.secrets.redaction import Redaction  # noqa: PLC0415  start-up time
+
+        return Redaction(self.settings.secrets)
 
     def recipe(
         self,

@@ -26,11 +26,10 @@ from recollect.settings_reading import sources, variable_of
 from recollect.store.base import Coverage
 from recollect.store.vault import Finding
 from recollect.types import Filter
-from recollect.vaults.known import KnownVault, known_vaults
+from recollect.vaults.known import KnownVault
 
 if TYPE_CHECKING:
     from recollect.store.rescue.repair import Mended, SalvageReport
-
 
 # The checks that find damage, and not only derived data that is out of date.
 DAMAGE = ("file", "memories")
@@ -302,11 +301,6 @@ def configured(session: Session) -> list[ConfiguredSetting]:
             ConfiguredSetting(key, text, variable_of(key) if source == "environment" else source)
         )
     return found
-
-
-def known_places(session: Session) -> KnownPlaces:
-    vaults = known_vaults(session.settings, session.home, session.path, None)
-    return KnownPlaces(vaults, tuple(session.settings.collections))
 
 
 def model_notes(session: Session) -> list[str]:

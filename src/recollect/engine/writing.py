@@ -14,8 +14,14 @@ from recollect.engine.filters import in_known_projects
 from recollect.engine.session import Session
 from recollect.errors import Changed, NotFound, UserError
 from recollect.ingest.draft import Draft, complete, draft
-from recollect.ingest.repeats import repeated
-from recollect.ingest.saving import Saved, changed_fields, save_again, save_drafts, succeeded
+from recollect.ingest.saving import (
+    Saved,
+    changed_fields,
+    repeated,
+    save_again,
+    save_drafts,
+    succeeded,
+)
 from recollect.memory_json import revision
 from recollect.store.base import Stored, WriteOutcome, Writing
 from recollect.store.sqlite.store import SqliteStore
@@ -33,7 +39,8 @@ def save(session: Session, /, **fields: object) -> Memory:
 def save_all(session: Session, drafts: Sequence[Draft], *, redact: bool = True) -> list[Saved]:
     session.models.embeds()  # settings that name no model are refused before anything is kept
     drafts = [*in_known_projects(session, drafts)]
-    clean = [session.redaction.of_draft(each, redact=redact) for each in drafts]
+    redaction = session.redaction
+    clean = [redaction.of_draft(each, redact=redact) for each in drafts]
     replaced = [id for each in drafts for id in each.supersedes]
     with changing(session, "save", replaced) as write:
         every = [_saved(session, write, each)._replace(redacted=found) for each, found in clean]
@@ -167,14 +174,14 @@ def _edited(
     """Change the fields that `changes` names for each memory, in one transaction. `target`: the
     memory that takes their place."""
     session.models.embeds()  # as for `save_all`
-    every, now = [], session.clock()
+    every, now, redaction = list[Saved](), session.clock(), session.redaction
     with changing(session, action, [*ids, *filter(None, [target])], target=target) as write:
         found = write.find(named_ids(ids))
         for before in [live(found, id) for id in dict.fromkeys(ids)]:
             _check_revision(before.memory, if_revision)
             fields = changes(before.memory)
             named = draft(fields, change=True)
-            change, secrets = session.redaction.of_draft(named, redact=redact)
+            change, secrets = redaction.of_draft(named, redact=redact)
             after = complete(change, before.memory.id, before.memory, now)
             # A link, or its removal, is no news of what the memory says.
             if keep_age or {"superseded_by"} <= fields.keys() <= {"superseded_by", "valid_until"}:

@@ -17,8 +17,7 @@ from recollect.folders.instructions import SOURCE as INSTRUCTIONS
 from recollect.folders.instructions import is_instructions
 from recollect.folders.scan import FoundFile
 from recollect.hashing import bytes_digest
-from recollect.ingest.draft import Draft, complete, draft
-from recollect.ingest.ids import hash_letters, slug
+from recollect.ingest.draft import Draft, complete, draft, hash_letters, slug
 from recollect.secrets.redaction import Redaction
 from recollect.store.folders import Folder, StoredFile
 from recollect.store.prepared import PreparedMemories

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 
 from recollect.checks import lies_in
 from recollect.errors import NotFound
-from recollect.folders.chunk_writing import ChunkWriter
+from recollect.folders.chunk_writing import ChunkWriter, Synced
 from recollect.folders.file_reading import (
     LACKING,
     FileToRead,
@@ -29,7 +29,6 @@ from recollect.folders.file_reading import (
     ready_made,
 )
 from recollect.folders.instructions import is_instruction_file
-from recollect.folders.report import Synced
 from recollect.folders.scan import FoundFile, Scan, scan_file, scan_folder
 from recollect.folders.transcript import transcript_type
 from recollect.folders.transcript_reading import read_transcript

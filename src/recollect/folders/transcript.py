@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, ClassVar, Literal, NamedTuple, cast
 
 import msgspec
 
-from recollect.checks import is_text
+from recollect.checks import clean_text
 from recollect.entry_points import entry_points_of
 from recollect.errors import UserError
 from recollect.files import opened_regular
@@ -161,7 +161,7 @@ class Transcript(ABC):
         message = self.message(record)
         if message is None:
             return None
-        role, text = message[0], clean(message[1])
+        role, text = message[0], clean_text(message[1])
         if not text:
             self.skip(EMPTY)
             return None
@@ -212,12 +212,6 @@ def _rest_of_line(stream: BinaryIO) -> tuple[int, bool]:
         if raw.endswith(b"\n"):
             return size, True
     return size, False
-
-
-def clean(text: str) -> str:
-    """Text as a memory can hold it: no NUL, no half surrogates, no white space around it."""
-    bare = text.replace("\0", "").strip()
-    return bare if is_text(bare) else bare.encode(errors="replace").decode()
 
 
 def moment(value: object) -> datetime | None:

@@ -16,10 +16,9 @@ from pathlib import Path
 
 from recollect.errors import RecollectError, StoreError
 from recollect.files import exclusive
+from recollect.folders.chunk_writing import Synced
 from recollect.folders.instructions import is_instruction_file
-from recollect.folders.matcher import NEVER, Matcher
-from recollect.folders.report import Synced
-from recollect.folders.scan import Scan, scan_paths
+from recollect.folders.scan import NEVER, Matcher, Scan, scan_paths
 from recollect.folders.sync import NOT_THERE, Away
 from recollect.store.folders import Folder
 

@@ -93,24 +93,11 @@ class FeatureSum(Struct, frozen=True, tag="feature_sum", forbid_unknown_fields=T
             weights = self.tokens
             totals = features.totals(weights, ids)
         chosen = self._pool(context, totals)
-        base = leaf("base", weights.base, START)
-        hits = (
-            Hit(
-                id,
-                combine(
-                    self.name,
-                    "sum",
-                    (
-                        base,
-                        *(
-                            features.term(name, weight, id)
-                            for name, weight in weights.used().items()
-                        ),
-                    ),
-                ),
-            )
-            for id in chosen
-        )
+        base, used = leaf("base", weights.base, START), weights.used().items()
+        hits = []
+        for id in chosen:
+            terms = (features.term(name, weight, id) for name, weight in used)
+            hits.append(Hit(id, combine(self.name, "sum", (base, *terms))))
         gone = len(ids) - len(chosen)
         return ranked(hits, {"pool": gone} if gone else {})
 

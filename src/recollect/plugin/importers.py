@@ -5,13 +5,20 @@ from __future__ import annotations
 from recollect.checks import existing_folder, is_text
 from recollect.documents.front_matter import memory_fields, split, tag_list
 from recollect.documents.markdown import CODE_SPAN, TAG, fence_after
-from recollect.documents.markdown_files import LINK, as_text, read_bytes, walk
-from recollect.documents.memory_markdown import ParsedFile, note_fields, our_fields, parse
+from recollect.documents.memory_markdown import (
+    LINK,
+    ParsedFile,
+    as_text,
+    note_fields,
+    our_fields,
+    parse,
+    read_bytes,
+    walk,
+)
 from recollect.documents.reader import structure
 from recollect.hashing import content_digest
-from recollect.ingest.draft import CHOICES, DEFAULTS
+from recollect.ingest.draft import CHOICES, DEFAULTS, hash_letters, slug
 from recollect.ingest.foreign import ImportedRecord, Importer, refused
-from recollect.ingest.ids import hash_letters, slug
 from recollect.times import EPOCH, from_micros, iso, parse_time
 from recollect.types import TIMES
 

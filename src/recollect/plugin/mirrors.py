@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from recollect.checks import existing_folder
-from recollect.documents.markdown_files import (
+from recollect.documents.memory_markdown import (
+    BODY,
     ENDING,
     LINK,
     MarkdownEntry,
-    as_text,
-    read_bytes,
-    walk,
-)
-from recollect.documents.memory_markdown import (
-    BODY,
     ParsedFile,
     as_markdown,
+    as_text,
     loose_id,
     note_fields,
     our_fields,
     parse,
+    read_bytes,
+    walk,
     with_fields,
 )
 from recollect.errors import NotFound
@@ -32,8 +30,7 @@ from recollect.folders.mirroring import (
     MirrorType,
 )
 from recollect.hashing import bytes_digest, content_digest
-from recollect.ingest.draft import FIELDS, Draft, complete, draft
-from recollect.ingest.ids import LONG_SUFFIX, made_id
+from recollect.ingest.draft import FIELDS, LONG_SUFFIX, Draft, complete, draft, made_id
 from recollect.ingest.saving import Saved
 from recollect.memory_json import revision
 

@@ -36,22 +36,12 @@ class Recent(Channel, frozen=True, tag="recent"):
         if narrowed is None:
             return Ranking()
         browsed = context.store.memories.browse(narrowed, self.depth.at(context.limit))
-        return Ranking(
-            tuple(
-                Hit(
-                    memory.id,
-                    combine(
-                        self.name,
-                        "sum",
-                        (
-                            leaf("tier", GROUPS[memory.tier], f"group of {memory.tier}"),
-                            leaf("newest", 1 / (1 + place), f"1/(1 + {place})"),
-                        ),
-                    ),
-                )
-                for place, memory in enumerate(browsed, start=1)
-            )
-        )
+        hits = []
+        for place, memory in enumerate(browsed, start=1):
+            group = leaf("tier", GROUPS[memory.tier], f"group of {memory.tier}")
+            newest = leaf("newest", 1 / (1 + place), f"1/(1 + {place})")
+            hits.append(Hit(memory.id, combine(self.name, "sum", (group, newest))))
+        return Ranking(tuple(hits))
 
 
 class Topic(Channel, frozen=True, tag="topic"):

@@ -38,7 +38,7 @@ class Prefixed(NamedTuple):
 
 TABLE = (
     Prefixed("recollect token", ("rcl_", "rcs_"), r"[\w-]{43}(?![\w-])",
-             "recollect/auth/tokens.py: tokens, and the secrets of sessions and login links"),
+             "recollect/auth/token_store.py: tokens, and the secrets of sessions and login links"),
     Prefixed("github token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), r"\w{36,}+",
              "github.blog/changelog/2021-03-31-authentication-token-format-updates-are-generally-"
              "available"),

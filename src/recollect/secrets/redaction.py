@@ -378,7 +378,8 @@ class Redaction:
 
     @cached_property
     def _patterns(self) -> SecretPatterns:
-        return SecretPatterns(self._settings.patterns)
+        custom = self._settings.patterns
+        return SecretPatterns(custom) if custom else BUILT_IN
 
     def of_draft(
         self, draft: Draft, part_of: str | None = None, *, redact: bool = True

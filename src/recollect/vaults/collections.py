@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 
 from recollect.context import Models
@@ -52,14 +51,13 @@ class Collections:
     ) -> FannedStore:
         """The personal store with the collections of these names behind it; with a moment, as they
         were then."""
-        opened, away = [Member(HOME, lambda: personal)], {}
+        opened, away = [Member(HOME, personal)], {}
         for name in names:
             try:
-                opening: Callable[[], Store] = partial(self.store, name)
+                store: Store = self.store(name)
                 if as_of is not None:
-                    opening = partial(past_store, self.store(name), as_of, models)
-                opening()
-                opened.append(Member(name, opening, f"{name}{MARK}"))
+                    store = past_store(self.store(name), as_of, models)
+                opened.append(Member(name, store, f"{name}{MARK}"))
             except RecollectError as error:
                 # By its name, as for other vaults.
                 away[name] = str(error).replace(str(self._paths[name]), name)

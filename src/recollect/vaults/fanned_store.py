@@ -47,7 +47,6 @@ from recollect.vaults.known import HOME
 if TYPE_CHECKING:
     from recollect.store.base import Vector
 
-
 MARK = ":"
 OVER_FETCH = 2
 Candidate = TypeVar("Candidate", Match, VectorMatch)
@@ -64,19 +63,15 @@ ORDERS: dict[str, Callable[[Memory], tuple[object, ...]]] = {
 
 
 class Member(NamedTuple):
-    """One of several stores. `mark` stands before the ids of its memories; `open` returns the
-    store. With `unchanged_since`, the number of a write, it is asked for what has not changed
-    since; `changed` are the ids of what has."""
+    """One of several stores. `mark` stands before the ids of its memories. With `unchanged_since`,
+    the number of a write, it is asked for what has not changed since; `changed` are the ids of what
+    has."""
 
     name: str
-    open: Callable[[], Store]
+    store: Store
     mark: str = ""
     unchanged_since: int | None = None
     changed: Set[str] = frozenset()
-
-    @property
-    def store(self) -> Store:
-        return self.open()
 
     def outward(self, id: str) -> str:
         return f"{self.mark}{id}"
@@ -274,9 +269,10 @@ class FannedVectors(FannedPart):
     ) -> list[VectorMatch]:
         depth = self._store.depth(limit)
         found = self._compared(
+            identity,
             lambda one: one.store.vectors.nearest(
                 identity, vector, depth, one.narrowed(filter), dimensions
-            )
+            ),
         )
         return self._store.merged(found, limit)
 
@@ -284,9 +280,10 @@ class FannedVectors(FannedPart):
         self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0
     ) -> dict[str, float]:
         found = self._compared(
+            identity,
             lambda one: one.store.vectors.similarities(
                 identity, vector, one.inward(ids), dimensions
-            )
+            ),
         )
         return self._store.owned(found)
 
@@ -294,12 +291,19 @@ class FannedVectors(FannedPart):
         self, identity: str, vector: Vector, ids: Sequence[str]
     ) -> dict[str, NearPassage]:
         found = self._compared(
-            lambda one: one.store.vectors.nearest_passages(identity, vector, one.inward(ids))
+            identity,
+            lambda one: one.store.vectors.nearest_passages(identity, vector, one.inward(ids)),
         )
         return self._store.owned(found)
 
-    def _compared(self, question: Callable[[Member], Answer]) -> list[tuple[Member, Answer]]:
+    def prepare(self, identity: str) -> None:
+        """Called before vectors of this model are read."""
+
+    def _compared(
+        self, identity: str, question: Callable[[Member], Answer]
+    ) -> list[tuple[Member, Answer]]:
         """What those answer whose vectors fit; an error where none do."""
+        self.prepare(identity)
         failed: list[DimensionMismatch] = []
 
         def fitting(member: Member) -> Answer | None:
@@ -322,9 +326,9 @@ class FannedVectors(FannedPart):
         return between({id: stored[id] for id in ids if id in stored})
 
     def stored(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
-        return self._store.owned(
-            self._store.ask(lambda one: one.store.vectors.stored(identity, one.inward(ids)))
-        )
+        self.prepare(identity)
+        found = self._store.ask(lambda one: one.store.vectors.stored(identity, one.inward(ids)))
+        return self._store.owned(found)
 
     def coverage(self, identity: str) -> Coverage:
         every = self._store.every(lambda one: one.store.vectors.coverage(identity))

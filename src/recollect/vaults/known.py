@@ -20,6 +20,7 @@ from msgspec import Struct
 from recollect.checks import sayable_path
 from recollect.errors import UserError
 from recollect.files import locked_folder, write_whole
+from recollect.models.urls import checked_url
 from recollect.settings import Settings, VaultSettings, VaultTier
 from recollect.types import NO_CHAIN, Chain, Memory
 
@@ -135,7 +136,7 @@ class FoundMemory(NamedTuple):
 def known_vaults(settings: Settings, home: Path, own: Path, start: Path | None) -> list[KnownVault]:
     """The home's own vault, the trusted project vault above `start`, and those that the settings
     name: by priority, the home's own first among equals. `own` is the home's vault file."""
-    found = [KnownVault(HOME, "agent", PRIORITIES["agent"], own), *_configured(settings, home, own)]
+    found = _configured(settings, home, own)
     project = _nearest(found, start)
     if project is not None and Trusted(home).holds(project):
         found.append(KnownVault(PROJECT, "project", PRIORITIES["project"], project))
@@ -144,8 +145,7 @@ def known_vaults(settings: Settings, home: Path, own: Path, start: Path | None) 
 
 def untrusted_vault(settings: Settings, home: Path, own: Path, start: Path | None) -> Path | None:
     """The project vault above `start` that would be searched if it were trusted."""
-    known = [KnownVault(HOME, "agent", PRIORITIES["agent"], own), *_configured(settings, home, own)]
-    project = _nearest(known, start)
+    project = _nearest(_configured(settings, home, own), start)
     return project if project is not None and not Trusted(home).holds(project) else None
 
 
@@ -158,8 +158,8 @@ def _nearest(known: Sequence[KnownVault], start: Path | None) -> Path | None:
 
 
 def _configured(settings: Settings, home: Path, own: Path) -> list[KnownVault]:
-    """What the settings name, each name and each place once: the same memories must not be found
-    twice."""
+    """The home's own vault and what the settings name, each name and each place once: the same
+    memories must not be found twice."""
     found = [KnownVault(HOME, "agent", PRIORITIES["agent"], own)]
     for number, table in enumerate(settings.vaults, start=1):
         place = f"{home / 'config.toml'}: [[vaults]] number {number}"
@@ -168,15 +168,13 @@ def _configured(settings: Settings, home: Path, own: Path) -> list[KnownVault]:
         if any(vault.name == collection.name for collection in settings.collections):
             raise UserError(f"{place}: a collection is named {vault.name!r}, too; choose another.")
         found.append(vault)
-    return found[1:]
+    return found
 
 
 def _known(table: VaultSettings, home: Path, place: str) -> KnownVault:
     """A path that is not absolute is read from the home folder, where the settings are."""
     priority = PRIORITIES[table.tier] if table.priority is None else table.priority
     if table.url:
-        from recollect.models.urls import checked_url  # noqa: PLC0415  start-up time
-
         parts = checked_url(table.url, f"{place}: url")
         if parts.username is not None or parts.password is not None:
             raise UserError(f"{place}: the url holds a password; put it into token_env's variable.")

@@ -16,17 +16,15 @@ from recollect.models.embedding_queue import Batches
 from recollect.store.base import (
     Coverage,
     Memories,
-    NearPassage,
     Stored,
     StoredVector,
     VectorIndex,
-    VectorMatch,
 )
 from recollect.store.folders import ChunkPlace, StoredFolders
 from recollect.store.sqlite.scratch import UNKEPT, ScratchStore
 from recollect.store.vault import VaultStore
 from recollect.times import iso
-from recollect.types import Filter, Memory
+from recollect.types import Memory
 from recollect.vaults.fanned_store import (
     ORDERS,
     FannedMemories,
@@ -39,7 +37,7 @@ from recollect.vaults.known import HOME
 from recollect.worker_processes import parts
 
 if TYPE_CHECKING:
-    from recollect.store.base import Vector
+    pass
 
 # Old wordings that one search embeds: some seconds with the built-in model.
 MOST_EMBEDDED = 200
@@ -137,8 +135,8 @@ class PastStore(FannedStore):
 
     def __init__(self, past: PastVault, models: Models | None, deadline: Deadline) -> None:
         vault, then = past.vault, past.then
-        unchanged = Member(HOME, lambda: vault, "", past.last, past.changed)
-        super().__init__([unchanged, Member(HOME, lambda: then)], vault)
+        unchanged = Member(HOME, vault, "", past.last, past.changed)
+        super().__init__([unchanged, Member(HOME, then)], vault)
         self.memories = cast(Memories, PastMemories(self))
         self.vectors = cast(VectorIndex, PastVectors(self, past, models, deadline))
         self.folders = cast(StoredFolders, PastFolders(self, past))
@@ -164,36 +162,14 @@ class PastVectors(FannedVectors):
         self._deadline = deadline
         self._ready: set[str] = set()
 
-    def nearest(
-        self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
-    ) -> list[VectorMatch]:
-        self._embed(identity)
-        return super().nearest(identity, vector, limit, filter, dimensions)
-
-    def similarities(
-        self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0
-    ) -> dict[str, float]:
-        self._embed(identity)
-        return super().similarities(identity, vector, ids, dimensions)
-
-    def nearest_passages(
-        self, identity: str, vector: Vector, ids: Sequence[str]
-    ) -> dict[str, NearPassage]:
-        self._embed(identity)
-        return super().nearest_passages(identity, vector, ids)
-
-    def stored(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
-        self._embed(identity)
-        return super().stored(identity, ids)
-
     def coverage(self, identity: str) -> Coverage:
         """What the vault has today, less the old wordings that have no vector yet."""
-        self._embed(identity)
+        self.prepare(identity)
         embedded, memories = self._past.vault.vectors.coverage(identity)
         then = self._past.then.vectors.coverage(identity)
         return Coverage(max(0, embedded - then.memories + then.embedded), memories)
 
-    def _embed(self, identity: str) -> None:
+    def prepare(self, identity: str) -> None:
         """Give the memories that have changed the vectors of their wordings then."""
         if identity in self._ready:
             return
@@ -202,12 +178,10 @@ class PastVectors(FannedVectors):
         with suppress(ProviderError):  # `coverage` tells
             embedder = None if self._models is None else self._models.embedder()
             if embedder is not None and embedder.identity == identity:
-                batches = Batches(self._past.then.vectors, embedder, stop=self._late)
-                while not self._late() and batches.done < MOST_EMBEDDED and batches.embed():
+                deadline = self._deadline
+                batches = Batches(self._past.then.vectors, embedder, stop=lambda: deadline.over)
+                while not deadline.over and batches.done < MOST_EMBEDDED and batches.embed():
                     pass
-
-    def _late(self) -> bool:
-        return self._deadline.over
 
 
 class PastFolders(FannedPart):

@@ -33,8 +33,7 @@ from recollect.auth.capabilities import (
     Caller,
 )
 from recollect.auth.home_access import HomeAccess
-from recollect.auth.token_store import TokenStore
-from recollect.auth.tokens import well_formed
+from recollect.auth.token_store import TokenStore, well_formed
 from recollect.engine.capture import AgentSession
 from recollect.engine.review import ReviewItem
 from recollect.errors import Forbidden, NotFound, StoreError, UserError

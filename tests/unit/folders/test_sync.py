@@ -18,8 +18,7 @@ from recollect.documents import reader
 from recollect.documents.parser_program import parsed
 from recollect.errors import Forbidden, NotFound, UserError
 from recollect.folders import sync as sync_module
-from recollect.folders.matcher import Matcher
-from recollect.folders.scan import scan_paths
+from recollect.folders.scan import Matcher, scan_paths
 from recollect.folders.sync import Away
 
 

@@ -26,8 +26,8 @@ from recollect import Recollect
 from recollect.errors import UserError
 from recollect.folders import transcript as base
 from recollect.folders import transcript_reading
+from recollect.folders.chunk_writing import Synced
 from recollect.folders.file_reading import drafts_of
-from recollect.folders.report import Synced
 from recollect.types import Filter, Memory
 
 

@@ -15,8 +15,7 @@ import pytest
 from recollect.documents.document import LeftOut
 from recollect.folders import ignore_rules
 from recollect.folders.ignore_rules import parsed
-from recollect.folders.matcher import Matcher
-from recollect.folders.scan import Candidate, Skipped, walk
+from recollect.folders.scan import Candidate, Matcher, Skipped, walk
 
 
 def make(root: Path, files: dict[str, str] | list[str]) -> Path:

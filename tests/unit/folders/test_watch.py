@@ -21,9 +21,8 @@ from patience import LONGEST_S, until
 from recollect import Recollect
 from recollect.engine import folders
 from recollect.folders import watch
-from recollect.folders.matcher import Matcher
-from recollect.folders.report import Synced
-from recollect.folders.scan import scan_paths
+from recollect.folders.chunk_writing import Synced
+from recollect.folders.scan import Matcher, scan_paths
 from recollect.folders.watch import alone, folder_changes, wait_until_alone
 from recollect.store.folders import Folder
 

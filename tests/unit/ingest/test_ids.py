@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from recollect.ingest.ids import CONTENT, LONGEST_SLUG, SUFFIX, made_id, slug
+from recollect.ingest.draft import CONTENT, LONGEST_SLUG, SUFFIX, made_id, slug
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ import pytest
 from recollect import Memory, Recollect
 from recollect.ingest.draft import draft
 from recollect.ingest.jsonl import read_lines
-from recollect.ingest.repeats import MOST_READ
-from recollect.ingest.saving import Saved
+from recollect.ingest.saving import MOST_READ, Saved
 from recollect.settings import Embedding, Rerank, Settings
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

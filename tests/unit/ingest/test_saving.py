@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from suites.stores.samples import CHANGE
 
-from recollect.ingest.draft import draft
-from recollect.ingest.ids import LONG_SUFFIX, SUFFIX, made_id
+from recollect.ingest.draft import LONG_SUFFIX, SUFFIX, draft, made_id
 from recollect.ingest.saving import Saved, save_drafts
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter, Memory

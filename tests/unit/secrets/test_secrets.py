@@ -32,8 +32,7 @@ from service_samples import FORMS, ORDINARY, service_positives
 from examples import examples
 from recollect import Recollect
 from recollect.errors import UserError
-from recollect.ingest.draft import draft
-from recollect.ingest.ids import made_id
+from recollect.ingest.draft import draft, made_id
 from recollect.ingest.jsonl import read_lines
 from recollect.ingest.saving import saved_json
 from recollect.secrets import assignments, detectors

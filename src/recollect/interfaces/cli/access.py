@@ -12,9 +12,8 @@ from typing import Any
 
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import CAPABILITIES, OWNER
-from recollect.auth.session_store import BrowserSession, SessionStore
-from recollect.auth.token_store import TokenStore
-from recollect.auth.tokens import Token, real_time
+from recollect.auth.credentials import BrowserSession, SessionStore
+from recollect.auth.token_store import Token, TokenStore, real_time
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces.cli.arguments import (

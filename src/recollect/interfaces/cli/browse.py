@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from recollect.engine import Recollect
-from recollect.engine.context import CONTEXT_LIMIT
-from recollect.engine.timeline import LIMIT, Timeline, TimelineEntry, timeline_json
+from recollect.engine.browsing import LIMIT, Timeline, TimelineEntry, timeline_json
+from recollect.engine.searching import CONTEXT_LIMIT
 from recollect.interfaces.cli.arguments import (
     IDS,
     CommandParser,

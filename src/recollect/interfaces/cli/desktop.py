@@ -15,9 +15,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from recollect.auth.session_store import SessionStore
-from recollect.auth.token_store import TokenStore, own_token
-from recollect.auth.tokens import digest
+from recollect.auth.credentials import SessionStore
+from recollect.auth.token_store import TokenStore, digest, own_token
 from recollect.errors import NotFound, UserError
 from recollect.files import write_whole
 from recollect.interfaces.cli.arguments import IDS, add_json

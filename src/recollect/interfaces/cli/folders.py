@@ -13,8 +13,8 @@ from typing import Any
 
 from recollect.engine import Recollect
 from recollect.errors import NotFound, RecollectError
+from recollect.folders.chunk_writing import Synced
 from recollect.folders.mirroring import STATE, Action, Mirrored
-from recollect.folders.report import Synced
 from recollect.folders.transcript import transcript_clients, transcript_type
 from recollect.interfaces.cli.arguments import (
     Actions,

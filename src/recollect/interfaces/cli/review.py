@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 
 from recollect.engine import Recollect
 from recollect.engine.comparison import DuplicateGroup
-from recollect.engine.policies import PolicyOutcome, outcome_json
+from recollect.engine.lifecycle import PolicyOutcome, outcome_json
 from recollect.engine.review import Review, ReviewItem, review_json
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import add_json, add_limit, limit_of, wrong_call

@@ -10,10 +10,10 @@ from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 from msgspec import UNSET, Struct, UnsetType, defstruct, json
 
 from recollect.auth.audit import AuditEntry
-from recollect.auth.session_store import BrowserSession
-from recollect.auth.tokens import Token
-from recollect.engine.policies import PolicyOutcome
-from recollect.engine.timeline import TimelineEntry
+from recollect.auth.credentials import BrowserSession
+from recollect.auth.token_store import Token
+from recollect.engine.browsing import TimelineEntry
+from recollect.engine.lifecycle import PolicyOutcome
 from recollect.errors import NotFound
 from recollect.folders.mirroring import MirrorStep
 from recollect.interfaces.cli.commands import command

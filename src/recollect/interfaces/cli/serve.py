@@ -21,8 +21,7 @@ from prometheus_client.multiprocess import mark_process_dead
 from starlette.types import ASGIApp
 
 from recollect.auth.credentials import Credentials
-from recollect.auth.token_store import TokenStore, own_token
-from recollect.auth.tokens import digest
+from recollect.auth.token_store import TokenStore, digest, own_token
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, StoreError, UserError
 from recollect.folders.watch import wait_until_alone

@@ -20,7 +20,7 @@ from recollect.secrets.redaction import summary
 from recollect.types import Memory
 
 if TYPE_CHECKING:
-    from recollect.folders.report import Synced
+    from recollect.folders.chunk_writing import Synced
 
 DONE = ("added", "changed", "renamed", "restored", "gone", "unchanged")
 LATER = (

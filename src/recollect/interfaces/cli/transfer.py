@@ -19,9 +19,16 @@ from recollect.errors import UserError
 from recollect.folders.instructions import SOURCE as INSTRUCTIONS
 from recollect.folders.mirroring import installed_mirror
 from recollect.folders.transcript import transcript_clients
-from recollect.ingest.checksum import verify, write_export
 from recollect.ingest.foreign import ForeignMemories, importer, tools
-from recollect.ingest.jsonl import Line, RawLine, as_line, raw_lines, stored_line
+from recollect.ingest.jsonl import (
+    Line,
+    RawLine,
+    as_line,
+    raw_lines,
+    stored_line,
+    verify,
+    write_export,
+)
 from recollect.interfaces.cli.arguments import WrongUsage, add_json, standard_input
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import print_json, progress, warn_of_plain

@@ -16,9 +16,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import NOBODY, OWNER, Caller
-from recollect.auth.credentials import SERVER, UNKNOWN, CredentialCheck, Credentials
-from recollect.auth.session_store import LASTS
-from recollect.auth.tokens import LONGEST_NAME
+from recollect.auth.credentials import LASTS, SERVER, UNKNOWN, CredentialCheck, Credentials
+from recollect.auth.token_store import LONGEST_NAME
 from recollect.errors import StoreError
 from recollect.interfaces.http.problems import ProblemResponses
 from recollect.interfaces.http.service import CALLER

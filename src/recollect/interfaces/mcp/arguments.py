@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from recollect.engine.context import CONTEXT_LIMIT
+from recollect.engine.searching import CONTEXT_LIMIT
 from recollect.errors import UserError
 from recollect.ingest.draft import FIELDS, LONGEST_ID
 from recollect.interfaces.mcp.leniency import lenient

@@ -10,8 +10,8 @@ from msgspec import UNSET
 
 from recollect.auth.capabilities import SEARCH
 from recollect.engine import Recollect
+from recollect.engine.browsing import timeline_json
 from recollect.engine.review import review_json
-from recollect.engine.timeline import timeline_json
 from recollect.errors import NotFound, UserError
 from recollect.ingest.draft import draft
 from recollect.ingest.saving import REPLACES, Saved, SimilarMemory, saved_json

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from recollect.engine.timeline import Timeline, TimelineEntry
+from recollect.engine.browsing import Timeline, TimelineEntry
 from recollect.ingest.saving import REPLACES, Saved, SimilarMemory
 from recollect.interfaces.mcp.brief import (
     FEWEST,

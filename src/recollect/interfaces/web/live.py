@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from recollect.engine import Recollect
-from recollect.engine.activity import ActivityEntry, ActivityPlace
+from recollect.engine.history import ActivityEntry, ActivityPlace
 from recollect.errors import RecollectError
 from recollect.interfaces.http.guard import still_valid
 from recollect.interfaces.http.parameters import from_parameters

@@ -15,8 +15,7 @@ from starlette.routing import BaseRoute, Route
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import CAPABILITIES, Caller
 from recollect.auth.credentials import Credentials
-from recollect.auth.token_store import TokenStore
-from recollect.auth.tokens import digest, real_time, well_formed
+from recollect.auth.token_store import TokenStore, digest, real_time, well_formed
 from recollect.errors import Forbidden, NotFound, UserError
 from recollect.interfaces.http.guard import LONGEST_NEXT, caller_of, session_secret, set_cookie
 from recollect.interfaces.web.rendering import page, redirect, submitted
