@@ -30,7 +30,7 @@ def model_notes(session: Session) -> list[str]:
 
 
 def language_note(session: Session, *, compared: bool = False) -> str | None:
-    from recollect.models.builtin import (  # noqa: PLC0415  start-up time
+    from recollect.models.folder import (  # noqa: PLC0415  start-up time
         MULTILINGUAL,
         embedding_models,
     )

@@ -20,13 +20,11 @@ from recollect.store.prepared import PreparedMemories
 from recollect.store.reviews import Aging, CapturedRemarks, Reviews
 from recollect.store.sqlite.cipher import KeySource
 from recollect.store.sqlite.connection import Database
-from recollect.store.sqlite.feedback import SqliteFeedback
+from recollect.store.sqlite.feedback import SqliteFeedback, SqliteUsage
 from recollect.store.sqlite.filters import SqliteTopics
 from recollect.store.sqlite.history import SqliteHistory
-from recollect.store.sqlite.keyword import SqliteKeyword
+from recollect.store.sqlite.keyword import PackedIndexes, SqliteKeyword
 from recollect.store.sqlite.memories import SqliteMemories, unscrubbed
-from recollect.store.sqlite.packed.indexes import PackedIndexes
-from recollect.store.sqlite.usage import SqliteUsage
 from recollect.store.sqlite.vectors import SqliteVectors
 from recollect.store.sqlite.vocabulary import SqliteVocabulary
 from recollect.store.sqlite.writing import BackgroundMerging, write_many, write_memories
