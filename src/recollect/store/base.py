@@ -44,6 +44,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "subwords": ("title", "text", "tags", "other"),
     "details": ("details",),
 }  # fmt: skip
+ANYWHERE: tuple[KeywordIndexName, ...] = ("stemmed", "details")  # together they hold every field
 
 
 class Match(NamedTuple):

@@ -11,8 +11,8 @@ import apsw
 from recollect.query.fts5 import any_of
 from recollect.query.terms import quoted
 from recollect.store.base import COLUMNS, KeywordIndexName
+from recollect.store.memory_rows import LAST
 from recollect.store.sqlite import subwords
-from recollect.store.sqlite.connection import LAST
 from recollect.types import Memory
 
 if TYPE_CHECKING:

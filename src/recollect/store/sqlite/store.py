@@ -45,9 +45,6 @@ SELECT (SELECT documents FROM corpus),
        (SELECT count(*) FROM tags t WHERE EXISTS (SELECT 1 FROM memory_tags WHERE tag = t.key)),
        (SELECT count(*) FROM memories WHERE archived_at IS NOT NULL AND forgotten_at IS NULL),
        (SELECT count(*) FROM memories WHERE forgotten_at IS NOT NULL)"""
-GROUPED = """
-SELECT {field}, count(*) FROM memories WHERE forgotten_at IS NULL
- GROUP BY 1 ORDER BY 2 DESC, 1"""
 
 log = logging.getLogger("recollect.store")
 
@@ -164,19 +161,15 @@ class SqliteStore:
     def counts(self) -> dict[str, Any]:
         """The number of memories (by kind, tier and project, most first), of forgotten ones and of
         tags, the feedback, and the size of the file and of the log beside it while it is in use."""
-        rows, path = self.database.rows, self.database.path
-        grouped: dict[str, dict[Any, Any]] = {
-            f"{field}s": dict(rows(GROUPED.format(field=field)))  # type: ignore[arg-type]
-            for field in ("kind", "tier", "project")
-        }
-        [(memories, tags, archived, forgotten)] = rows(COUNTS)
+        path = self.database.path
+        [(memories, tags, archived, forgotten)] = self.database.rows(COUNTS)
         accepted, dismissed = self.feedback.standing()
         files = (path, path.with_name(f"{path.name}-wal"))
         return {
             "memories": memories,
             "archived": archived,
             "forgotten": forgotten,
-            **grouped,
+            **self.memories.grouped(),
             "tags": tags,
             "feedback": {"accepted": accepted, "dismissed": dismissed},
             "bytes": sum(file.stat().st_size for file in files if file.exists()),

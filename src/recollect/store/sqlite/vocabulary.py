@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 import apsw
 
 from recollect.query.terms import semantic_text, tokens
+from recollect.store.memory_rows import LAST
 from recollect.store.sqlite.checksums import MASK, table_checksum
-from recollect.store.sqlite.connection import LAST, Database, as_json_list
+from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.types import Memory
 
 ADD = """
