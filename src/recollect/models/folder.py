@@ -60,7 +60,8 @@ class ModelFolder:
         self.path = path
         if not path.is_dir():
             raise broken(f"There is no model folder {path}.")
-        self.model = _first(path, MODEL_FILES)
+        files = (path / name for name in MODEL_FILES)
+        self.model = next((file for file in files if file.is_file()), None)
         self.tokenizer = path / TOKENIZER
         if self.model is None:
             raise broken(f"The model folder {path} has no {MODEL_FILES[0]}.")
@@ -145,10 +146,6 @@ def _json(file: Path) -> dict[str, Any] | None:
         return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
     except (OSError, msgspec.DecodeError) as error:
         raise broken(f"{file} cannot be read as JSON: {error}.") from error
-
-
-def _first(path: Path, names: tuple[str, ...]) -> Path | None:
-    return next((path / name for name in names if (path / name).is_file()), None)
 
 
 def builtin(kind: Literal["embed", "rerank"], name: str) -> ModelFolder:

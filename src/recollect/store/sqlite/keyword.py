@@ -72,8 +72,8 @@ class PackedIndexes:
         from recollect.store.sqlite.segments.reader import Segments  # noqa: PLC0415  as above
 
         if self._segments is None:
-            self._segments = Segments(self._database)
-        found = self._segments.current(index)
+            self._segments = Segments()
+        found = self._segments.current(connection, index)
         if not found or not found.rows:
             return None
         return SegmentedSearch(StoredTokenRows(connection, found), found)

@@ -51,7 +51,7 @@ class SqliteVocabulary:
         unseen = [token for token in wanted if token not in known]
         if unseen:
             known.update(dict.fromkeys(unseen, 0))
-            known.update(self._looked_up(unseen))
+            known.update(dict(self._database.rows(LOOK_UP, as_json_list(unseen))))  # type: ignore[arg-type]
         return {token: known[token] for token in wanted if known[token]}
 
     def beginning(self, start: str, shortest: int, longest: int) -> dict[str, int]:
@@ -61,9 +61,6 @@ class SqliteVocabulary:
     def forget(self) -> None:
         """Drop the tokens in memory."""
         self._local = threading.local()
-
-    def _looked_up(self, tokens: Iterable[str]) -> dict[str, int]:
-        return dict(self._database.rows(LOOK_UP, as_json_list(tokens)))  # type: ignore[arg-type]
 
     def _known(self) -> dict[str, int]:
         """The tokens that this thread has looked up since anybody last changed the vault."""
