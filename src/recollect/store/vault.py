@@ -44,9 +44,6 @@ class VaultDatabase(Protocol):
     def place(self) -> str:
         """Where it is, for people: a path, or a database without user and password."""
 
-    def probe(self) -> None:
-        """Raise what a search would raise."""
-
     def probes(self) -> dict[str, Callable[[], None]]:
         """What it depends on, each with a call that raises what is wrong with it."""
 
