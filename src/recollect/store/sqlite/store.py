@@ -6,9 +6,10 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cached_property
 from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recollect.errors import Damaged, StoreError
 from recollect.lifetime import Lifetime
@@ -25,12 +26,14 @@ from recollect.store.sqlite.filters import SqliteTopics
 from recollect.store.sqlite.history import SqliteHistory
 from recollect.store.sqlite.keyword import PackedIndexes, SqliteKeyword
 from recollect.store.sqlite.memories import SqliteMemories, unscrubbed
-from recollect.store.sqlite.vectors import SqliteVectors
 from recollect.store.sqlite.vocabulary import SqliteVocabulary
 from recollect.store.sqlite.writing import BackgroundMerging, write_many, write_memories
 from recollect.store.trash import Trash
 from recollect.store.vault import Finding
 from recollect.types import Degraded
+
+if TYPE_CHECKING:
+    from recollect.store.sqlite.vectors import SqliteVectors
 
 # The folders come first: their files are found by an index.
 FIRST_PARTS = """
@@ -75,7 +78,7 @@ class SqliteStore:
         self.topics = SqliteTopics(database, self.packed)
         self.memories = SqliteMemories(database, self.topics)
         self.keyword = SqliteKeyword(database, self.topics, self.packed)
-        self.vectors = SqliteVectors(database, self.topics, lifetime=lifetime)
+        self._lifetime = lifetime
         self.vocabulary = SqliteVocabulary(database)
         self.feedback = SqliteFeedback(database)
         self.usage = SqliteUsage(database)
@@ -87,6 +90,12 @@ class SqliteStore:
         self.trash = Trash(database, self.memories)
         self.kept = threading.local()  # what others have in memory of the vault, by thread
         self.merging = BackgroundMerging(database, lifetime=lifetime)
+
+    @cached_property
+    def vectors(self) -> SqliteVectors:
+        from recollect.store.sqlite.vectors import SqliteVectors  # noqa: PLC0415  numpy
+
+        return SqliteVectors(self.database, self.topics, lifetime=self._lifetime)
 
     def writing(self, change: Change) -> AbstractContextManager[Writing]:
         return write_memories(self, change)
@@ -149,7 +158,8 @@ class SqliteStore:
 
     @contextmanager
     def searching(self) -> Iterator[Sequence[Degraded]]:
-        self.vectors.catch_up()
+        if self._lifetime is not Lifetime.ONCE:
+            self.vectors.catch_up()
         with self.database.reading():
             yield ()
 
@@ -187,7 +197,8 @@ class SqliteStore:
         """Drop what is in memory of the vault."""
         self.packed.forget()
         self.topics.forget()
-        self.vectors.forget()
+        if "vectors" in self.__dict__:
+            self.vectors.forget()
         self.vocabulary.forget()
         self.feedback.forget()
         self.kept = threading.local()
