@@ -87,7 +87,7 @@ def selected_in_trash(
 @contextmanager
 def _searchable(session: Session) -> Iterator[tuple[Store, dict[str, Trashed]]]:
     """A vault in memory that holds what was forgotten last, to search in."""
-    from recollect.store.sqlite.scratch import UNKEPT, ScratchStore  # noqa: PLC0415  start-up time
+    from recollect.store.sqlite.store import UNKEPT, ScratchStore  # noqa: PLC0415  start-up time
 
     listed = session.store.trash.listed(EVERYTHING, MOST_SEARCHED)
     store = ScratchStore()

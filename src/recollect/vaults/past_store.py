@@ -24,7 +24,7 @@ from recollect.store.base import (
     VectorMatch,
 )
 from recollect.store.folders import ChunkPlace, StoredFolders
-from recollect.store.sqlite.scratch import UNKEPT, ScratchStore
+from recollect.store.sqlite.store import UNKEPT, ScratchStore
 from recollect.store.vault import VaultStore
 from recollect.times import iso
 from recollect.types import Filter, Memory

@@ -35,6 +35,7 @@ from recollect.store.sqlite.bm25 import (
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.filters import SqliteTopics, where
 from recollect.store.sqlite.fts5_index import TABLES, snippets
+from recollect.store.sqlite.packed.phrases import leaves
 from recollect.store.sqlite.segments.buffer import is_alone
 from recollect.types import AnyOf, Filter, Memory, any_of, best_first
 
@@ -83,7 +84,6 @@ class PackedIndexes:
         segments = self.segments(index)
         if segments is None:
             return None
-        from recollect.store.sqlite.packed.phrases import leaves  # noqa: PLC0415  as above
         from recollect.store.sqlite.packed.search import PackedSearch  # noqa: PLC0415  as above
 
         connection = self._database.connection()

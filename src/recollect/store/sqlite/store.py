@@ -11,25 +11,30 @@ from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import apsw
+
 from recollect.errors import Damaged, StoreError
 from recollect.lifetime import Lifetime
 from recollect.retry import without_waiting
 from recollect.store.base import Writing
 from recollect.store.folders import StoredFolders
-from recollect.store.history import Change
+from recollect.store.history import Author, Change
 from recollect.store.prepared import PreparedMemories
 from recollect.store.reviews import Aging, CapturedRemarks, Reviews
 from recollect.store.sqlite.cipher import KeySource
 from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.errors import as_store_errors
 from recollect.store.sqlite.feedback import SqliteFeedback, SqliteUsage
 from recollect.store.sqlite.filters import SqliteTopics
 from recollect.store.sqlite.history import SqliteHistory
 from recollect.store.sqlite.keyword import PackedIndexes, SqliteKeyword
 from recollect.store.sqlite.memories import SqliteMemories, unscrubbed
+from recollect.store.sqlite.migration import migrate
 from recollect.store.sqlite.vocabulary import SqliteVocabulary
 from recollect.store.sqlite.writing import BackgroundMerging, write_many, write_memories
 from recollect.store.trash import Trash
 from recollect.store.vault import Finding
+from recollect.times import EPOCH
 from recollect.types import Degraded
 
 if TYPE_CHECKING:
@@ -50,6 +55,8 @@ SELECT (SELECT documents FROM corpus),
        (SELECT count(*) FROM memories WHERE forgotten_at IS NOT NULL)"""
 
 log = logging.getLogger("recollect.store")
+# Of what is written to a vault that keeps no history.
+UNKEPT = Change("search", Author("server"), lambda: EPOCH)
 
 
 class SqliteStore:
@@ -207,3 +214,46 @@ class SqliteStore:
         self.usage.close()
         self.merging.close()
         self.database.close()
+
+
+class ScratchDatabase(Database):
+    """One connection to a database that is on no disk. Threads may take turns with it."""
+
+    def __init__(self) -> None:
+        self.path = Path(":memory:")
+        self._only = apsw.Connection(":memory:")
+        migrate(self._only, self.path)
+
+    @property
+    def frozen(self) -> bool:
+        return False
+
+    def connection(self) -> apsw.Connection:
+        return self._only
+
+    @contextmanager
+    def translated(self, *, counts: bool = True) -> Iterator[None]:
+        with as_store_errors(self.path):
+            yield
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        with self.translated():  # it has no segments, and nobody writes but its owner
+            yield self._only
+
+    @contextmanager
+    def writing(self) -> Iterator[apsw.Connection]:
+        with self.translated(), self._only:
+            yield self._only
+
+    def close(self) -> None:
+        self._only.close()
+
+
+class ScratchStore(SqliteStore):
+    """A vault in memory, without history: what is searched like a vault for a moment."""
+
+    keeps_history = False
+
+    def __init__(self) -> None:
+        self._use(ScratchDatabase(), lifetime=Lifetime.ONCE)
