@@ -22,7 +22,7 @@ from recollect.types import Degraded, Filter, Memory, Passage, Ranking, Reach, S
 
 if TYPE_CHECKING:
     from recollect.models.base import Embedder, Matrix, Reranker
-    from recollect.models.tokens import QueryTokens
+    from recollect.models.vectors import QueryTokens
     from recollect.present.answering import Answering
     from recollect.query.exclusions import Exclusion
     from recollect.query.likeness import Likeness
