@@ -93,7 +93,8 @@ def terms(connection: apsw.Connection, table: str, start: str) -> list[str]:
 def snippets(
     index: KeywordIndexName, expression: str, memories: Sequence[Memory]
 ) -> dict[str, str]:
-    """The snippet of each memory that matches, by id. A contentless index has no text, so the few
+    """FTS5's own snippet of each memory that the expression matches, by id; none for `subwords`:
+    its tokens stand in no text as they are. A contentless index has no text, so the few
     memories shown are indexed in memory with the same tokenizer.
 
     Of a text with thousands of matches only a part is indexed, since the time of snippet()

@@ -34,10 +34,10 @@ from recollect.store.sqlite.bm25 import (
 )
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.filters import SqliteTopics, where
-from recollect.store.sqlite.fts5_index import TABLES, snippets
+from recollect.store.sqlite.fts5_index import TABLES
 from recollect.store.sqlite.packed.phrases import leaves
 from recollect.store.sqlite.segments.buffer import is_alone
-from recollect.types import AnyOf, Filter, Memory, any_of, best_first
+from recollect.types import AnyOf, Filter, any_of, best_first
 
 if TYPE_CHECKING:
     from recollect.store.sqlite.packed.search import PackedSearch
@@ -267,8 +267,3 @@ class SqliteKeyword:
             segments = self._packed.segments(index)
             found.update(segments.beginning(start) if segments else ())
         return sorted(found)
-
-    def snippets(
-        self, index: KeywordIndexName, expression: str, memories: Sequence[Memory]
-    ) -> dict[str, str]:
-        return snippets(index, expression, memories)
