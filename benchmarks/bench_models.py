@@ -26,7 +26,7 @@ from embeddings import cache_argument, embedded, embedder
 from recollect import Recollect
 from recollect.ingest.draft import draft
 from recollect.lifetime import Lifetime
-from recollect.models.builtin import builtin
+from recollect.models.folder import builtin
 from recollect.models.onnx import OnnxReranker, usable_threads
 from recollect.stages.rerank import RerankRun
 

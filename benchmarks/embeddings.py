@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from data import data_argument, passages, questions
-from recollect.models.builtin import builtin
+from recollect.models.folder import builtin
 from recollect.models.onnx import OnnxEmbedder
 from recollect.settings import Embedding
 

@@ -22,7 +22,7 @@ import numpy as np
 from tokenizers import Encoding
 
 from recollect.models import onnx
-from recollect.models.builtin import declarations, folder_of
+from recollect.models.folder import declarations, folder_of
 from recollect.models.onnx import OnnxModel
 from recollect.models.weights import WEIGHTS
 

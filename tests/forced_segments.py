@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from recollect.files import exclusive
-from recollect.store.sqlite.scratch import ScratchDatabase
 from recollect.store.sqlite.segments import buffer, merging
+from recollect.store.sqlite.store import ScratchDatabase
 from recollect.store.sqlite.writing import BackgroundMerging
 
 _patch = pytest.MonkeyPatch()

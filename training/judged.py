@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recollect.ingest.jsonl import Line
-from recollect.models.builtin import builtin
 from recollect.models.embedding_queue import Batches
+from recollect.models.folder import builtin
 from recollect.models.onnx import OnnxEmbedder
 from recollect.settings import Embedding, Settings
 from recollect.store.base import Waiting

@@ -25,7 +25,7 @@ from recollect.verdicts import opinions
 
 if TYPE_CHECKING:
     from recollect.models.base import Embedder, Matrix, Reranker
-    from recollect.models.tokens import QueryTokens
+    from recollect.models.vectors import QueryTokens
     from recollect.present.answering import Answering
     from recollect.query.exact import MemoryText
     from recollect.query.exclusions import Exclusion

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from commandline import Home, as_its_schema, refused
 
-from recollect.models import builtin as box
+from recollect.models import folder as box
 from recollect.models.weights import WEIGHTS
 
 EMBEDDER, RERANKER = "bge-small-en-v1.5", "memory-reranker"

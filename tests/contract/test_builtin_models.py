@@ -12,7 +12,7 @@ from suites.rerankers import RerankerContract
 
 from recollect.models.active import Absent, open_embedder, open_reranker
 from recollect.models.base import Embedder, Reranker
-from recollect.models.builtin import builtin
+from recollect.models.folder import builtin
 from recollect.settings import Embedding, Rerank
 
 

@@ -14,7 +14,7 @@ from model_server import ModelServer
 from recollect import Recollect
 from recollect.ingest.draft import draft
 from recollect.models.active import open_embedder, open_reranker
-from recollect.models.builtin import builtin
+from recollect.models.folder import builtin
 from recollect.recipes.registry import Recipes
 from recollect.settings_reading import load_settings
 

@@ -27,7 +27,7 @@ from recorded_vaults import FILL, HERE, timed_lines
 
 import bundled_models
 from model_server import ModelServer
-from recollect.models.builtin import declarations, folder_of
+from recollect.models.folder import declarations, folder_of
 from recollect.version import __version__
 
 ANSWERS = HERE / "answers"

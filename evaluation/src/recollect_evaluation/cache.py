@@ -20,11 +20,10 @@ from recollect.errors import ProviderError, UserError
 from recollect.hashing import content_digest
 from recollect.models.active import ActiveModels
 from recollect.models.base import Embedder, Reranker, Windowed
-from recollect.models.builtin import builtin
 from recollect.models.embedding_queue import passages
-from recollect.models.folder import ModelFolder
+from recollect.models.folder import ModelFolder, builtin
 from recollect.models.onnx import OnnxTokenwise
-from recollect.models.tokens import QueryTokens
+from recollect.models.vectors import QueryTokens
 from recollect.settings import Rerank, Settings
 from recollect.types import Span
 from recollect.version import __version__

@@ -13,7 +13,7 @@ from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.ingest.draft import draft
 from recollect.memory_json import memory_json
-from recollect.models.builtin import installed
+from recollect.models.folder import installed
 from recollect.settings import Settings
 from recollect_evaluation.cache import Cache
 from recollect_evaluation.datasets import Dataset, Question

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from recollect.hashing import topic_hash
-from recollect.store.base import KeywordIndexName, Match
+from recollect.store.base import ANYWHERE, Match
 from recollect.store.memory_rows import Conditions
 from recollect.types import Filter
 from recollect_postgres.database import PostgresDatabase
@@ -25,7 +25,6 @@ UNCHANGED = (
     "NOT EXISTS (SELECT 1 FROM versions v "
     "WHERE v.vault = vault() AND v.memory = m.key AND v.write > %s)"
 )
-ANYWHERE: tuple[KeywordIndexName, ...] = ("stemmed", "details")  # together they hold every field
 CARRYING = """
 SELECT m.id, count(DISTINCT t.topic) AS matches
   FROM topics t JOIN memories m ON m.vault = vault() AND m.key = t.memory

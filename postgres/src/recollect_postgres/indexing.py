@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from recollect.store.memory_rows import LAST
 from recollect.store.prepared import Packed, PreparedMemories, Row
-from recollect.store.sqlite.connection import LAST
 from recollect.store.sqlite.segments.packing import FIELDS, fields_of, prepared
 from recollect.store.sqlite.segments.reader import WORDS, Documents
 from recollect.store.sqlite.segments.writer import AT_ONCE, documents_of

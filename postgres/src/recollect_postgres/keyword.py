@@ -9,10 +9,8 @@ import numpy as np
 
 from recollect.query.fts5 import each_counted
 from recollect.store.base import KeywordIndexName, KeywordMatches, KeywordQuery, KeywordStatistics
-from recollect.store.sqlite.fts5_index import snippets
 from recollect.store.sqlite.packed.search import Keys
 from recollect.store.sqlite.segments.packing import columns_of
-from recollect.types import Memory
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.filters import SqlCondition, settled, where
 from recollect_postgres.indexing import TEXTS
@@ -57,11 +55,6 @@ class PostgresKeyword:
         with self._database.reading() as connection:
             found = self._words.segments(connection, index)
             return [] if found is None else found.beginning(start)
-
-    def snippets(
-        self, index: KeywordIndexName, expression: str, memories: Sequence[Memory]
-    ) -> dict[str, str]:
-        return snippets(index, expression, memories)
 
 
 class PassingMemories:

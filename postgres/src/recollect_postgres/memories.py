@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from recollect.store.base import AGES, Dates, Facets, Stored
-from recollect.store.memory_rows import FIELDS, ListedMemories, as_stored
+from recollect.store.memory_rows import FIELDS, TIERS, ListedMemories, as_stored
 from recollect.times import moved, to_micros
 from recollect.types import Filter, Memory, Place
 from recollect_postgres.database import PostgresDatabase
@@ -20,7 +20,6 @@ SELECT m.key, m.forgotten_at, m.tags, {", ".join("m." + column for column in FIE
 BY_IDS = f"{READ} WHERE m.vault = vault() AND m.id = ANY(%s)"
 NEWEST = "m.newness, m.id"
 BROWSING = f"m.browsed, {NEWEST}"
-TIERS = ("core", "capture", "file")
 PROJECTS = """
 SELECT asked.name FROM unnest(%s::text[]) WITH ORDINALITY AS asked (name, place)
  WHERE EXISTS (SELECT 1 FROM memories m

@@ -15,7 +15,7 @@ from recollect.store.sqlite.vector_rows import exact, shaped
 from recollect.types import Filter, Span, best_first
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.filters import SqlCondition, settled, where
-from recollect_postgres.followed import FollowedVectors, VectorValue, as_rows, as_value
+from recollect_postgres.followed import FollowedVectors, as_rows, as_value
 from recollect_postgres.pool import Connection
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ FEW_PASSING = 5_000
 # How many the index keeps in view; what that finds, benchmarks/bench_postgres.py --hnsw tells.
 VIEW = "SET LOCAL hnsw.ef_search = {view}; SET LOCAL hnsw.iterative_scan = strict_order"
 LEAST_VIEW, MOST_VIEW = 800, 1000
+ROUGH = 1e-5  # by so much a float32 product may be wrong
 APPROXIMATE = (
     "approximate: this model has so many vectors that an index proposes the nearest, and it may "
     "miss some"
@@ -83,19 +84,15 @@ def nearest(
                 return vectors.nearest(connection, query, limit, among)
         indexed = model.indexed and len(query) == model.dimensions
         if indexed and condition is not None:
-            indexed = _passing(connection, condition) > FEW_PASSING
+            sql = PASSING.format(condition=condition.sql, most=FEW_PASSING + 1)
+            [(passing,)] = connection.execute(sql, condition.values).fetchall()
+            indexed = passing > FEW_PASSING
         if indexed:
             best = _best(connection, model, query, limit, condition, indexed=True)
             if len(best) >= limit:
                 database.note("vector", APPROXIMATE)
                 return best
         return _best(connection, model, query, limit, condition, indexed=False)
-
-
-def _passing(connection: Connection, condition: SqlCondition) -> int:
-    sql = PASSING.format(condition=condition.sql, most=FEW_PASSING + 1)
-    [(count,)] = connection.execute(sql, condition.values).fetchall()
-    return int(count)
 
 
 def _keys(connection: Connection, condition: SqlCondition) -> Keys:
@@ -126,27 +123,14 @@ def _best(
         if indexed:
             view = min(max(2 * count, LEAST_VIEW), MOST_VIEW)
             connection.execute(VIEW.format(view=view))
-        rows = _rows(connection, sql, value, values, count)
+        rows = connection.execute(sql, (value, *values, count), binary=True).fetchall()
         best = _matches(rows, query)
-        if len(rows) < count or (len(best) > limit and best[limit - 1].score - _last(rows) > ROUGH):
+        last = -float(rows[-1][-1]) if rows else 0.0  # the product of the last that was proposed
+        if len(rows) < count or (len(best) > limit and best[limit - 1].score - last > ROUGH):
             return best[:limit]
         if indexed and len(best) >= limit:
             return best[:limit]  # what it leaves out may be nearer anyway
         count *= 4
-
-
-ROUGH = 1e-5  # by so much a float32 product may be wrong
-
-
-def _rows(
-    connection: Connection, sql: str, value: VectorValue, values: list[Any], count: int
-) -> list[tuple[Any, ...]]:
-    return connection.execute(sql, (value, *values, count), binary=True).fetchall()
-
-
-def _last(rows: list[tuple[Any, ...]]) -> float:
-    """The product of the last that was proposed."""
-    return -float(rows[-1][-1])
 
 
 def _distance(model: _Model, dimensions: int, *, indexed: bool) -> str:

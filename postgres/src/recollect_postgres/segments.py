@@ -21,8 +21,8 @@ import numpy as np
 
 from recollect.query.fts5 import all_of
 from recollect.store.base import KeywordIndexName, KeywordStatistics
+from recollect.store.memory_rows import LAST
 from recollect.store.prepared import Row
-from recollect.store.sqlite.connection import LAST
 from recollect.store.sqlite.fts5_index import tokenizer, understood
 from recollect.store.sqlite.packed.phrases import Node, asked_tokens, leaves
 from recollect.store.sqlite.packed.search import PackedSearch

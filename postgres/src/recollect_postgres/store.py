@@ -39,9 +39,6 @@ SELECT documents, forgotten,
        (SELECT count(DISTINCT name) FROM topics t WHERE t.vault = vault()),
        pg_database_size(current_database())
   FROM vaults WHERE key = vault()"""
-GROUPED = """
-SELECT {field}, count(*) FROM memories WHERE vault = vault() AND forgotten_at IS NULL
- GROUP BY 1 ORDER BY 2 DESC, 1"""
 WORDS_LEFT = (
     "The memories are purged, but {place} did not let their words be removed from the word index; "
     "run `recollect reindex` to remove them."
@@ -123,10 +120,7 @@ class PostgresStore:
         """How many memories, tags and so on there are; the size is that of the whole database."""
         with self.database.reading():
             [(memories, forgotten, archived, tags, size)] = self.database.rows(COUNTS)
-            grouped = {
-                f"{field}s": dict(self.database.rows(GROUPED.format(field=field)))
-                for field in ("kind", "tier", "project")
-            }
+            grouped = self.memories.grouped()
             accepted, dismissed = self.feedback.standing()
         return {
             "memories": memories,

@@ -15,8 +15,7 @@ from recollect.engine.session import Command, Session
 from recollect.errors import NotFound, RecollectError, UserError
 from recollect.store.folders import TRANSCRIPTS, Folder
 from recollect.store.history import WriteOperation
-from recollect.store.sqlite.vault_files import SPOOLS
-from recollect.store.sqlite.vectors import LEASE
+from recollect.store.sqlite.vault_files import LEASE, SPOOLS
 
 if TYPE_CHECKING:
     from recollect.folders.chunk_writing import Synced

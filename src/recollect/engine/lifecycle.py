@@ -24,7 +24,7 @@ from recollect.present.words import counted
 from recollect.settings import AGE, PolicySettings
 from recollect.store.base import Store, Stored, Writing
 from recollect.store.history import parse_keep
-from recollect.store.sqlite.scratch import UNKEPT, ScratchStore
+from recollect.store.sqlite.store import UNKEPT, ScratchStore
 from recollect.store.trash import Trashed, TrashPlace
 from recollect.times import from_micros, moved, to_micros
 from recollect.types import Filter, Memory, Severity

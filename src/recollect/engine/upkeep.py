@@ -315,10 +315,7 @@ def model_notes(session: Session) -> list[str]:
 
 
 def language_note(session: Session, *, compared: bool = False) -> str | None:
-    from recollect.models.builtin import (  # noqa: PLC0415  start-up time
-        MULTILINGUAL,
-        embedding_models,
-    )
+    from recollect.models.folder import MULTILINGUAL, embedding_models  # noqa: PLC0415  numpy
 
     embedding = session.settings.embedding
     if embedding.provider != "builtin" or embedding.model == MULTILINGUAL:

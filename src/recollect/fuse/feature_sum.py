@@ -160,7 +160,7 @@ class Features:
 
     def compare(self, ids: Sequence[str]) -> None:
         """Compare these candidates with the query word by word."""
-        from recollect.models.tokens import maxsim  # noqa: PLC0415  start-up time: numpy
+        from recollect.models.vectors import maxsim  # noqa: PLC0415  start-up time: numpy
 
         self._context.compare(ids)
         query = self._context.query_tokens

@@ -17,8 +17,7 @@ from recollect.errors import ProviderError, UserError
 from recollect.hashing import content_digest
 from recollect.lifetime import Lifetime
 from recollect.models.base import Embedder, Reranker
-from recollect.models.builtin import builtin, embedding_models
-from recollect.models.folder import ModelFolder
+from recollect.models.folder import ModelFolder, builtin, embedding_models
 from recollect.settings import Embedding, Rerank, Settings
 
 MOST = 8192  # pairs; 16 bytes of key and a number each

@@ -3,7 +3,7 @@ quick."""
 
 from __future__ import annotations
 
-import sys
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -67,13 +67,11 @@ class EmbeddingLog:
         """So many more are stored."""
         self._done += done
         now = time.monotonic()
-        if now - self._told >= TELL_S and "logging" in sys.modules:
+        if now - self._told >= TELL_S:
             self._told = now
             self._tell((now - self._start) / self._done)
 
     def _tell(self, each_s: float) -> None:
-        import logging  # noqa: PLC0415  start-up time: where nobody imported it nobody listens
-
         embedded, memories = self._vectors.coverage(self._identity)
         left_s = (memories - embedded) * each_s
         left = f"{left_s / 60:,.0f} min" if left_s >= 120 else f"{left_s:.0f} s"

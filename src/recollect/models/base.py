@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
     import numpy as np
     from numpy.typing import NDArray
 
-    from recollect.models.tokens import QueryTokens
+    from recollect.models.vectors import QueryTokens
 
     Matrix = NDArray[np.float32]
 

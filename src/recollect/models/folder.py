@@ -1,4 +1,6 @@
-"""A model as a folder: `model.onnx`, `tokenizer.json`, and `model.json`, which says how to use it.
+"""Models as folders, a user's and the bundled ones: `model.onnx`, `tokenizer.json`, and
+`model.json`, which says how to use it. The bundled ones are in `weights/`, and in the package for
+many languages, where that is installed.
 
 A user's folder may have no `model.json`. Then the files that sentence-transformers writes beside a
 model are read instead, and the usual values are used for what they do not say.
@@ -6,16 +8,19 @@ model are read instead, and the usual values are used for what they do not say.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
-from recollect.errors import ProviderError
+from recollect.errors import ProviderError, UserError
 from recollect.hashing import sha256_hex
 from recollect.models.base import broken
-from recollect.models.weights import TOKENIZER
+from recollect.models.weights import TOKENIZER, WEIGHTS
+from recollect.settings import Embedding
 
 Pooling = Literal["cls", "mean"]
 MODEL_FILES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
@@ -23,6 +28,9 @@ USUAL_LENGTH = 512
 ENDS = 65_536
 # Room for the special tokens of a pair, and for some of either text.
 SHORTEST = 16
+# A distribution of its own, since its model weighs as much as all the others.
+MULTILINGUAL = "multilingual"
+MULTILINGUAL_PACKAGE = "recollect_multilingual"
 
 
 class Declared(Struct, frozen=True, kw_only=True):
@@ -52,7 +60,8 @@ class ModelFolder:
         self.path = path
         if not path.is_dir():
             raise broken(f"There is no model folder {path}.")
-        self.model = _first(path, MODEL_FILES)
+        files = (path / name for name in MODEL_FILES)
+        self.model = next((file for file in files if file.is_file()), None)
         self.tokenizer = path / TOKENIZER
         if self.model is None:
             raise broken(f"The model folder {path} has no {MODEL_FILES[0]}.")
@@ -139,5 +148,65 @@ def _json(file: Path) -> dict[str, Any] | None:
         raise broken(f"{file} cannot be read as JSON: {error}.") from error
 
 
-def _first(path: Path, names: tuple[str, ...]) -> Path | None:
-    return next((path / name for name in names if (path / name).is_file()), None)
+def builtin(kind: Literal["embed", "rerank"], name: str) -> ModelFolder:
+    """The built-in model of that kind and name; without a name, the default one."""
+    known = [declared.name for declared in declarations() if declared.kind == kind]
+    if name == MULTILINGUAL and name not in known and kind == "embed":
+        raise UserError(
+            f'embedding.model = "{name}" needs a package of its own: '
+            f"pip install 'recollect-memory[{name}]'."
+        )
+    if known and name and name not in known:
+        section = "embedding" if kind == "embed" else "rerank"
+        raise UserError(f"{section}.model cannot be {name!r}; allowed: {', '.join(known)}.")
+    if not known:
+        raise ProviderError(
+            f"{WEIGHTS} has no built-in model to {kind}; install Recollect again.", transient=False
+        )
+    return ModelFolder(_places()[name or known[0]], kind)
+
+
+def declarations() -> Iterator[Declared]:
+    """The `model.json` of each built-in model; the default of its kind comes first."""
+    found = [_declaration(folder / "model.json") for folder in _places().values()]
+    yield from sorted(found, key=lambda declared: (not declared.default, declared.name))
+
+
+def _declaration(file: Path) -> Declared:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Declared)
+    except (OSError, msgspec.DecodeError) as error:
+        raise ProviderError(f"{file} cannot be read: {error}.", transient=False) from error
+
+
+def embedding_models() -> list[str]:
+    """The names of the bundled embedding models, the default first."""
+    return [declared.name for declared in declarations() if declared.kind == "embed"]
+
+
+def installed(settings: Embedding) -> dict[str, Embedding]:
+    """The embedding models that are here, by name, each with its settings: the bundled ones, and
+    the settings' own. Prefixes and a cut belong to the model that they were set for."""
+    rest = Embedding(timeout_s=settings.timeout_s, providers=settings.providers)
+    found = {name: structs.replace(rest, model=name) for name in embedding_models()}
+    if settings.provider != "none":
+        used = settings.model or next(iter(found))
+        found[used] = structs.replace(settings, model=used)
+    return found
+
+
+def languages_of(name: str) -> str:
+    """What a bundled model reads, for people."""
+    return "some fifty languages" if name == MULTILINGUAL else "English"
+
+
+def folder_of(declared: Declared) -> ModelFolder:
+    return ModelFolder(_places()[declared.name], declared.kind)
+
+
+def _places() -> dict[str, Path]:
+    """The folder of each model that is installed, by its name."""
+    spec = find_spec(MULTILINGUAL_PACKAGE)
+    roots = [WEIGHTS, *map(Path, (spec and spec.submodule_search_locations) or ())]
+    files = [file for root in roots for file in sorted(root.glob("*/model.json"))]
+    return {file.parent.name: file.parent for file in files}

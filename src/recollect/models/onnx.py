@@ -20,11 +20,9 @@ import numpy as np
 
 from recollect.errors import ProviderError
 from recollect.maths import logistic
-from recollect.models import tokens
 from recollect.models.base import broken
 from recollect.models.folder import ModelFolder
-from recollect.models.tokens import QueryTokens
-from recollect.models.vectors import finished
+from recollect.models.vectors import QueryTokens, finished, pack_tokens, token_cosines
 from recollect.settings import Embedding
 from recollect.types import Span
 
@@ -332,13 +330,13 @@ class OnnxTokenwise(OnnxEmbedder):
     def tokenwise(self, texts: Sequence[str]) -> tuple[Matrix, list[bytes]]:
         vectors, encodings, outputs = self._outputs(texts, self._document_prefix)
         packed = [
-            tokens.pack(output[1][0][self._kept(encoding)], self._scales)
+            pack_tokens(output[1][0][self._kept(encoding)], self._scales)
             for encoding, output in zip(encodings, outputs, strict=True)
         ]
         return vectors, packed
 
     def similarities(self, query: QueryTokens, packed: Sequence[bytes]) -> list[Matrix]:
-        return tokens.cosines(query, packed, self._scales)
+        return token_cosines(query, packed, self._scales)
 
     def spans(self, text: str) -> list[Span]:
         self._model.ready()

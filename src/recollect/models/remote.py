@@ -314,13 +314,8 @@ def retry_after_s(header: str) -> float:
     try:
         seconds = float(header)
     except ValueError:
-        seconds = _seconds_until(header)
+        try:
+            seconds = parsedate_to_datetime(header).timestamp() - time.time()
+        except ValueError:
+            return 0.0
     return max(0.0, seconds) if isfinite(seconds) else 0.0
-
-
-def _seconds_until(http_date: str) -> float:
-
-    try:
-        return parsedate_to_datetime(http_date).timestamp() - time.time()
-    except ValueError:
-        return 0.0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from recollect.context import SearchContext
 from recollect.query.passages import LEAST_START, passage
 from recollect.query.terms import WORD
+from recollect.store.sqlite.fts5_index import snippets as fts5_snippets
 from recollect.types import Memory, Passage
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def marked(
         ids = set(context.channels[channel.name].ids if channel.name in context.channels else ())
         matched = [memory for memory in memories if memory.id in ids]
         if matched and (asked := channel.matches(context)) is not None:
-            snippets |= context.store.keyword.snippets(*asked, matched)
+            snippets |= fts5_snippets(*asked, matched)
     return snippets
 
 

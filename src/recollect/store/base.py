@@ -44,6 +44,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "subwords": ("title", "text", "tags", "other"),
     "details": ("details",),
 }  # fmt: skip
+ANYWHERE: tuple[KeywordIndexName, ...] = ("stemmed", "details")  # together they hold every field
 
 
 class Match(NamedTuple):
@@ -240,12 +241,6 @@ class KeywordIndex(Protocol):
 
     def terms(self, index: KeywordIndexName, start: str) -> list[str]:
         """The tokens of an index that begin so, as it stores them, by alphabet."""
-
-    def snippets(
-        self, index: KeywordIndexName, expression: str, memories: Sequence[Memory]
-    ) -> dict[str, str]:
-        """FTS5's own snippet of each memory that the expression matches, by id. None for
-        `subwords`: its tokens stand in no text as they are."""
 
 
 class VectorIndex(Protocol):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recollect.query.likeness import normalised
 from recollect.store.base import FeedbackEvent, FeedbackState, Verdict
+from recollect.store.trash import merged
 from recollect.times import from_micros, to_micros
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ SELECT EXISTS (SELECT 1 FROM feedback WHERE {vault}),
 NEWEST = "SELECT coalesce(max(key), 0) FROM feedback WHERE {vault}"
 QUERY_VECTORS = """
 SELECT words, vector FROM feedback_vectors WHERE {vault} AND model = ? ORDER BY key DESC"""
+# Another value whenever feedback or its vectors have changed.
 MARKS = """
 SELECT (SELECT max(key) FROM feedback WHERE {vault}),
        (SELECT count(*) FROM feedback WHERE {vault}),
@@ -151,24 +153,6 @@ class StoredFeedback:
         it is learned from."""
         return events_of(self._rows(self.QUESTIONS, LEARNED_UNTIL))
 
-    def _said_last(self, words: Sequence[str]) -> Iterable[tuple[str, str, str, bool]]:
-        """The words, query and memory of what was said last of each result, and whether it was
-        accepted, in the order in which it was said."""
-        standing = self.STANDING.replace(NARROWER, "AND words {among}")
-        sql = f"SELECT words, query, memory_id, accepted FROM ({standing}) AS s ORDER BY key"
-        rows = self._rows(sql, self._read.listed(words))
-        return ((words, query, id, bool(accepted)) for words, query, id, accepted in rows)
-
-    def _merged(self, ids: Sequence[str]) -> Mapping[str, str]:
-        """Those of these ids that were merged into another memory, with its id."""
-        from recollect.store.trash import merged  # noqa: PLC0415  start-up time
-
-        return merged(self._read, ids)
-
-    def _marks(self) -> tuple[object, ...]:
-        """Another value whenever feedback or its vectors have changed."""
-        return self._rows(MARKS)[0]
-
     @abstractmethod
     def unembedded(self, identity: str, limit: int) -> dict[str, str]:
         """The queries that have no vector of this model, by their words, the newest first."""
@@ -186,11 +170,13 @@ class StoredFeedback:
         return list(standing.values())
 
     def _standing(self, words: Sequence[str]) -> list[Said]:
-        """What stands for these queries, in the order in which it was said."""
-        rows = [*self._said_last(words)]
-        into = self._merged([id for _, _, id, _ in rows]) if rows else {}
+        """What was said last of each result of these queries, in the order in which it was said."""
+        standing = self.STANDING.replace(NARROWER, "AND words {among}")
+        sql = f"SELECT words, query, memory_id, accepted FROM ({standing}) AS s ORDER BY key"
+        rows = self._rows(sql, self._read.listed(words))
+        into = merged(self._read, [id for _, _, id, _ in rows]) if rows else {}
         return [
-            Said(words, query, id, into.get(id, id), accepted)
+            Said(words, query, id, into.get(id, id), bool(accepted))
             for words, query, id, accepted in rows
         ]
 
@@ -210,7 +196,7 @@ class StoredFeedback:
 
     def _followed(self, identity: str) -> Queries:
         """The queries as they are now; read again where something has changed."""
-        marks = self._marks()
+        marks = self._rows(MARKS)[0]
         known = self._queries.get(identity)
         if known is None or known.marks != marks:
             words, vectors = self._embedded(identity)
@@ -245,23 +231,17 @@ def events_of(rows: Iterable[Sequence[object]]) -> list[FeedbackEvent]:
     ]
 
 
-def missing(
-    stored: Counter[FeedbackRow], events: Iterable[tuple[FeedbackEvent, int]]
-) -> Iterator[FeedbackRow]:
-    """The rows of the events that are stored less often than their number says."""
-    for event, number in events:
-        row = row_of(event)
-        if stored[row] < number:
-            stored[row] += 1
-            yield row
-
-
 def complete_feedback(
     connection: Any, sql: Callable[[str], str], events: Iterable[tuple[FeedbackEvent, int]]
 ) -> int:
     """Record each event that is stored less often than its number says; returns how many."""
     counted = connection.execute(sql(STORED))
     stored: Counter[Any] = Counter({tuple(row): count for *row, count in counted})
-    rows = [*missing(stored, events)]
+    rows = []
+    for event, number in events:
+        row = row_of(event)
+        if stored[row] < number:
+            stored[row] += 1
+            rows.append(row)
     connection.cursor().executemany(sql(INSERT), rows)
     return len(rows)

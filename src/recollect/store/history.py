@@ -257,14 +257,6 @@ def author_of(row: Sequence[Any]) -> Author:
     return Author(interface, client, user, bool(automatic))
 
 
-def logged_write(row: Sequence[Any], keys: Iterable[int]) -> LoggedWrite:
-    """From the columns of a write, then how many memories it changed, and the keys of some."""
-    seq, operation, at, action, *author, size = row
-    return LoggedWrite(
-        seq, operation, from_micros(at), action, author_of(author), size, tuple(keys)
-    )
-
-
 class StoredHistory:
     """A store says since when history is known, how many bytes it takes, and how versions are
     removed."""
@@ -306,10 +298,12 @@ class StoredHistory:
         """The writes between these numbers, newest first: all, or those of a memory of the project,
         or by the client, interface or user of that name."""
         asked = (after, before, by, by, project, project, limit)
-        return [
-            logged_write(row, msgspec.json.decode(keys) if isinstance(keys, str) else keys or ())
-            for *row, keys in self._rows(self._sql(LOG), *asked)
-        ]
+        writes = []
+        for seq, operation, at, action, *author, size, keys in self._rows(self._sql(LOG), *asked):
+            few = msgspec.json.decode(keys) if isinstance(keys, str) else keys or ()
+            write = (seq, operation, from_micros(at), action, author_of(author), size, tuple(few))
+            writes.append(LoggedWrite(*write))
+        return writes
 
     def begins(self) -> datetime | None:
         """From when on it is known what memories were; None in a vault that was never written."""

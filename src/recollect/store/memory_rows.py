@@ -24,6 +24,7 @@ TEXTS = (
 FIELDS = (*TEXTS, *TIMES)  # the columns, without the tags
 SAME_CONTENT = ("title", "text", "context", "why", "impact", "details", "kind")
 EQUAL = ("project", "source", "domain", "kind", "space", "severity", "tier")
+TIERS = ("core", "capture", "file")  # in browsing order
 UNEQUAL = {"without_kinds": "kind", "without_projects": "project", "without_sources": "source"}
 MOMENTS = {
     "since": "m.updated_at >= {}",
@@ -47,6 +48,9 @@ WITH RECURSIVE used (value) AS (
 SELECT value FROM used WHERE value IS NOT NULL LIMIT 1000"""
     for column in ("kind", "project")
 }
+GROUPED = """
+SELECT {field}, count(*) FROM memories WHERE {{vault}} AND forgotten_at IS NULL
+ GROUP BY 1 ORDER BY 2 DESC, 1"""
 LAST = "\U0010ffff"  # no text that begins as another does comes behind that one and this
 LIMITLESS = 1 << 60
 
@@ -215,6 +219,13 @@ class ListedMemories:
 
     def values(self, column: UsedColumn) -> list[str]:
         return [value for (value,) in self._read.rows(self._read.sql(USED[column]))]
+
+    def grouped(self) -> dict[str, dict[str, int]]:
+        """How many live memories have each kind, tier and project, most first."""
+        return {
+            f"{field}s": dict(self._read.rows(self._read.sql(GROUPED.format(field=field))))
+            for field in ("kind", "tier", "project")
+        }
 
     def expiring(
         self, filter: Filter, limit: int, *, until: datetime, since: datetime | None = None

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 from typing import Any, NamedTuple
 
 from recollect.memory_json import memory_json
-from recollect.store.base import Stored
 from recollect.store.memory_rows import ListedMemories
 from recollect.store.vault import SqlDatabase
 from recollect.times import iso, to_micros
@@ -21,6 +19,7 @@ SELECT m.id, w.action, w.reason, w.target, w.interface, w.client, w.{author}
   FROM memories m JOIN writes w ON {w.vault} AND w.seq =
        (SELECT max(v.write) FROM versions v WHERE {v.vault} AND v.memory = m.key)
  WHERE {m.vault} AND m.id {among} AND m.forgotten_at IS NOT NULL"""
+MOST_MERGES = 100  # of merged memories that were merged again: a bound, should they form a ring
 LAST_FIRST = "m.forgotten_at DESC, m.id"
 BEHIND = " AND m.forgotten_at <= ? AND (m.forgotten_at < ? OR m.id > ?)"
 
@@ -64,15 +63,6 @@ class Trashed(NamedTuple):
         return TrashPlace(self.at, self.memory.id)
 
 
-def as_trashed(found: Sequence[Stored], written: Mapping[str, Sequence[str]]) -> list[Trashed]:
-    """Forgotten memories with what was last written of each, by id; nothing is, of some."""
-    return [
-        Trashed(stored.memory, stored.forgotten_at, *written.get(stored.memory.id, ()))
-        for stored in found
-        if stored.forgotten_at is not None
-    ]
-
-
 def trashed_json(trashed: Trashed) -> dict[str, object]:
     """A forgotten memory for programs."""
     return {
@@ -83,32 +73,6 @@ def trashed_json(trashed: Trashed) -> dict[str, object]:
         "interface": trashed.interface,
         "client": trashed.client,
     }
-
-
-MOST_MERGES = 100  # of merged memories that were merged again: a bound, should they form a ring
-LastWrites = Callable[[Sequence[str]], Mapping[str, Sequence[str]]]
-
-
-def merged_into(ids: Sequence[str], last_writes: LastWrites) -> dict[str, str]:
-    """Those of these ids that were merged into another memory, with its id. `last_writes`: the
-    action, reason and target that were last written of those that are forgotten."""
-    into: dict[str, str] = {}
-    asked = list(ids)
-    for _ in range(MOST_MERGES):
-        found = {id: write[2] for id, write in last_writes(asked).items() if write[0] == "merge"}
-        into |= found
-        asked = [target for target in found.values() if target not in into]
-        if not asked:
-            break
-    return {id: _last(into, id) for id in ids if id in into}
-
-
-def _last(into: dict[str, str], id: str) -> str:
-    for _ in range(MOST_MERGES):
-        if id not in into:
-            break
-        id = into[id]
-    return id
 
 
 class Trash:
@@ -125,7 +89,11 @@ class Trash:
         with self._database.reading():
             found = self._memories.listed(filter, LAST_FIRST, limit, *behind, forgotten=True)
             written = _written(self._database, [stored.memory.id for stored in found])
-        return as_trashed(found, written)
+        return [
+            Trashed(stored.memory, stored.forgotten_at, *written.get(stored.memory.id, ()))
+            for stored in found
+            if stored.forgotten_at is not None
+        ]
 
     def merged(self, ids: Sequence[str]) -> dict[str, str]:
         """Those of these ids that were merged into another memory, with its id."""
@@ -133,7 +101,25 @@ class Trash:
 
 
 def merged(database: SqlDatabase, ids: Sequence[str]) -> dict[str, str]:
-    return merged_into(ids, partial(_written, database))
+    """Those of these ids that were merged into another memory, with its id."""
+    into: dict[str, str] = {}
+    asked = list(ids)
+    for _ in range(MOST_MERGES):
+        writes = _written(database, asked)
+        found = {id: target for id, (action, _, target, *_) in writes.items() if action == "merge"}
+        into |= found
+        asked = [target for target in found.values() if target not in into]
+        if not asked:
+            break
+    return {id: _last(into, id) for id in ids if id in into}
+
+
+def _last(into: dict[str, str], id: str) -> str:
+    for _ in range(MOST_MERGES):
+        if id not in into:
+            break
+        id = into[id]
+    return id
 
 
 def _written(database: SqlDatabase, ids: Sequence[str]) -> dict[str, list[Any]]:

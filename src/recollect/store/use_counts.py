@@ -35,13 +35,8 @@ SELECT count(*) FROM memories m
 Counts = dict[int, list[int]]  # of a memory's key: returned, opened, accepted, when last
 
 
-def numbered(kind: UseKind, keys: Iterable[int], at: datetime) -> list[tuple[int, int]]:
-    """A record for each of these memories: 4 × its key + the kind, and microseconds."""
-    number, moment = KINDS.index(kind), to_micros(at)
-    return [(4 * key + number, moment) for key in keys]
-
-
 def summed(records: Iterable[tuple[int, int]]) -> Counts:
+    """The counts of records, each of 4 × the memory's key + the kind, and microseconds."""
     found: Counts = {}
     for number, at in records:
         key, kind = divmod(number, 4)
@@ -52,15 +47,6 @@ def summed(records: Iterable[tuple[int, int]]) -> Counts:
             counted[kind] += 1
         counted[3] = max(counted[3], at)
     return found
-
-
-def used(stored: Sequence[int], waiting: Sequence[int] | None) -> Use | None:
-    """What is stored of a memory's use, with what is not yet; None where it was never used."""
-    more = waiting or (0, 0, 0, 0)
-    returned, opened, accepted = map(sum, zip(stored[:3], more[:3], strict=True))
-    if last_at := max(stored[3], more[3]):
-        return Use(returned, opened, max(accepted, 0), from_micros(last_at))
-    return None
 
 
 class StoredUsage:
@@ -98,16 +84,20 @@ class StoredUsage:
     def count(self, kind: UseKind, ids: Sequence[str], at: datetime) -> list[int]:
         """Note a use of these memories; returns their keys."""
         keys = self._keys(ids)
+        number, moment = KINDS.index(kind), to_micros(at)
         with self._guard:
-            self._pending += numbered(kind, keys, at)
+            self._pending += [(4 * key + number, moment) for key in keys]
         return keys
 
     def of(self, ids: Sequence[str]) -> dict[str, Use]:
         """The use of each of these live memories that was ever used."""
         found, waiting = {}, summed(self._waiting())
-        for id, key, *counts in self._read.rows(self._read.sql(READ), self._read.listed(ids)):
-            if use := used([count or 0 for count in counts], waiting.get(key)):
-                found[id] = use
+        for id, key, *stored in self._read.rows(self._read.sql(READ), self._read.listed(ids)):
+            *counts, last_at = (count or 0 for count in stored)
+            *more, last_waiting = waiting.get(key, (0, 0, 0, 0))
+            if last := max(last_at, last_waiting):
+                returned, opened, accepted = map(sum, zip(counts, more, strict=True))
+                found[id] = Use(returned, opened, max(accepted, 0), from_micros(last))
         return found
 
     def totals(self) -> dict[str, int]:

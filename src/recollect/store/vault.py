@@ -27,37 +27,6 @@ class Finding(NamedTuple):
     note: str = ""
 
 
-class VaultDatabase(Protocol):
-    """What holds the vault. `frozen`: it can only be read. `locked`: it is encrypted, and open.
-    `at_rest`: the idle lock has closed it, and the next call opens it."""
-
-    @property
-    def frozen(self) -> bool: ...
-
-    @property
-    def locked(self) -> bool: ...
-
-    @property
-    def at_rest(self) -> bool: ...
-
-    @property
-    def place(self) -> str:
-        """Where it is, for people: a path, or a database without user and password."""
-
-    def probe(self) -> None:
-        """Raise what a search would raise."""
-
-    def probes(self) -> dict[str, Callable[[], None]]:
-        """What it depends on, each with a call that raises what is wrong with it."""
-
-    def retrying(self, action: Callable[[], Done]) -> Done:
-        """What `action` returns. Where the connection to a database was lost in its middle, and
-        nothing of it was written, it is called again, for as long as the settings say."""
-
-    def note_damage(self, sentence: str | None) -> None:
-        """Note that the vault is damaged, or with None that it is not."""
-
-
 class SqlDatabase(Protocol):
     """What holds the vault, as far as the statements that both stores share need it. These have `?`
     for a value, and names in braces for what differs: `{vault}`, or `{m.vault}` of a table named
@@ -84,6 +53,31 @@ class SqlDatabase(Protocol):
 
     def writing(self) -> AbstractContextManager[Any]:
         """A connection with a transaction that is durable at its end."""
+
+
+class VaultDatabase(SqlDatabase, Protocol):
+    """What holds the vault. `locked`: it is encrypted, and open. `at_rest`: the idle lock has
+    closed it, and the next call opens it."""
+
+    @property
+    def locked(self) -> bool: ...
+
+    @property
+    def at_rest(self) -> bool: ...
+
+    @property
+    def place(self) -> str:
+        """Where it is, for people: a path, or a database without user and password."""
+
+    def probes(self) -> dict[str, Callable[[], None]]:
+        """What it depends on, each with a call that raises what is wrong with it."""
+
+    def retrying(self, action: Callable[[], Done]) -> Done:
+        """What `action` returns. Where the connection to a database was lost in its middle, and
+        nothing of it was written, it is called again, for as long as the settings say."""
+
+    def note_damage(self, sentence: str | None) -> None:
+        """Note that the vault is damaged, or with None that it is not."""
 
 
 class VaultMemories(Memories, Protocol):

@@ -21,7 +21,7 @@ from recollect.store.base import (
     VectorIndex,
 )
 from recollect.store.folders import ChunkPlace, StoredFolders
-from recollect.store.sqlite.scratch import UNKEPT, ScratchStore
+from recollect.store.sqlite.store import UNKEPT, ScratchStore
 from recollect.store.vault import VaultStore
 from recollect.times import iso
 from recollect.types import Memory

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from recollect.models.builtin import builtin
+from recollect.models.folder import builtin
 
 
 def copied(

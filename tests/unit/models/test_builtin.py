@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from recollect.errors import ProviderError, UserError
-from recollect.models import builtin as box
+from recollect.models import folder as box
 from recollect.models.active import open_embedder, open_reranker
-from recollect.models.builtin import builtin, declarations, folder_of
-from recollect.models.folder import Declared
+from recollect.models.folder import Declared, builtin, declarations, folder_of
 from recollect.models.weights import WEIGHTS
 from recollect.settings import Embedding, Rerank
 

@@ -19,8 +19,7 @@ from recollect.errors import ProviderError
 from recollect.maths import logistic
 from recollect.models import onnx
 from recollect.models.base import Windowed
-from recollect.models.builtin import builtin
-from recollect.models.folder import ModelFolder
+from recollect.models.folder import ModelFolder, builtin
 from recollect.models.onnx import (
     CPU,
     MOST_THREADS,

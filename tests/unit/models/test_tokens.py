@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from recollect.hashing import intact
-from recollect.models.tokens import QueryTokens, cosines, maxsim, pack
+from recollect.models.vectors import QueryTokens, maxsim, pack_tokens, token_cosines
 from recollect.types import Span
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ QUERY = QueryTokens(
 
 
 def test_a_token_takes_two_bits_a_number_and_a_text_a_checksum() -> None:
-    assert len(pack(TEXT, SCALES)) == 40 * WIDTH // 4 + 4
+    assert len(pack_tokens(TEXT, SCALES)) == 40 * WIDTH // 4 + 4
 
 
 def test_cosines_of_packed_vectors_are_near_those_of_the_vectors() -> None:
-    [found] = cosines(QUERY, [pack(TEXT, SCALES)], SCALES)
+    [found] = token_cosines(QUERY, [pack_tokens(TEXT, SCALES)], SCALES)
     assert found.shape == (3, 40)
     assert found.argmax(axis=1).tolist() == [3, 20, 7]
     assert np.abs(found - QUERY.vectors @ TEXT.T).max() < 0.15
@@ -48,10 +48,10 @@ def test_maxsim_is_the_weighted_mean_of_the_best_cosines() -> None:
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "empty"])
 def test_damaged_vectors_are_left_out_and_the_others_compared(damage: str) -> None:
-    whole = pack(TEXT[:10], SCALES)
+    whole = pack_tokens(TEXT[:10], SCALES)
     damaged = {"cut": whole[:-24], "changed": b"?" + whole[1:], "empty": b""}[damage]
     assert intact(whole)
     assert not intact(damaged)
-    left_out, compared = cosines(QUERY, [damaged, whole], SCALES)
+    left_out, compared = token_cosines(QUERY, [damaged, whole], SCALES)
     assert left_out.shape == (3, 0)
     assert compared.shape == (3, 10)

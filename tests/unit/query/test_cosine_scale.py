@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.models.builtin import embedding_models
+from recollect.models.folder import embedding_models
 from recollect.query.cosine_scale import SAME, SCALES, scale_of
 
 

@@ -12,7 +12,7 @@ import pytest
 from suites.stores.helpers import save
 from suites.stores.samples import EVERYTHING, NOON, memory
 
-from recollect.store.sqlite.memories import TIERS
+from recollect.store.memory_rows import TIERS
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter, Memory, place_of
 

@@ -12,7 +12,7 @@ from recollect.engine import Recollect
 from recollect.lifetime import Lifetime
 from recollect.settings import Embedding, Rerank, Settings, UsageSettings
 from recollect.signals.use import usefulness
-from recollect.store.sqlite import usage, vault_files
+from recollect.store.sqlite import feedback, vault_files
 from recollect.types import Use, recompute
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -61,7 +61,7 @@ def test_the_file_beside_the_vault_holds_numbers_alone(vault: Path) -> None:
     with opened(vault, lifetime=Lifetime.ONCE) as memory:
         memory.search("anchor")
     spool = vault / f"vault.db{vault_files.SPOOLS[0]}"
-    assert len(spool.read_bytes()) == usage.RECORD.size
+    assert len(spool.read_bytes()) == feedback.RECORD.size
     assert spool.stat().st_mode & 0o777 == 0o600
     with opened(vault, lifetime=Lifetime.ONCE) as memory:  # whoever comes next sees it
         assert memory.usage(["anchor"]) == {"anchor": Use(1, 0, 0, NOW)}
@@ -145,7 +145,8 @@ def test_a_purged_memory_leaves_no_count(vault: Path) -> None:
 
 
 def test_a_record_that_was_cut_short_is_left_out(vault: Path) -> None:
-    (vault / f"vault.db{vault_files.SPOOLS[0]}").write_bytes(usage.RECORD.pack(4, 5) + b"\x01\x02")
+    spool = vault / f"vault.db{vault_files.SPOOLS[0]}"
+    spool.write_bytes(feedback.RECORD.pack(4, 5) + b"\x01\x02")
     with opened(vault) as memory:
         assert memory.usage(["anchor"])["anchor"].returned == 1
 

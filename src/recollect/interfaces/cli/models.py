@@ -28,15 +28,16 @@ from recollect.interfaces.cli.selection import opened
 from recollect.interfaces.cli.tables import set_value
 from recollect.lifetime import Lifetime
 from recollect.models.active import ActiveModels, measured
-from recollect.models.builtin import (
+from recollect.models.folder import (
     MULTILINGUAL,
+    Declared,
+    ModelFolder,
     builtin,
     declarations,
     folder_of,
     installed,
     languages_of,
 )
-from recollect.models.folder import Declared, ModelFolder
 from recollect.present.visible import visible
 from recollect.present.words import counted
 from recollect.settings import Embedding

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -17,7 +16,7 @@ from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.fts5_index import TABLES, TOKENIZERS
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.packing import pack
-from recollect.store.sqlite.segments.postings import read_places
+from recollect.store.sqlite.segments.postings import Places, read_places
 from recollect.store.sqlite.segments.reader import (
     PLACES,
     POSTINGS,
@@ -42,33 +41,32 @@ Advance = Callable[[int], None]
 Words = dict[int, set[tuple[str, int, int]]]
 
 
-class OneMoment:
-    """A connection within a transaction, as what segments are read from."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
-
-    def connection(self) -> apsw.Connection:
-        return self._connection
-
-    @contextmanager
-    def reading(self) -> Iterator[apsw.Connection]:
-        yield self._connection
-
-
-def live_keys(connection: apsw.Connection, index: KeywordIndexName) -> NDArray[np.int64]:
+def live_keys(connection: apsw.Connection, index: KeywordIndexName) -> Keys:
     """The memories that segments speak for; one that several do as often."""
-    found = Segments(OneMoment(connection)).each(index)
+    return _live_keys(Segments().each(connection, index))
+
+
+def in_segments(
+    connection: apsw.Connection, index: KeywordIndexName, advance: Advance | None
+) -> tuple[Keys, str | None]:
+    """The memories that segments speak for, and what is wrong with these segments: their rows are
+    compared with their checksum, and the words of some memories with these. Without `advance` only
+    the last, of fewer."""
+    found = Segments().each(connection, index)
+    return _live_keys(found), _problem(connection, index, found, advance)
+
+
+def _live_keys(found: Sequence[Segment]) -> Keys:
     keys = [s.keys if s.live is None else s.keys[s.live] for s in found]
     return np.concatenate([np.empty(0, np.int64), *keys])
 
 
-def segments_problem(
-    connection: apsw.Connection, index: KeywordIndexName, advance: Callable[[int], None] | None
+def _problem(
+    connection: apsw.Connection,
+    index: KeywordIndexName,
+    found: Sequence[Segment],
+    advance: Advance | None,
 ) -> str | None:
-    """What is wrong with the segments of an index: its rows are compared with their checksum,
-    and the words of some memories with these. Without `advance` only the last, of fewer."""
-    found = Segments(OneMoment(connection)).each(index)
     some = max(1, (FEW if advance is None else SAMPLE) // max(1, len(found)))
     for segment in found:
         try:
@@ -81,9 +79,7 @@ def segments_problem(
     return None
 
 
-def _rows_right(
-    connection: apsw.Connection, segment: Segment, advance: Callable[[int], None]
-) -> bool:
+def _rows_right(connection: apsw.Connection, segment: Segment, advance: Advance) -> bool:
     stored = connection.execute(CHECKSUM, segment.place).get
     found = rows_checksum(connection, segment.place)
     advance(len(segment.keys))
@@ -108,23 +104,17 @@ def _sample_right(
         row = connection.execute(ROW, (*segment.place, token)).fetchone()
         if row is None:
             return False
-        found = read_places(*row)
-        chosen = sample[found.documents]
-        numbers = np.zeros(len(found.documents), np.int64)
-        _note(words, [token], segment.keys, (numbers, *found), chosen)
+        places = read_places(*row)
+        _note(words, token, segment.keys, places, sample[places.documents])
     return words == real
 
 
 def _note(
-    words: Words,
-    names: Sequence[str],
-    keys: NDArray[np.int64],
-    occurring: Iterable[NDArray[np.integer]],
-    chosen: NDArray[np.bool_],
+    words: Words, token: str, keys: Keys, places: Places, chosen: NDArray[np.bool_] | slice
 ) -> None:
-    columns = (values[chosen].tolist() for values in occurring)
-    for token, document, column, position in zip(*columns, strict=True):
-        words[int(keys[document])].add((names[token], column, position))
+    columns = (values[chosen].tolist() for values in places)
+    for document, column, position in zip(*columns, strict=True):
+        words[int(keys[document])].add((token, column, position))
 
 
 def _real(connection: apsw.Connection, index: KeywordIndexName, keys: Sequence[int]) -> Words:
@@ -133,21 +123,10 @@ def _real(connection: apsw.Connection, index: KeywordIndexName, keys: Sequence[i
     packed = pack([row[1:] for row in texts])[index]  # type: ignore[misc]
     mine = documents_of(packed, [int(row[0]) for row in texts]).keys  # type: ignore[arg-type]
     words: Words = {int(key): set() for key in mine}
-    for token, count, bits, postings, places in packed.rows:
-        found = read_places(count, bits, postings, places)
-        every = np.ones(len(found.documents), np.bool_)
-        _note(words, [token], mine, (np.zeros(len(every), np.int64), *found), every)
+    for token, count, bits, postings, occurring in packed.rows:
+        places = read_places(count, bits, postings, occurring)
+        _note(words, token, mine, places, slice(None))
     return words
-
-
-def in_segments(
-    connection: apsw.Connection, index: KeywordIndexName, advance: Advance | None
-) -> tuple[Keys, str | None]:
-    """The memories that segments speak for, and what is wrong with these segments. Without
-    `advance` only a sample is looked at."""
-    if buffer.is_alone(connection):
-        return np.empty(0, np.int64), None
-    return live_keys(connection, index), segments_problem(connection, index, advance)
 
 
 def keys_of(rows: Iterable[Any]) -> Keys:

@@ -34,14 +34,10 @@ def counted(connection: apsw.Connection, table: str, phrases: Sequence[str]) -> 
         f"SELECT (SELECT block FROM {table}_data WHERE id = 1){holding}",
         phrases,
     ).fetchall()
-    return KeywordStatistics(*_totals(block), tuple(numbers))  # type: ignore[arg-type]
-
-
-def _totals(block: apsw.SQLiteValue) -> tuple[int, int]:
-    """The rows and the tokens. FTS5 keeps them in the first row of its data: the number of rows,
-    then the tokens of each column, as integers of variable length."""
+    # In the first row of its data FTS5 keeps the number of rows, then the tokens of each column, as
+    # integers of variable length.
     rows, *tokens = _integers(block) if isinstance(block, bytes) and block else (0,)
-    return rows, sum(tokens)
+    return KeywordStatistics(rows, sum(tokens), tuple(numbers))  # type: ignore[arg-type]
 
 
 def _integers(block: bytes) -> list[int]:

@@ -36,7 +36,6 @@ from recollect.store.sqlite.vault_files import (
 
 # How long a call waits for the others of its process before it opens a vault that was replaced.
 ALONE_SECONDS = 10.0
-LAST = "\U0010ffff"  # no text that begins as another does comes behind that one and this
 TRIES = 3  # a vault that is replaced again and again is not written to
 TRIES_TO_OPEN = 100  # other processes that open and close the vault make its log anew each time
 # What statements that both stores share have in braces (see `SqlDatabase`).

@@ -66,12 +66,10 @@ def _reason(error: Exception) -> str:
 def note_damage(real: str, sentence: str) -> None:
     """Note for every process that the vault is damaged: what is written into it may be lost, and
     may damage more. Where that is not permitted, each one finds out by itself."""
-    with suppress(OSError), os.fdopen(_created(real), "w", encoding="utf-8") as file:
-        file.write(f"{sentence}\n")
-
-
-def _created(real: str) -> int:
-    return os.open(real + NOTE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with suppress(OSError):
+        handle = os.open(real + NOTE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(f"{sentence}\n")
 
 
 def refuse_damaged(real: str) -> None:

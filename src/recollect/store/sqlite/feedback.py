@@ -1,12 +1,30 @@
-"""Which results people accepted and dismissed, and the vectors of the queries they said it for."""
+"""Which results people accepted and dismissed, and the vectors of the queries they said it for; and
+how often memories were of use: returned by a search, opened, accepted.
+
+Counting a use never writes to the vault by itself. Counts stay in memory, or in a small file beside
+the vault, which holds numbers alone: for each use the memory's key with the kind of use, and the
+time. A write that happens anyway takes them into the vault, or a process that stays does, at most
+once a minute. A process that is killed loses the counts of its last minute, or counts them twice.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from struct import Struct, iter_unpack
 from typing import TYPE_CHECKING
 
+import apsw
+
+from recollect.errors import StoreError
+from recollect.retry import without_waiting
 from recollect.store.feedback_log import EVENT, LEARNED_UNTIL, NARROWER, UNUSED, StoredFeedback
-from recollect.store.sqlite.connection import sqlite_sql
+from recollect.store.sqlite.connection import Database, as_json_list, sqlite_sql
+from recollect.store.sqlite.vault_files import SPOOLS
+from recollect.store.use_counts import SECONDS, StoredUsage, summed
 
 if TYPE_CHECKING:
     import apsw
@@ -30,6 +48,15 @@ UNEMBEDDED = """
 SELECT words, query FROM feedback f WHERE NOT EXISTS (
     SELECT 1 FROM feedback_vectors v WHERE v.model = ? AND v.words = f.words
 ) GROUP BY words ORDER BY max(key) DESC LIMIT ?"""
+RECORD = Struct("<qq")  # 4 × the memory's key + the kind; microseconds
+# So many bytes are some thousand uses: whoever adds more takes them into the vault.
+LARGEST = 1 << 18
+KEYS = "SELECT m.key FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value"
+ADD = """
+INSERT INTO usage SELECT key, ?2, ?3, max(?4, 0), ?5 FROM memories WHERE key = ?1
+    ON CONFLICT DO UPDATE SET returned = returned + excluded.returned,
+       opened = opened + excluded.opened, accepted = max(accepted + ?4, 0),
+       last_at = max(last_at, excluded.last_at)"""
 
 
 def remove_feedback(connection: apsw.Connection, memory_id: str) -> None:
@@ -56,3 +83,75 @@ class SqliteFeedback(StoredFeedback):
                 "INSERT OR REPLACE INTO feedback_vectors (model, words, vector) VALUES (?, ?, ?)",
                 [(identity, words, one.astype("<f2").tobytes()) for words, one in vectors.items()],
             )
+
+
+class SqliteUsage(StoredUsage):
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._database = database
+        self._spool, self._taken = (Path(f"{database.path}{ending}") for ending in SPOOLS)
+
+    def _keys(self, ids: Sequence[str]) -> list[int]:
+        return [int(str(key)) for (key,) in self._database.rows(KEYS, as_json_list(ids))]
+
+    @property
+    def due(self) -> bool:
+        if time.monotonic() - self._added < SECONDS:
+            return False
+        return bool(self._pending) or self._spool.exists()
+
+    def fold(self) -> None:
+        with without_waiting(), self._database.writing() as connection:
+            self.add_to(connection)
+        self.added()
+
+    def settle(self) -> None:
+        if self._pending or self._spool.exists() or self._taken.exists():
+            with suppress(StoreError):
+                self.fold()
+
+    def add_to(self, connection: apsw.Connection) -> None:
+        """The same as a part of a write; `added` follows when it is over."""
+        with suppress(FileNotFoundError):
+            if not self._taken.exists():  # else a killed process had begun
+                self._spool.replace(self._taken)
+        with self._guard:
+            pending, self._pending = self._pending, []
+        counts = summed([*_records(self._taken), *pending])
+        connection.executemany(ADD, [(key, *counted) for key, counted in counts.items()])
+
+    def added(self) -> None:
+        self._added = time.monotonic()
+        self._taken.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Leave what is in memory to whoever comes next."""
+        with self._guard:
+            pending, self._pending = self._pending, []
+        if not pending:
+            return
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        with suppress(OSError):  # a folder that cannot be written to
+            spool = os.open(self._spool, flags, 0o600)
+            try:
+                os.write(spool, b"".join(RECORD.pack(*record) for record in pending))
+                size = os.fstat(spool).st_size
+            finally:
+                os.close(spool)
+            if size > LARGEST:
+                self.fold()
+
+    def _waiting(self) -> Iterator[tuple[int, int]]:
+        for file in (self._spool, self._taken):
+            yield from _records(file)
+        with self._guard:
+            yield from list(self._pending)
+
+
+def _records(file: Path) -> Iterator[tuple[int, int]]:
+    try:
+        whole = file.read_bytes()
+    except OSError:
+        return
+    # A write that was cut short leaves the beginning of a record.
+    yield from iter_unpack(RECORD.format, whole[: len(whole) // RECORD.size * RECORD.size])

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 from msgspec.structs import replace
@@ -14,12 +14,14 @@ from msgspec.structs import replace
 from recollect.errors import Damaged
 from recollect.hashing import topic_hash
 from recollect.query.fts5 import all_of
-from recollect.store.base import KeywordIndexName, Match
+from recollect.store.base import ANYWHERE, KeywordIndexName, Match
 from recollect.store.memory_rows import Conditions, stored_id
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.fts5_index import TABLES
-from recollect.store.sqlite.packed.indexes import PackedIndexes
 from recollect.types import Filter
+
+if TYPE_CHECKING:
+    from recollect.store.sqlite.keyword import PackedIndexes
 
 # That a memory has not changed since a write.
 UNCHANGED = "NOT EXISTS (SELECT 1 FROM versions v WHERE v.memory = m.key AND v.write > ?)"
@@ -30,7 +32,6 @@ TAGGED = (
 )
 MATCHING = "SELECT rowid FROM {table} WHERE {table} MATCH ?"
 KEYS = "SELECT value FROM json_each(?)"
-ANYWHERE: tuple[KeywordIndexName, ...] = ("stemmed", "details")  # together they hold every field
 ANY_ARCHIVED = """
 SELECT 1 FROM memories WHERE archived_at IS NOT NULL AND forgotten_at IS NULL LIMIT 1"""
 

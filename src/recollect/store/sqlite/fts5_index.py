@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import apsw
 
+from recollect.query.expressions import parse
 from recollect.query.fts5 import any_of
 from recollect.query.terms import quoted
 from recollect.store.base import COLUMNS, KeywordIndexName
+from recollect.store.memory_rows import LAST
 from recollect.store.sqlite import subwords
-from recollect.store.sqlite.connection import LAST
+from recollect.store.sqlite.packed.phrases import Leaf, Node, Phrase, leaves, resolved
 from recollect.types import Memory
-
-if TYPE_CHECKING:
-    from recollect.store.sqlite.packed.phrases import Leaf, Node, Phrase
 
 TABLES: Mapping[str, str] = {
     "stemmed": "stemmed",
@@ -64,9 +62,6 @@ def tokenizer(connection: apsw.Connection, index: str) -> Callable[[str], list[s
 
 def understood(connection: apsw.Connection, index: str, expression: str) -> Node:
     """The match expression with its texts tokenised. An empty one matches nothing, as in FTS5."""
-    from recollect.query.expressions import parse  # noqa: PLC0415  start-up time
-    from recollect.store.sqlite.packed.phrases import resolved  # noqa: PLC0415  start-up time
-
     columns = COLUMNS[index]
     asked = parse(expression or quoted(""), columns)
     return resolved(asked, columns, tokenizer(connection, index))
@@ -74,8 +69,6 @@ def understood(connection: apsw.Connection, index: str, expression: str) -> Node
 
 def phrases(index: str, node: Node) -> list[str]:
     """FTS5's phrases of an expression in order, each as an expression of its own."""
-    from recollect.store.sqlite.packed.phrases import leaves  # noqa: PLC0415  start-up time
-
     return [_alone(index, leaf, phrase) for leaf in leaves(node) for phrase in leaf.phrases]
 
 
@@ -100,7 +93,8 @@ def terms(connection: apsw.Connection, table: str, start: str) -> list[str]:
 def snippets(
     index: KeywordIndexName, expression: str, memories: Sequence[Memory]
 ) -> dict[str, str]:
-    """The snippet of each memory that matches, by id. A contentless index has no text, so the few
+    """FTS5's own snippet of each memory that the expression matches, by id; none for `subwords`:
+    its tokens stand in no text as they are. A contentless index has no text, so the few
     memories shown are indexed in memory with the same tokenizer.
 
     Of a text with thousands of matches only a part is indexed, since the time of snippet()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import apsw
 import msgspec
@@ -33,12 +34,68 @@ from recollect.store.sqlite.bm25 import (
 )
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.filters import SqliteTopics, where
-from recollect.store.sqlite.fts5_index import TABLES, snippets
-from recollect.store.sqlite.packed.indexes import PackedIndexes
-from recollect.types import AnyOf, Filter, Memory, any_of, best_first
+from recollect.store.sqlite.fts5_index import TABLES
+from recollect.store.sqlite.packed.phrases import leaves
+from recollect.store.sqlite.segments.buffer import is_alone
+from recollect.types import AnyOf, Filter, any_of, best_first
+
+if TYPE_CHECKING:
+    from recollect.store.sqlite.packed.search import PackedSearch
+    from recollect.store.sqlite.packed.segmented import SegmentedSearch
+    from recollect.store.sqlite.segments.reader import Segments
 
 ALMOST = 1 - 1e-9  # what rounding may take away
 NO_BM25 = "bm25() is not available in this SQLite, so FTS5's own rank ordered the matches"
+
+
+class PackedIndexes:
+    """The packed index of a vault: none, as long as the vault is small. numpy is imported where
+    there are segments: that takes longer than a search of a small vault."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._segments: Segments | None = None
+
+    def forget(self) -> None:
+        """Drop what is in memory."""
+        self._segments = None
+
+    def segments(self, index: KeywordIndexName) -> SegmentedSearch | None:
+        """The segments of an index; None where it has none. Call it within a transaction, and
+        search within the same."""
+        connection = self._database.connection()
+        if is_alone(connection):
+            return None
+        from recollect.store.sqlite.packed.segmented import (  # noqa: PLC0415  start-up time
+            SegmentedSearch,
+            StoredTokenRows,
+        )
+        from recollect.store.sqlite.segments.reader import Segments  # noqa: PLC0415  as above
+
+        if self._segments is None:
+            self._segments = Segments()
+        found = self._segments.current(connection, index)
+        if not found or not found.rows:
+            return None
+        return SegmentedSearch(StoredTokenRows(connection, found), found)
+
+    def search(self, index: KeywordIndexName, expression: str) -> PackedSearch | None:
+        """Return a search in the segments, or None. Call it inside a transaction, too."""
+        segments = self.segments(index)
+        if segments is None:
+            return None
+        from recollect.store.sqlite.packed.search import PackedSearch  # noqa: PLC0415  as above
+
+        connection = self._database.connection()
+        node = fts5_index.understood(connection, index, expression)
+        segments.prefetch(node)
+        buffered = counted(connection, TABLES[index], ())
+        if buffered.rows:
+            buffered = counted(connection, TABLES[index], fts5_index.phrases(index, node))
+        else:
+            none = (0,) * sum(len(leaf.phrases) for leaf in leaves(node))
+            buffered = buffered._replace(holding=none)
+        return PackedSearch(segments, buffered, index, node)
 
 
 class SqliteKeyword:
@@ -63,8 +120,10 @@ class SqliteKeyword:
         with self._database.reading() as connection, stopped_at(connection, query.deadline):
             packed = self._packed.search(query.index, query.expression)
             if packed is not None:
+                from recollect.store.sqlite.packed.search import MemoriesThat  # noqa: PLC0415  numpy
+
                 condition = where(filter, self._topics) if filter.narrows() else None
-                found, common = self._packed.best(query, packed, condition)
+                found, common = packed.best(query, MemoriesThat(connection, condition))
                 buffered = self._buffered(query, packed.buffered, common, found)
                 if buffered:
                     found = best_first(found + buffered)[: query.limit]
@@ -208,8 +267,3 @@ class SqliteKeyword:
             segments = self._packed.segments(index)
             found.update(segments.beginning(start) if segments else ())
         return sorted(found)
-
-    def snippets(
-        self, index: KeywordIndexName, expression: str, memories: Sequence[Memory]
-    ) -> dict[str, str]:
-        return snippets(index, expression, memories)

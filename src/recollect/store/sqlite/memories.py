@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from recollect.store.base import AGES, Dates, Facets, Stored
-from recollect.store.memory_rows import FIELDS, MOMENTS, BadRow, ListedMemories, as_stored
+from recollect.store.memory_rows import FIELDS, MOMENTS, TIERS, BadRow, ListedMemories, as_stored
 from recollect.store.sqlite.checksums import TAGS, checksum, named
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import INDEXED, Condition, SqliteTopics, where
@@ -26,7 +26,6 @@ from recollect.types import Filter, Memory, Place, any_of
 
 UNTIL = MOMENTS["until"].format("?")
 BROWSE_TIER = "CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END"
-TIERS = ("core", "capture", "file")
 NEWEST_FIRST = "m.updated_at DESC, m.id"
 BROWSING = f"{BROWSE_TIER}, {NEWEST_FIRST}"
 BEHIND = f" AND ({BROWSE_TIER}, -m.updated_at, m.id) > (?, ?, ?)"

@@ -14,7 +14,8 @@ from recollect.retry import patiently, telling
 from recollect.store.sqlite import cipher
 from recollect.store.sqlite.cipher import KeySource, Sealed
 from recollect.store.sqlite.errors import BUSY_SECONDS
-from recollect.store.sqlite.migration import VERSION, checked_version
+from recollect.store.sqlite.migration import VERSION, checked_version, migrate
+from recollect.store.sqlite.snapshot import keep_as_it_was
 from recollect.store.sqlite.vault_files import (
     INDEX,
     LOG,
@@ -186,21 +187,14 @@ class Opener:
                 "open it once where it can be written."
             )
         if version < VERSION:
-            from recollect.store.sqlite.migration import migrate  # noqa: PLC0415  start-up time
-
             connection.execute("PRAGMA journal_mode = WAL")
-            migrate(connection, self.path, self._keep_as_it_was)
+            migrate(connection, self.path, lambda old: keep_as_it_was(self.path, old, self.sealed))
         elif not self.frozen and connection.pragma("journal_mode") != "wal":
             connection.execute("PRAGMA journal_mode = WAL")  # restored, or a key change interrupted
             connection.pragma("user_version")  # the log is there from the first read on
         connection.execute("PRAGMA synchronous = FULL")  # acknowledged means on the disk
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA cache_size = -32768")  # 32 MB; mapping the file gained nothing
-
-    def _keep_as_it_was(self, version: int) -> None:
-        from recollect.store.sqlite.snapshot import keep_as_it_was  # noqa: PLC0415  start-up time
-
-        keep_as_it_was(self.path, version, self.sealed)
 
     def _key_for(self, header: bytes) -> bytes:
         """The key, asked for once for all threads."""

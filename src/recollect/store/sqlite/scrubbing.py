@@ -63,10 +63,10 @@ def _scrub_segments(database: Database) -> None:
     with database.writing() as connection:
         for (number,) in connection.execute(REMOVABLE).fetchall():
             remove_segment(connection, number)  # type: ignore[arg-type]
-    segments = Segments(database)
+    segments = Segments()
     for index in WORDS:
-        with database.reading():
-            found = segments.each(index)
+        with database.reading() as connection:
+            found = segments.each(connection, index)
         for segment in found:
             _scrub_segment(database, segment)
 

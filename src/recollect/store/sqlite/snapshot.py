@@ -3,6 +3,7 @@ others write, under the same key, and checked before they count."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -232,8 +233,6 @@ def is_backup(file: Path) -> bool:
 
 def keep_as_it_was(vault: Path, version: int, sealed: Sealed | None) -> None:
     """Copy a vault that is about to be migrated, and say so. The caller holds the write lock."""
-    import logging  # noqa: PLC0415  start-up time: rarely needed
-
     file = kept_aside(vault, f"v{version}")
     with reading(vault, _key_of(sealed)) as source:
         # A damaged vault is copied as it is: the copy is no worse.

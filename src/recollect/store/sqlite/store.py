@@ -6,33 +6,39 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cached_property
 from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import apsw
 
 from recollect.errors import Damaged, StoreError
 from recollect.lifetime import Lifetime
 from recollect.retry import without_waiting
 from recollect.store.base import Writing
 from recollect.store.folders import StoredFolders
-from recollect.store.history import Change
+from recollect.store.history import Author, Change
 from recollect.store.prepared import PreparedMemories
 from recollect.store.reviews import Aging, CapturedRemarks, Reviews
 from recollect.store.sqlite.cipher import KeySource
 from recollect.store.sqlite.connection import Database
-from recollect.store.sqlite.feedback import SqliteFeedback
+from recollect.store.sqlite.errors import as_store_errors
+from recollect.store.sqlite.feedback import SqliteFeedback, SqliteUsage
 from recollect.store.sqlite.filters import SqliteTopics
 from recollect.store.sqlite.history import SqliteHistory
-from recollect.store.sqlite.keyword import SqliteKeyword
+from recollect.store.sqlite.keyword import PackedIndexes, SqliteKeyword
 from recollect.store.sqlite.memories import SqliteMemories, unscrubbed
-from recollect.store.sqlite.packed.indexes import PackedIndexes
-from recollect.store.sqlite.usage import SqliteUsage
-from recollect.store.sqlite.vectors import SqliteVectors
+from recollect.store.sqlite.migration import migrate
 from recollect.store.sqlite.vocabulary import SqliteVocabulary
 from recollect.store.sqlite.writing import BackgroundMerging, write_many, write_memories
 from recollect.store.trash import Trash
 from recollect.store.vault import Finding
+from recollect.times import EPOCH
 from recollect.types import Degraded
+
+if TYPE_CHECKING:
+    from recollect.store.sqlite.vectors import SqliteVectors
 
 # The folders come first: their files are found by an index.
 FIRST_PARTS = """
@@ -47,11 +53,10 @@ SELECT (SELECT documents FROM corpus),
        (SELECT count(*) FROM tags t WHERE EXISTS (SELECT 1 FROM memory_tags WHERE tag = t.key)),
        (SELECT count(*) FROM memories WHERE archived_at IS NOT NULL AND forgotten_at IS NULL),
        (SELECT count(*) FROM memories WHERE forgotten_at IS NOT NULL)"""
-GROUPED = """
-SELECT {field}, count(*) FROM memories WHERE forgotten_at IS NULL
- GROUP BY 1 ORDER BY 2 DESC, 1"""
 
 log = logging.getLogger("recollect.store")
+# Of what is written to a vault that keeps no history.
+UNKEPT = Change("search", Author("server"), lambda: EPOCH)
 
 
 class SqliteStore:
@@ -80,7 +85,7 @@ class SqliteStore:
         self.topics = SqliteTopics(database, self.packed)
         self.memories = SqliteMemories(database, self.topics)
         self.keyword = SqliteKeyword(database, self.topics, self.packed)
-        self.vectors = SqliteVectors(database, self.topics, lifetime=lifetime)
+        self._lifetime = lifetime
         self.vocabulary = SqliteVocabulary(database)
         self.feedback = SqliteFeedback(database)
         self.usage = SqliteUsage(database)
@@ -92,6 +97,12 @@ class SqliteStore:
         self.trash = Trash(database, self.memories)
         self.kept = threading.local()  # what others have in memory of the vault, by thread
         self.merging = BackgroundMerging(database, lifetime=lifetime)
+
+    @cached_property
+    def vectors(self) -> SqliteVectors:
+        from recollect.store.sqlite.vectors import SqliteVectors  # noqa: PLC0415  numpy
+
+        return SqliteVectors(self.database, self.topics, lifetime=self._lifetime)
 
     def writing(self, change: Change) -> AbstractContextManager[Writing]:
         return write_memories(self, change)
@@ -154,7 +165,8 @@ class SqliteStore:
 
     @contextmanager
     def searching(self) -> Iterator[Sequence[Degraded]]:
-        self.vectors.catch_up()
+        if self._lifetime is not Lifetime.ONCE:
+            self.vectors.catch_up()
         with self.database.reading():
             yield ()
 
@@ -166,19 +178,15 @@ class SqliteStore:
     def counts(self) -> dict[str, Any]:
         """The number of memories (by kind, tier and project, most first), of forgotten ones and of
         tags, the feedback, and the size of the file and of the log beside it while it is in use."""
-        rows, path = self.database.rows, self.database.path
-        grouped: dict[str, dict[Any, Any]] = {
-            f"{field}s": dict(rows(GROUPED.format(field=field)))  # type: ignore[arg-type]
-            for field in ("kind", "tier", "project")
-        }
-        [(memories, tags, archived, forgotten)] = rows(COUNTS)
+        path = self.database.path
+        [(memories, tags, archived, forgotten)] = self.database.rows(COUNTS)
         accepted, dismissed = self.feedback.standing()
         files = (path, path.with_name(f"{path.name}-wal"))
         return {
             "memories": memories,
             "archived": archived,
             "forgotten": forgotten,
-            **grouped,
+            **self.memories.grouped(),
             "tags": tags,
             "feedback": {"accepted": accepted, "dismissed": dismissed},
             "bytes": sum(file.stat().st_size for file in files if file.exists()),
@@ -196,7 +204,8 @@ class SqliteStore:
         """Drop what is in memory of the vault."""
         self.packed.forget()
         self.topics.forget()
-        self.vectors.forget()
+        if "vectors" in self.__dict__:
+            self.vectors.forget()
         self.vocabulary.forget()
         self.feedback.forget()
         self.kept = threading.local()
@@ -205,3 +214,46 @@ class SqliteStore:
         self.usage.close()
         self.merging.close()
         self.database.close()
+
+
+class ScratchDatabase(Database):
+    """One connection to a database that is on no disk. Threads may take turns with it."""
+
+    def __init__(self) -> None:
+        self.path = Path(":memory:")
+        self._only = apsw.Connection(":memory:")
+        migrate(self._only, self.path)
+
+    @property
+    def frozen(self) -> bool:
+        return False
+
+    def connection(self) -> apsw.Connection:
+        return self._only
+
+    @contextmanager
+    def translated(self, *, counts: bool = True) -> Iterator[None]:
+        with as_store_errors(self.path):
+            yield
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        with self.translated():  # it has no segments, and nobody writes but its owner
+            yield self._only
+
+    @contextmanager
+    def writing(self) -> Iterator[apsw.Connection]:
+        with self.translated(), self._only:
+            yield self._only
+
+    def close(self) -> None:
+        self._only.close()
+
+
+class ScratchStore(SqliteStore):
+    """A vault in memory, without history: what is searched like a vault for a moment."""
+
+    keeps_history = False
+
+    def __init__(self) -> None:
+        self._use(ScratchDatabase(), lifetime=Lifetime.ONCE)

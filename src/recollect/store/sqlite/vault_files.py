@@ -30,6 +30,7 @@ LOG, INDEX = "-wal", "-shm"
 ASIDE = "-wal-replaced"  # the log of a vault whose content was overwritten while it was open
 # Uses that were counted, and what was taken from there and is not yet in the vault.
 SPOOLS = ("-usage", "-usage-taken")
+LEASE = "-embedding.lock"  # whoever holds it embeds
 LOG_HEADER_BYTES = 32  # https://www.sqlite.org/fileformat2.html, section 4.1
 SALTS_AT, SALTS_BYTES = 16, 8  # new ones whenever the log starts again at its beginning
 VAULT_ID = "vault_id"

@@ -186,7 +186,9 @@ def _chosen(stored: VectorRows, query: Vector, count: int, passing: Mask) -> Row
     else:
         rough = stored.vectors[places] @ query
     least = np.partition(rough, len(rough) - count)[len(rough) - count]
-    near: Rows = places[rough >= least - _roughness(len(query))]
+    # How far apart two float32 products of the same unit vectors can be, at most.
+    roughness = 2 * len(query) * float(np.finfo(np.float32).eps)
+    near: Rows = places[rough >= least - roughness]
     return near
 
 
@@ -222,11 +224,6 @@ def _proposed(codes: Codes, query: Vector, count: int, passing: PassingRows) -> 
         if len(left) >= min(wanted, max(2 * count, wanted // 2)) or asked >= size:
             return left
         asked *= 4
-
-
-def _roughness(dimensions: int) -> float:
-    """How far apart two float32 products of the same unit vectors can be, at most."""
-    return 2 * dimensions * float(np.finfo(np.float32).eps)
 
 
 def exact(rows: Vector, query: Vector) -> NDArray[np.float64]:

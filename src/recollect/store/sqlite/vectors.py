@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 import msgspec
+import numpy as np
 
 from recollect.errors import DimensionMismatch
 from recollect.files import exclusive
@@ -23,13 +24,22 @@ from recollect.retry import without_waiting
 from recollect.store.base import Coverage, NearPassage, StoredVector, VectorMatch, Waiting
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import SqliteTopics, where
+from recollect.store.sqlite.matrix import Matrix
 from recollect.store.sqlite.memories import BROWSE_TIER
+from recollect.store.sqlite.vault_files import LEASE
+from recollect.store.sqlite.vector_codes import extend
+from recollect.store.sqlite.vector_rows import (
+    PassingRows,
+    asked_again,
+    best_cosines,
+    between,
+    nearest_rows,
+)
 from recollect.types import Filter, Span, best_first
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
-    from recollect.store.sqlite.matrix import Matrix
-    from recollect.store.sqlite.vector_rows import Keys, PassingRows
+    from recollect.store.sqlite.vector_rows import Keys
 
 
 TEXT = "m.title || char(10) || m.text || char(10) || m.context"
@@ -67,8 +77,6 @@ INSERT INTO meta SELECT 'embedding_dim', dimensions FROM models WHERE identity =
 ARCHIVED = "m.archived_at IS NOT NULL AND m.forgotten_at IS NULL"
 # Filters whose memories are known until the vault changes: an agent asks with the same few.
 MOST_FILTERS = 4
-# The end of the name of the lock file beside the vault: whoever holds it embeds.
-LEASE = "-embedding.lock"
 
 
 class SqliteVectors:
@@ -95,8 +103,6 @@ class SqliteVectors:
                 return
             self._caught_up = True
             if (model := identity or self.model()) is not None:
-                from recollect.store.sqlite.vector_codes import extend  # noqa: PLC0415  as below
-
                 with without_waiting():
                     extend(self._database, model)
 
@@ -114,8 +120,6 @@ class SqliteVectors:
     def similarities(
         self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0
     ) -> dict[str, float]:
-        from recollect.store.sqlite.vector_rows import best_cosines  # noqa: PLC0415  as below
-
         rows = self._database.rows(
             STORED.format(columns="v.vector", joined=""), as_json_list(dict.fromkeys(ids)), identity
         )
@@ -125,8 +129,6 @@ class SqliteVectors:
     def nearest_passages(
         self, identity: str, vector: Vector, ids: Sequence[str]
     ) -> dict[str, NearPassage]:
-        from recollect.store.sqlite.vector_rows import nearest_rows  # noqa: PLC0415  as below
-
         with self._database.reading():  # both at one moment
             rows = self._database.rows(
                 STORED.format(columns="v.seq, v.start, v.stop, v.vector", joined=""),
@@ -144,13 +146,9 @@ class SqliteVectors:
         }
 
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
-        from recollect.store.sqlite.vector_rows import between  # noqa: PLC0415  as below
-
         return between(self.stored(identity, ids))
 
     def stored(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
-        import numpy as np  # noqa: PLC0415  as below
-
         found: dict[str, list[StoredVector]] = {id: [] for id in ids}
         rows = self._database.rows(WITH_TOKENS, as_json_list(found), identity)
         for id, start, stop, vector, tokens in rows:
@@ -160,8 +158,6 @@ class SqliteVectors:
         return {id: vectors for id, vectors in found.items() if vectors}
 
     def whole(self, identity: str) -> tuple[list[int], Vector]:
-        import numpy as np  # noqa: PLC0415  as below
-
         keys: list[int] = []
         parts = [np.empty((0, 0), np.float16)]
         with self._database.translated():
@@ -207,8 +203,6 @@ class SqliteVectors:
                     if passage.tokens
                 ],
             )
-        from recollect.store.sqlite.vector_codes import extend  # noqa: PLC0415  as below
-
         extend(self._database, identity)
 
     def waiting(
@@ -280,8 +274,6 @@ class SqliteVectors:
 
     def _following(self, connection: apsw.Connection, identity: str, dimensions: int) -> Matrix:
         """The matrix of this model, brought up to date with the file."""
-        from recollect.store.sqlite.matrix import Matrix  # noqa: PLC0415  numpy: only with vectors
-
         with self._guard:
             matrix = self._matrices.get((identity, dimensions))
             if matrix is None:
@@ -296,8 +288,6 @@ class SqliteVectors:
         self, connection: apsw.Connection, matrix: Matrix, filter: Filter
     ) -> PassingRows | None:
         """The rows that pass the filter, as long as nothing is written looked for once."""
-        from recollect.store.sqlite.vector_rows import asked_again  # noqa: PLC0415  as above
-
         filter = self._topics.settled(filter)
         if not filter.narrows():
             return matrix.passing(None, ())
@@ -337,8 +327,6 @@ class SqliteVectors:
 
     def _keys(self, condition: str, values: Sequence[apsw.SQLiteValue]) -> Keys:
         """The keys of these memories, as one text: that is read three times as quickly as rows."""
-        import numpy as np  # noqa: PLC0415  as above
-
         sql = f"SELECT group_concat(m.key) FROM memories m WHERE {condition}"
         [(keys,)] = self._database.rows(sql, *values)
         return np.fromstring(str(keys), np.int64, sep=",") if keys else np.empty(0, np.int64)

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 import apsw
 
 from recollect.query.terms import semantic_text, tokens
+from recollect.store.memory_rows import LAST
 from recollect.store.sqlite.checksums import MASK, table_checksum
-from recollect.store.sqlite.connection import LAST, Database, as_json_list
+from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.types import Memory
 
 ADD = """
@@ -50,7 +51,7 @@ class SqliteVocabulary:
         unseen = [token for token in wanted if token not in known]
         if unseen:
             known.update(dict.fromkeys(unseen, 0))
-            known.update(self._looked_up(unseen))
+            known.update(dict(self._database.rows(LOOK_UP, as_json_list(unseen))))  # type: ignore[arg-type]
         return {token: known[token] for token in wanted if known[token]}
 
     def beginning(self, start: str, shortest: int, longest: int) -> dict[str, int]:
@@ -60,9 +61,6 @@ class SqliteVocabulary:
     def forget(self) -> None:
         """Drop the tokens in memory."""
         self._local = threading.local()
-
-    def _looked_up(self, tokens: Iterable[str]) -> dict[str, int]:
-        return dict(self._database.rows(LOOK_UP, as_json_list(tokens)))  # type: ignore[arg-type]
 
     def _known(self) -> dict[str, int]:
         """The tokens that this thread has looked up since anybody last changed the vault."""

@@ -45,6 +45,7 @@ from recollect.store.sqlite.vault_files import SET
 from recollect.store.sqlite.vocabulary import VocabularyChange
 from recollect.times import to_micros
 from recollect.types import Memory
+from recollect.worker_processes import parts
 
 if TYPE_CHECKING:
     from recollect.store.sqlite.segments.writer import StagedSegment
@@ -266,21 +267,18 @@ class ManyMemories(SqliteWriting):
             for key, memory in zip(keys, memories, strict=True):
                 self._index(key, memory)
             return
-        from recollect.store.sqlite.segments import packing, writer  # noqa: PLC0415  start-up time
+        from recollect.store.sqlite.segments import packing, writer  # noqa: PLC0415  numpy
 
         if prepared is not None and prepared.ids == [memory.id for memory in memories]:
-            self._write_segment(prepared, keys)
-            return
-        for start in range(0, len(keys), writer.AT_ONCE):
-            some = slice(start, start + writer.AT_ONCE)
-            fields = map(packing.fields_of, memories[some])
-            self._write_segment(packing.prepared(fields), keys[some])
-
-    def _write_segment(self, prepared: PreparedMemories, keys: Sequence[int]) -> None:
-        from recollect.store.sqlite.segments.writer import write  # noqa: PLC0415  start-up time
-
-        write(self._connection, prepared.indexes, keys, self.staged)
-        self._vocabulary.add_counts(prepared.vocabulary)
+            contents = iter([prepared])
+            each = [keys]
+        else:
+            some = parts(memories, writer.AT_ONCE)
+            contents = (packing.prepared(map(packing.fields_of, one)) for one in some)
+            each = [*parts(keys, writer.AT_ONCE)]
+        for content, own in zip(contents, each, strict=True):
+            writer.write(self._connection, content.indexes, own, self.staged)
+            self._vocabulary.add_counts(content.vocabulary)
         self.made_segments = True
 
     def finish(self) -> None:

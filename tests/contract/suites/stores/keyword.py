@@ -177,12 +177,3 @@ class KeywordContract(Contract):
                 same = store.keyword.tokens(form) == store.keyword.tokens(other)
                 assert matches(store, other) == (["said"] if same else []), (form, other)
             purge_everything(store)
-
-    def test_snippets_mark_the_match_and_leave_out_what_does_not_match(self) -> None:
-        store = self.store()
-        stored = [memory("a", text="drop the anchor here"), memory("b", text="set sail")]
-        for index in WORD_INDEXES:
-            snippets = store.keyword.snippets(index, '"anchor"', stored)
-            assert snippets == {"a": "drop the <mark>anchor</mark> here"}
-        assert store.keyword.snippets("plain", "", stored) == {}
-        assert store.keyword.snippets("plain", '"anchor"', []) == {}

@@ -131,7 +131,3 @@ class SubwordsContract(Contract):
                 "inside-0", "inside-1", "inside-2",
             ], filter  # fmt: skip
             purge_everything(store)
-
-    def test_subwords_have_no_snippets(self) -> None:
-        stored = memory("a", text="FileSync")
-        assert self.store().keyword.snippets("subwords", '"filesync"', [stored]) == {}

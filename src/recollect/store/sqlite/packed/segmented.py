@@ -12,7 +12,8 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.store.sqlite.connection import LAST, as_json_list
+from recollect.store.memory_rows import LAST
+from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.packed.phrases import Node, asked_tokens
 from recollect.store.sqlite.segments.joining import read_rows
 from recollect.store.sqlite.segments.postings import (

@@ -7,6 +7,7 @@ from collections.abc import Collection
 import apsw
 
 from recollect.store.base import COLUMNS, SEGMENTS_FROM
+from recollect.store.sqlite import subwords
 from recollect.store.sqlite.bm25 import counted
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.fts5_index import TABLES
@@ -47,8 +48,6 @@ def clear(connection: apsw.Connection) -> None:
 
 def fill(connection: apsw.Connection, among: Collection[int] | None = None) -> None:
     """Put every live memory, or those with these keys, into the buffer, which has none of them."""
-    from recollect.store.sqlite import subwords  # noqa: PLC0415  start-up time
-
     fill_words(connection, among)
     condition, values = _chosen(among)
     subwords.fill(connection, condition, *values)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.store.prepared import Row
+from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.segments.postings import (
     UNSIGNED,
     Layout,
@@ -27,7 +28,6 @@ from recollect.store.sqlite.segments.reader import (
     STORED,
     Documents,
     Segment,
-    Vault,
 )
 
 TOKENS = 2_000  # of the largest segment, that are put together at a time
@@ -89,7 +89,7 @@ def occurrences(
             yield names, _together(found)
 
 
-def stored_rows(database: Vault, sources: Sequence[Segment]) -> ReadBehind:
+def stored_rows(database: Database, sources: Sequence[Segment]) -> ReadBehind:
     """Reads segments of a vault in SQLite. They stay while they are read, so each read may be of
     another moment."""
     largest = max(sources, key=lambda source: len(source.keys))

@@ -78,7 +78,7 @@ class Merger:
 
     def __init__(self, database: Database, stop: Callable[[], bool] = lambda: False) -> None:
         self._database = database
-        self._segments = Segments(database)
+        self._segments = Segments()
         self._stop = stop
 
     def run(self, *, briefly: bool = False) -> None:
@@ -144,17 +144,14 @@ class Merger:
         if full:
             self._empty_buffer(at_once)
             return True
-        sizes = self._sizes()
+        with self._database.reading() as connection:
+            found = self._segments.each(connection, "stemmed")
+        sizes = {one.number: Size(one.rows, len(one.keys)) for one in found}
         group = chosen(sizes)
         if not group or (briefly and sum(sizes[number].live for number in group) > 2 * at_once):
             return False
         self._join(group)
         return True
-
-    def _sizes(self) -> dict[int, Size]:
-        with self._database.reading():
-            found = self._segments.each("stemmed")
-        return {segment.number: Size(segment.rows, len(segment.keys)) for segment in found}
 
     def _empty_buffer(self, most: int) -> None:
         """Make a segment of memories in the buffer."""
@@ -175,8 +172,8 @@ class Merger:
             number = begin(connection)
         keys: list[int] = []
         for index in WORDS:
-            with self._database.reading():
-                found = self._segments.each(index)
+            with self._database.reading() as connection:
+                found = self._segments.each(connection, index)
             sources = [one for one in found if one.number in group and one.rows]
             if not sources:
                 self._write(number, index, NOTHING, [])

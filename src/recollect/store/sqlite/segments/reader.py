@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 import apsw
@@ -27,15 +26,6 @@ CHANGES = "SELECT memory, segment FROM segment_changes WHERE seq > ?"
 
 Keys = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-
-
-class Vault(Protocol):
-    """What segments are read from."""
-
-    def connection(self) -> apsw.Connection: ...
-
-    def reading(self) -> AbstractContextManager[apsw.Connection]:
-        """A block that reads one moment."""
 
 
 class SegmentSource(Protocol):
@@ -116,18 +106,14 @@ class Segments:
     """The segments of a vault. What is in memory of one is by its number, which never comes again;
     all threads share it, and nothing in it is changed, only replaced."""
 
-    def __init__(self, database: Vault) -> None:
-        self._database = database
+    def __init__(self) -> None:
         self._cache = SegmentCache()
 
-    def forget(self) -> None:
-        """Drop what is in memory."""
-        self._cache = SegmentCache()
-
-    def current(self, index: KeywordIndexName) -> SegmentedIndex | None:
+    def current(
+        self, connection: apsw.Connection, index: KeywordIndexName
+    ) -> SegmentedIndex | None:
         """The segments of an index; None where there are none. Call it within a transaction, and
         search within the same one."""
-        connection = self._database.connection()
         state = connection.execute(STATE).fetchall()
         if not state:
             return None
@@ -139,9 +125,9 @@ class Segments:
         changes = cache.changes(stored, numbers, int(state[0][1]))  # type: ignore[arg-type]
         return cache.index(stored, WORDS[index], changes)
 
-    def each(self, index: KeywordIndexName) -> Sequence[Segment]:
+    def each(self, connection: apsw.Connection, index: KeywordIndexName) -> Sequence[Segment]:
         """The segments of an index by themselves, as `current`."""
-        found = self.current(index)
+        found = self.current(connection, index)
         return () if found is None else found.each()
 
 
