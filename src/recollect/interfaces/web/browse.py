@@ -198,8 +198,8 @@ async def trash(service: Service, request: Request) -> Response:
 async def bulk(service: Service, request: Request) -> Response:
     """Change the memories that were ticked in the list, all or none."""
     form = await submitted(request)
-    ids, engine = form.get("id", []), service.engine
-    action, value = form.get("action", [""])[-1], form.get("value", [""])[-1].strip()
+    ids, engine = form.getlist("id"), service.engine
+    action, value = form.get("action", ""), form.get("value", "").strip()
     changes: dict[str, Callable[[], object]] = {
         "pin": partial(engine.pin, ids),
         "unpin": partial(engine.unpin, ids),

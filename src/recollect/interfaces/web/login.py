@@ -205,7 +205,7 @@ def access_routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
         """Make a token and show it, this once: the page is not kept by the browser, and nothing
         else has the token."""
         caller, stored = manager(request)
-        form = {name: values[-1] for name, values in (await submitted(request)).items()}
+        form = await submitted(request)
         try:
             expires = form.get("expires") and parse_expiry(form["expires"], real_time(), "expires")
             secret, token = await run_in_threadpool(
@@ -221,7 +221,7 @@ def access_routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
 
     async def revoke(request: Request) -> Response:
         caller, stored = manager(request)
-        for id in (await submitted(request)).get("id", []):
+        for id in (await submitted(request)).getlist("id"):
             await run_in_threadpool(stored.revoke, id)
             audit.wrote(caller, f"revoke token {id}", "", 1)
         return redirect("/sessions#tokens")
@@ -232,7 +232,7 @@ def access_routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
         form = await submitted(request)
         sessions = await run_in_threadpool(credentials.visible_sessions, caller)
         visible = {session.id for session in sessions}
-        ids = form.get("id", [])
+        ids = form.getlist("id")
         if "others" in form:
             ids = sorted(visible - {current.id if current else ""})
         if credentials.sessions is None or not visible.issuperset(ids):

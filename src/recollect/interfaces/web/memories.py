@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -191,9 +192,9 @@ async def undo(service: Service, request: Request) -> Response:
     return answer_form(request, "The change is taken back.", place, REDO)
 
 
-def number(form: dict[str, list[str]], name: str) -> int | None:
+def number(form: QueryParams, name: str) -> int | None:
     """The number in a field of a form; None where it is not there."""
-    value = form.get(name, [""])[0]
+    value = form.get(name, "")
     if value and not value.isdecimal():
         raise UserError(f"{name} must be a number.")
     return int(value) if value else None
@@ -210,7 +211,7 @@ async def pin(service: Service, request: Request) -> Response:
 async def supersede(service: Service, request: Request) -> Response:
     """Put the memory whose id was typed in the place of this one."""
     id, form = memory_id(request), await submitted(request)
-    await service.ask(service.engine.supersede, id, form.get("by", [""])[-1].strip())
+    await service.ask(service.engine.supersede, id, form.get("by", "").strip())
     said = "Another memory has taken its place; this one is valid until now."
     return await answer_change(service, request, said, f"/memory/{id_path(id)}", id)
 

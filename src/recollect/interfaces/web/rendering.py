@@ -10,11 +10,12 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
@@ -205,18 +206,20 @@ def problem_piece(request: Request, error: RecollectError) -> Response:
     return page("_problem.html", request, {"detail": str(error)}, status=status_of(error))
 
 
-async def submitted(request: Request) -> dict[str, list[str]]:
-    """The fields of a form. A browser sends one in this encoding and no other."""
+async def submitted(request: Request) -> QueryParams:
+    """The fields of a form; of one that is there twice the last counts. A browser sends it in this
+    encoding and no other."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await request.body()
     if body and kind != "application/x-www-form-urlencoded":
         raise UserError("A form must be sent as application/x-www-form-urlencoded.")
     try:
-        return parse_qs(
+        pairs = parse_qsl(
             body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS
         )
     except ValueError as error:  # not UTF-8, or too many fields
         raise UserError("The form cannot be read.") from error
+    return QueryParams(pairs)
 
 
 def memory_id(request: Request) -> str:
