@@ -19,7 +19,7 @@ from recollect.checks import LONGEST_QUERY, is_text
 from recollect.errors import UserError
 from recollect.ingest.draft import LONGEST_FIELD, LONGEST_TEXT
 from recollect.times import MICROSECOND, from_micros, moved, parse_moment, parse_time, to_micros
-from recollect.types import WITHOUT, Filter, Place, Search, Tier
+from recollect.types import WITHOUT, Filter, Memory, Place, Search, Tier, place_of
 
 # Schemas state the longest query; `checks.clean_query` refuses a longer one.
 Query = Annotated[str, Meta(extra_json_schema={"maxLength": LONGEST_QUERY})]
@@ -99,6 +99,13 @@ def encode_place(place: Place) -> str:
     fields = [place.tier, to_micros(place.updated_at), place.id]
     encoded = b2a_base64(msgspec.json.encode(fields), newline=False).rstrip(b"=")
     return encoded.translate(IN_ADDRESS).decode()
+
+
+def cut_page(found: list[Memory], size: int) -> tuple[list[Memory], str | None]:
+    """A page of what was found with one memory more than the page has, and the cursor of the next
+    page; None on the last."""
+    page = found[:size]
+    return page, encode_place(place_of(page[-1])) if len(found) > size else None
 
 
 def decode_place(cursor: str) -> Place:

@@ -23,7 +23,7 @@ from recollect.interfaces.http.parameters import (
     from_parameters,
 )
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.requests import Query, decode_place, encode_place
+from recollect.interfaces.requests import Query, cut_page, decode_place
 from recollect.interfaces.web.chips import Address, apart, chip_groups, chosen_chips, facets_without
 from recollect.interfaces.web.rendering import (
     answer_change,
@@ -37,7 +37,7 @@ from recollect.interfaces.web.rendering import (
 )
 from recollect.present import sentences
 from recollect.present.words import counted
-from recollect.types import Memory, place_of
+from recollect.types import Memory
 
 PER_PAGE = 50
 LINE = 300  # characters of a memory, of which one line shows what fits
@@ -77,7 +77,7 @@ async def browse(service: Service, request: Request) -> Response:
         if then is None:
             raise
         found, as_of = [], str(error).rstrip(".")  # history does not go back as far as that
-    shown, more = found[:PER_PAGE], len(found) > PER_PAGE
+    shown, following = cut_page(found, PER_PAGE)
     values = {
         "groups": grouped(shown),
         "tiers": TIERS,
@@ -85,7 +85,7 @@ async def browse(service: Service, request: Request) -> Response:
         "now": then or now,
         "as_of": as_of,
         **dated(asked.as_of or "", now, await service.ask(service.engine.history_begins)),
-        "older": _older(asked, shown[-1]) if more else None,
+        "older": _older(asked, following) if following else None,
         "newer": _newer(asked) if asked.after else None,
         "first": narrowing_path("/browse", asked),
         "present": narrowing_path("/browse", asked, {"as_of": None}),
@@ -156,14 +156,10 @@ def narrowing_path(
 # Paging
 
 
-def _place(memory: Memory) -> str:
-    return encode_place(place_of(memory))
-
-
-def _older(asked: Browsing, last: Memory) -> str:
+def _older(asked: Browsing, following: str) -> str:
     trail = (asked.back.split(".") if asked.back else []) + ([asked.after] if asked.after else [])
     back = ".".join(trail[-MOST_BACK:])
-    return narrowing_path("/browse", asked, {"after": _place(last), "back": back})
+    return narrowing_path("/browse", asked, {"after": following, "back": back})
 
 
 def _newer(asked: Browsing) -> str:

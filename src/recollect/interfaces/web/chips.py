@@ -3,7 +3,7 @@ chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
@@ -210,13 +210,7 @@ def narrowing(address: Address) -> list[str]:
 
 def chosen_chips(address: Address) -> list[Chip]:
     """Every filter and change of this search, each with the link that removes it."""
-    return [
-        Chip(label, href, on=True, key=f"chosen:{name}:{value}")
-        for name, value, label, href in _each_chosen(address)
-    ]
-
-
-def _each_chosen(address: Address) -> Iterator[tuple[str, str, str, str]]:
+    chips = []
     for name, value in address.pairs:
         if name.startswith(SETS):
             label = f"{name.removeprefix(SETS)} = {value}"
@@ -227,7 +221,9 @@ def _each_chosen(address: Address) -> Iterator[tuple[str, str, str, str]]:
         else:
             continue
         if value:
-            yield name, value, label, address.toggled(name, value).link()
+            href = address.toggled(name, value).link()
+            chips.append(Chip(label, href, on=True, key=f"chosen:{name}:{value}"))
+    return chips
 
 
 def reading_chips(address: Address, response: Response) -> list[Chip]:
