@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import groupby
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
 from markupsafe import Markup
@@ -54,14 +54,6 @@ class Browsing(PastFilterParameters, frozen=True, kw_only=True, forbid_unknown_f
 
     after: Cursor | None = None
     back: Trail | None = None
-
-
-class BrowseRow(NamedTuple):
-    """A memory as a line of the listing."""
-
-    memory: Memory
-    title: str
-    line: Markup | str
 
 
 async def browse(service: Service, request: Request) -> Response:
@@ -117,17 +109,19 @@ async def filters(path: str, service: Service, request: Request) -> Response:
     return page("_filters.html", request, values)
 
 
-def grouped(memories: list[Memory]) -> list[tuple[str, list[BrowseRow]]]:
-    """The memories by tier, in their order."""
+def grouped(memories: list[Memory]) -> list[tuple[str, list[tuple[Memory, str, Markup | str]]]]:
+    """The memories by tier, in their order, each with its heading and how its text begins: nothing
+    where that is the heading already."""
     return [
-        (tier, [BrowseRow(memory, heading(memory), _line(memory)) for memory in run])
+        (
+            tier,
+            [
+                (memory, heading(memory), opening(memory, LINE) if memory.title.strip() else "")
+                for memory in run
+            ],
+        )
         for tier, run in groupby(memories, key=lambda memory: memory.tier)
     ]
-
-
-def _line(memory: Memory) -> Markup | str:
-    """How the text begins; empty where it is the heading already."""
-    return opening(memory, LINE) if memory.title.strip() else ""
 
 
 # Filters

@@ -44,14 +44,6 @@ REDO = {"redo": 1}
 NARROWS = ("project", "kind", "source", "domain", "space")
 
 
-class Fact(NamedTuple):
-    """A short field; `href` leads to the memories that share it."""
-
-    label: str
-    value: str
-    href: str = ""
-
-
 # One memory
 
 
@@ -111,8 +103,8 @@ async def related(service: Service, request: Request) -> Response:
 def described(view: MemoryView, now: datetime) -> dict[str, Any]:
     """Everything the page of a memory shows."""
     memory = view.memory
-    facts = [
-        Fact(
+    facts = [  # short fields; the third part leads to the memories that share the value
+        (
             editing.FIELDS[name].label,
             value,
             f"/project/{id_path(value)}"
