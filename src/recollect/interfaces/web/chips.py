@@ -125,7 +125,6 @@ class ChipGroup(Struct, frozen=True):
 
 
 Counts = Mapping[str, Mapping[str, int]]
-NO_COUNTS: Counts = {}
 COUNTED = frozenset(facet for facet, *_ in FACETS)
 
 
@@ -142,7 +141,7 @@ def facets_without(engine: Recollect, filter: Filter, as_of: datetime | None, fa
 
 
 def chip_groups(
-    address: Address, facets: Counts, everything: Counts, others: Counts = NO_COUNTS
+    address: Address, facets: Counts, everything: Counts, others: Counts
 ) -> list[ChipGroup]:
     """The filters to offer, with how many of what is found each value has. `everything` has the
     counts of the vault: the order of the values that are found. `others` are counted by `apart`."""
