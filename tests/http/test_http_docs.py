@@ -17,9 +17,8 @@ from recollect.auth.capabilities import SEARCH
 from recollect.auth.home_access import HomeAccess
 from recollect.auth.own_token import own_token
 from recollect.auth.token_store import TokenStore
-from recollect.interfaces.http.api import OPERATIONS
+from recollect.interfaces.http.api import ALWAYS, OPERATIONS, WITH_BODY
 from recollect.interfaces.http.logs import Metrics
-from recollect.interfaces.http.openapi import ALWAYS, WITH_BODY
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "http.md"
