@@ -89,6 +89,8 @@ def moment(text: str, now: datetime, what: str, role: str = "since") -> datetime
         raise
 
 
+# Cursors
+
 # The alphabet of base64 for addresses, without importing its module for each search.
 IN_ADDRESS, PLAIN = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
 LONGEST = 2000  # an id of 200 characters of four bytes each, as base64, with room to spare

@@ -79,6 +79,8 @@ def _is(pair: tuple[str, str], name: str, value: str) -> bool:
     return parameter == name and same
 
 
+# Chips
+
 ROWS = 6  # of each filter; the others are behind "more"
 MOST_ROWS = 24  # of each filter: thousands of tags would be sent after each key
 # Facet, its parameter and its heading.

@@ -208,6 +208,8 @@ async def supersede(service: Service, request: Request) -> Response:
     return await answer_change(service, request, said, f"/memory/{id_path(id)}", id)
 
 
+# What is shown of a memory
+
 FOLDED = 600  # characters of details that are shown without unfolding
 
 

@@ -44,6 +44,8 @@ from recollect.types import Memory
 from recollect.vaults.known import HOME
 from recollect.version import __version__
 
+# Texts of memories
+
 HEADING = 90  # characters of a text that stand for a missing title
 READ = 20_000  # characters of a memory in which names of others are looked for
 
@@ -92,6 +94,8 @@ def opening(memory: Memory, most: int) -> Markup:
         text = (kept.rpartition(" ")[0] or kept).rstrip(" .,;:") + "…"
     return marked_line(text)
 
+
+# Templates
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -197,6 +201,8 @@ def problem_page(request: Request, status: int, title: str, detail: str) -> HTML
     values = {"title": title, "detail": detail, "status": status}
     return page("problem.html", request, values, status=status)
 
+
+# Forms, and where the browser goes after them
 
 MOST_FIELDS = 2000  # a memory of a thousand tags, and the rest
 
