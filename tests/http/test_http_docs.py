@@ -16,9 +16,8 @@ from http_server import NOW, environment, serving
 from recollect.auth.capabilities import SEARCH
 from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore, own_token
-from recollect.interfaces.http.api import OPERATIONS
+from recollect.interfaces.http.api import ALWAYS, OPERATIONS, WITH_BODY
 from recollect.interfaces.http.logs import Metrics
-from recollect.interfaces.http.openapi import ALWAYS, WITH_BODY
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "http.md"

@@ -11,8 +11,8 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -23,14 +23,12 @@ from jsonschema import Draft202012Validator
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
-from starlette.applications import Starlette
-from starlette.routing import Route
 
 from recollect import Recollect
 from recollect.demo.load import sample
 from recollect.interfaces.http.connections import GRACE_S
-from recollect.interfaces.http.guard import LARGEST_BODY
-from recollect.interfaces.serving import http_app
+from recollect.interfaces.http.service import Service
+from recollect.interfaces.serving import create_app
 from recollect.settings_reading import load_settings
 
 RECOLLECT = str(Path(sys.executable).with_name("recollect"))
@@ -138,7 +136,7 @@ def on_stdio(home: Path, mode: Mode, *told: str, **more: str) -> Iterator[Door]:
 
 @contextmanager
 def on_http(home: Path, mode: Mode) -> Iterator[Door]:
-    """The application that is mounted at /mcp, in a real server."""
+    """The application, in a real server."""
     with opened(home) as engine, serving(engine) as url, door_to(url, mode) as door:
         yield door
 
@@ -146,14 +144,7 @@ def on_http(home: Path, mode: Mode) -> Iterator[Door]:
 @contextmanager
 def serving(engine: Recollect) -> Iterator[str]:
     """The address of a server that offers /mcp."""
-    mcp_app = http_app(engine, largest_body=LARGEST_BODY)
-
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with mcp_app.session_manager.run():
-            yield
-
-    app = Starlette(routes=[Route("/mcp", endpoint=mcp_app)], lifespan=lifespan)
+    app = create_app(Service(engine))
     with socket.create_server(("127.0.0.1", 0)) as held:
         # It closes what a client left open, as the product's server does.
         config = uvicorn.Config(

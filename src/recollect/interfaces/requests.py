@@ -7,7 +7,7 @@ write them.
 
 from __future__ import annotations
 
-from base64 import b64decode, urlsafe_b64encode
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, get_args
@@ -19,7 +19,7 @@ from recollect.checks import LONGEST_QUERY, is_text
 from recollect.errors import UserError
 from recollect.ingest.draft import LONGEST_FIELD, LONGEST_TEXT
 from recollect.times import MICROSECOND, from_micros, moved, parse_moment, parse_time, to_micros
-from recollect.types import WITHOUT, Filter, Place, Search, Tier
+from recollect.types import WITHOUT, Filter, Memory, Place, Search, Tier, place_of
 
 # Schemas state the longest query; `checks.clean_query` refuses a longer one.
 Query = Annotated[str, Meta(extra_json_schema={"maxLength": LONGEST_QUERY})]
@@ -89,13 +89,25 @@ def moment(text: str, now: datetime, what: str, role: str = "since") -> datetime
         raise
 
 
+# Cursors
+
+# The alphabet of base64 for addresses, without importing its module for each search.
+IN_ADDRESS, PLAIN = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
 LONGEST = 2000  # an id of 200 characters of four bytes each, as base64, with room to spare
 
 
 def encode_place(place: Place) -> str:
     """The place as an opaque text, so that what it holds may change."""
     fields = [place.tier, to_micros(place.updated_at), place.id]
-    return urlsafe_b64encode(msgspec.json.encode(fields)).rstrip(b"=").decode()
+    encoded = b2a_base64(msgspec.json.encode(fields), newline=False).rstrip(b"=")
+    return encoded.translate(IN_ADDRESS).decode()
+
+
+def cut_page(found: list[Memory], size: int) -> tuple[list[Memory], str | None]:
+    """A page of what was found with one memory more than the page has, and the cursor of the next
+    page; None on the last."""
+    page = found[:size]
+    return page, encode_place(place_of(page[-1])) if len(found) > size else None
 
 
 def decode_place(cursor: str) -> Place:
@@ -105,11 +117,11 @@ def decode_place(cursor: str) -> Place:
             raise ValueError("longer than any that was made")
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         tier, micros, id = msgspec.json.decode(
-            b64decode(padded, altchars=b"-_", validate=True), type=tuple[str, int, str]
+            a2b_base64(padded.translate(PLAIN), strict_mode=True), type=tuple[str, int, str]
         )
         if tier not in get_args(Tier) or not is_text(id):
             raise ValueError("no tier, or no id")
         place = Place(tier, from_micros(micros), id)  # type: ignore[arg-type]
-    except (ValueError, OverflowError) as error:  # msgspec's and base64's errors are ValueErrors
+    except (ValueError, OverflowError) as error:  # msgspec's and binascii's errors are ValueErrors
         raise UserError("This cursor is not valid; use one that a listing returned.") from error
     return place

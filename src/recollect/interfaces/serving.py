@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,7 +15,6 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from recollect.auth.capabilities import Caller
 from recollect.auth.credentials import Attempts, Credentials
 from recollect.engine import Recollect
 from recollect.interfaces.http import api
@@ -29,7 +28,6 @@ from recollect.interfaces.http.guard import (
 from recollect.interfaces.http.logs import Logged, Metrics
 from recollect.interfaces.http.problems import ProblemResponses
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.lanes import Lanes
 from recollect.interfaces.mcp.server import Context, build
 from recollect.interfaces.web import login, pages
 from recollect.interfaces.web.rendering import problem_page
@@ -43,12 +41,7 @@ def create_app(
     metrics = Metrics()
     credentials = Credentials() if credentials is None else credentials
     problems = ProblemResponses(problem_page)
-    mcp = http_app(
-        service.own,
-        caller=caller_of,
-        lanes=service.lanes,
-        largest_body=LARGEST_BODY,
-    )
+    mcp = mcp_app(service)
     app = Starlette(
         routes=[
             *api.routes(service, metrics, required=credentials.required),
@@ -97,13 +90,7 @@ class PostOnly(StreamableHTTPASGIApp):
         await refusal(scope, receive, send)
 
 
-def http_app(
-    engine: Recollect,
-    *,
-    caller: Callable[[Scope], Caller] | None = None,
-    lanes: Lanes | None = None,
-    largest_body: int,
-) -> PostOnly:
+def mcp_app(service: Service) -> PostOnly:
     """MCP as an ASGI application for one path.
 
     Stateless, with plain JSON answers: each request stands for itself, so that no session can be
@@ -111,22 +98,18 @@ def http_app(
     because the application around this one checks them for every path, with its own list of allowed
     names.
 
-    `async with app.session_manager.run():` must surround the
-    time in which it is called; it can be entered once. `caller` says of each request who sent it;
-    without, everybody is the owner. `lanes`: as of `build`. `largest_body`: bytes of a request that
-    the application around this one lets pass."""
+    `async with app.session_manager.run():` must surround the time in which it is called; it can be
+    entered once."""
 
     def engine_of(ctx: Context) -> Recollect:
-        if caller is None:
-            return engine
         assert ctx.request is not None, "every message comes with its request"
-        return engine.acting_as(caller(ctx.request.scope), "mcp")
+        return service.own.acting_as(caller_of(ctx.request.scope), "mcp")
 
     manager = StreamableHTTPSessionManager(
-        build(engine_of, lanes=lanes),
+        build(engine_of, lanes=service.lanes),
         json_response=True,
         stateless=True,
         security_settings=UNCHECKED,
-        max_request_body_size=largest_body,
+        max_request_body_size=LARGEST_BODY,
     )
     return PostOnly(manager)

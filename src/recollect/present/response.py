@@ -7,9 +7,10 @@ from typing import Any
 from msgspec import to_builtins
 
 from recollect.memory_json import memory_json
+from recollect.present.explain import as_json as term_json
 from recollect.present.views import FullView
 from recollect.times import iso
-from recollect.types import FilePlace, Memory, Response, Result
+from recollect.types import Memory, Response, Result
 
 
 def as_json(response: Response, explain: bool = False, *, whole: bool = False) -> dict[str, Any]:
@@ -51,13 +52,11 @@ def result_json(result: Result, explain: bool, whole: bool) -> dict[str, Any]:
     if result.validity.startswith("expired"):
         shown["expired"] = True
     if result.file is not None:
-        shown["file"] = file_json(result.file)
+        place = result.file
+        lines = [place.first_line, place.last_line]
+        shown["file"] = {"path": place.path, "heading": place.heading, "lines": lines}
         shown |= {"joined": [memory.id for memory in result.joined]} if result.joined else {}
-    if not explain:
-        return shown
-    from recollect.present.explain import as_json as term_json  # noqa: PLC0415  start-up time
-
-    return shown | {"explain": term_json(result.explain)}
+    return shown | ({"explain": term_json(result.explain)} if explain else {})
 
 
 def _fields(result: Result) -> dict[str, Any]:
@@ -77,12 +76,6 @@ def _fields(result: Result) -> dict[str, Any]:
 
 def _dated(memory: Memory) -> dict[str, str]:
     return {"id": memory.id, "updated_at": iso(memory.updated_at)}
-
-
-def file_json(place: FilePlace) -> dict[str, Any]:
-    """`lines`: the first and the last one."""
-    lines = [place.first_line, place.last_line]
-    return {"path": place.path, "heading": place.heading, "lines": lines}
 
 
 def summary(response: Response) -> str:

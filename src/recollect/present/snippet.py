@@ -15,16 +15,10 @@ from recollect.types import Memory, Passage
 if TYPE_CHECKING:
     from recollect.recipes.unions import AnyChannel
 
-SCAN_CHARACTERS = 120
 PASSAGE_CHARACTERS = 160
 MARKED = re.compile("<mark>(.*?)</mark>", re.DOTALL)
 # Indented lines, a fence, lines that end as statements do.
 CODE = re.compile(r"\n(?: {2,}|\t)\S|```|[;{}]\s*\n")
-
-
-def plain_start(text: str) -> str:
-    """The first 120 characters. Source: the `vault` recipe, "Modes"."""
-    return text[:SCAN_CHARACTERS]
 
 
 def pieces(snippet: str) -> list[tuple[str, bool]]:

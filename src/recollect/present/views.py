@@ -13,11 +13,11 @@ from msgspec import Meta
 
 from recollect.context import SearchContext
 from recollect.memory_json import memory_json
-from recollect.present.snippet import plain_start
 from recollect.present.words import title_of
 from recollect.times import iso
 from recollect.types import Hit, Memory, View, ViewFields
 
+SCAN_CHARACTERS = 120  # Source: the `vault` recipe, "Modes".
 PREVIEW_CHARACTERS = 240
 # Source: the `gnosis` recipe, "Preview": a whole text is inlined above this score, below this size.
 INLINE_ABOVE = 0.80
@@ -61,7 +61,7 @@ class ScanView(ViewFields, frozen=True):
             type=memory.kind,
             domain=memory.domain,
             tags=list(memory.tags),
-            snippet=_passage(memory, context, plain_start(memory.text)),
+            snippet=_passage(memory, context, memory.text[:SCAN_CHARACTERS]),
             token_estimate=token_estimate(memory),
         )
 

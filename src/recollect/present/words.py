@@ -43,10 +43,9 @@ def counted(number: int, singular: str, plural: str = "") -> str:
     return f"{number:,} {singular if number == 1 else many}"
 
 
-def use_text(use: Use, last: str = "") -> str:
-    """`returned 12 times, opened 3, accepted 1; last on 2026-11-16`, or when `last` says."""
+def use_text(use: Use, last: str) -> str:
+    """`returned 12 times, opened 3, accepted 1; last 2 days ago`, where `last` says when."""
     times = counted(use.returned, "time")
-    last = last or f"on {day(use.last_at)}"
     return f"returned {times}, opened {use.opened}, accepted {use.accepted}; last {last}"
 
 

@@ -18,7 +18,7 @@ from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.hook_process import FAILURES, folder_of, home_of, note
 from recollect.interfaces.cli.output import BOLD, DIM, print_rows, styled
 from recollect.interfaces.cli.selection import opened
-from recollect.interfaces.hooks.answers import answered, answered_in
+from recollect.interfaces.hooks.answers import HookSession, answered, answered_in
 from recollect.interfaces.hooks.protocols import (
     PROTOCOLS,
     AgentEvent,
@@ -28,7 +28,6 @@ from recollect.interfaces.hooks.protocols import (
     hook_output,
     recorded_event,
 )
-from recollect.interfaces.hooks.sessions import HookSession
 from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
 from recollect.projects import project_of

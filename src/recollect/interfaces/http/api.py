@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
 
 import msgspec
 from starlette.requests import Request
@@ -13,16 +17,189 @@ from recollect.errors import RecollectError
 from recollect.interfaces.http import (
     lifecycle,
     memories,
-    openapi,
     operations,
     schemas,
     searching,
 )
+from recollect.interfaces.http.guard import OPEN_PATHS
 from recollect.interfaces.http.logs import Metrics
-from recollect.interfaces.http.operations import JSON, Call, Operation, ReplySpec, json_response
+from recollect.interfaces.http.operations import (
+    BODIES,
+    JSON,
+    PREFIX,
+    Call,
+    Operation,
+    ReplySpec,
+    json_response,
+)
+from recollect.interfaces.http.parameters import PARAMETERS
+from recollect.interfaces.http.problems import MEDIA_TYPE, Problem
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.lanes import HEALTH
 from recollect.version import __version__
+
+# The OpenAPI document, made from the operations and the types they name
+
+REFERENCE = "#/components/schemas/{name}"
+# What any route may answer; those that take a body may also find it too large or not JSON.
+ALWAYS = (400, 401, 403, 408, 414, 421, 423, 500, 502, 503)
+WITH_BODY = (413, 415)
+CONVERTOR = re.compile(r":\w+}")
+PROBLEMS = {
+    400: "The request is not valid; `detail` says why.",
+    401: "A token is needed, or this one is not valid.",
+    403: "The token does not allow this, or a page of another origin called.",
+    404: "What the request names does not exist.",
+    408: "The request came too slowly.",
+    409: "It exists already.",
+    412: "Somebody else changed it first, so nothing was written.",
+    413: "The request is too large.",
+    414: "The address is too long.",
+    415: "The body is not JSON.",
+    421: "The server does not answer to that host name.",
+    423: "The vault is locked, and the server does not have its key.",
+    500: "The server failed unexpectedly.",
+    502: "A model's server did not deliver.",
+    503: "The vault, or the server, is too busy or cannot be read.",
+}
+
+
+def openapi(*, required: bool) -> dict[str, Any]:
+    """OpenAPI 3.1; `required`: whether callers must show a token."""
+    kinds: list[Any] = [Problem]
+    for operation in OPERATIONS:
+        kinds += [reply.type for reply in operation.replies.values() if reply.type is not None]
+        kinds += [kind for kind in (operation.body, operation.parameters) if kind is not None]
+    made, components = msgspec.json.schema_components(kinds, ref_template=REFERENCE)
+    schema_of = {str(kind): schema for kind, schema in zip(kinds, made, strict=True)}
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in OPERATIONS:
+        path = CONVERTOR.sub("}", operation.path)
+        described = _operation(operation, schema_of, components)
+        paths.setdefault(path, {})[operation.method.lower()] = described
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Recollect",
+            "version": __version__,
+            "description": "Memory search for AI agents and the people they work for.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [*([] if required else [{}]), {"token": []}],
+    }
+
+
+def _operation(
+    operation: Operation, schema_of: dict[str, Any], components: dict[str, Any]
+) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "summary": operation.about,
+        "operationId": _name(operation),
+    }
+    if operation.path.startswith(OPEN_PATHS):
+        described["security"] = []
+    if operation.needs:
+        described["x-capabilities"] = list(operation.needs)
+    if operation.details:
+        described["description"] = operation.details
+    described["parameters"] = [
+        *_in_path(operation),
+        *_in_query(operation, components),
+        *_headers(operation),
+    ]
+    if operation.body is not None:
+        body = {"schema": schema_of[str(operation.body)], "example": operation.example}
+        content = dict.fromkeys(_media(operation), body)
+        described["requestBody"] = {"required": True, "content": content}
+    statuses = (*ALWAYS, *(WITH_BODY if operation.body is not None else ()), *operation.problems)
+    described["responses"] = {
+        **{str(status): _problem(status, schema_of) for status in sorted(statuses)},
+        **{str(status): _reply(reply, schema_of) for status, reply in operation.replies.items()},
+    }
+    return described
+
+
+def _name(operation: Operation) -> str:
+    """`get_memories_id`: unique, and the name of the method in generated clients."""
+    words = re.findall(r"[a-z]+", CONVERTOR.sub("}", operation.path).removeprefix(PREFIX))
+    return "_".join([operation.method.lower(), *words])
+
+
+def _media(operation: Operation) -> Sequence[str]:
+    return BODIES if operation.method == "PATCH" else (JSON,)
+
+
+def _in_path(operation: Operation) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": {"type": "string", "minLength": 1},
+            "description": "Percent-encoded, slashes included.",
+        }
+        for name in re.findall(r"{(\w+)", operation.path)
+    ]
+
+
+def _in_query(operation: Operation, components: dict[str, Any]) -> list[dict[str, Any]]:
+    if operation.parameters is None:
+        return []
+    schema = components[operation.parameters.__name__]
+    required = schema.get("required", ())
+    return [
+        {"name": PARAMETERS.get(field, field), "in": "query", "required": field in required}
+        | {"schema": _without_null(values)}
+        for field, values in schema["properties"].items()
+        if field != "set"
+    ]
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema without null: a query string has a parameter or does not. Of one value or several
+    it has a list, which may be of one."""
+    made = {name: value for name, value in schema.items() if name != "default" or value is not None}
+    if "anyOf" in made:
+        kept = [option for option in made.pop("anyOf") if option != {"type": "null"}]
+        lists = [option for option in kept if option.get("type") == "array"]
+        made |= (lists or kept)[0] if lists or len(kept) == 1 else {"anyOf": kept}
+    if isinstance(made.get("enum"), list):
+        made["enum"] = [value for value in made["enum"] if value is not None]
+    return made
+
+
+def _headers(operation: Operation) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "header", "required": False, "description": about}
+        | {"schema": {"type": "string"}}
+        for name, about in operation.headers.items()
+    ]
+
+
+def _reply(reply: ReplySpec, schema_of: dict[str, Any]) -> dict[str, Any]:
+    described: dict[str, Any] = {"description": reply.about}
+    if reply.headers:
+        described["headers"] = {
+            name: {"description": about, "schema": {"type": "string"}}
+            for name, about in reply.headers.items()
+        }
+    if reply.type is not None:
+        described["content"] = {reply.media: {"schema": schema_of[str(reply.type)]}}
+    return described
+
+
+def _problem(status: int, schema_of: dict[str, Any]) -> dict[str, Any]:
+    content = {MEDIA_TYPE: {"schema": schema_of[str(Problem)]}}
+    about = PROBLEMS.get(status, HTTPStatus(status).phrase)
+    return {"description": about, "content": content}
+
+
+# How the server is: alive, ready, and counts for Prometheus
 
 # Whoever watches the server gives up soon after.
 LONGEST_CHECK_S = 2.0
@@ -91,7 +268,7 @@ OPERATIONS = (
 
 def routes(service: Service, metrics: Metrics, *, required: bool) -> list[BaseRoute]:
     """Every route; `required`: whether callers must show a token."""
-    body = msgspec.json.encode(openapi.document(OPERATIONS, required=required))
+    body = msgspec.json.encode(openapi(required=required))
 
     async def document(request: Request) -> Response:
         return Response(body, media_type=JSON)

@@ -15,9 +15,9 @@ from recollect.interfaces.http import schemas
 from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
 from recollect.interfaces.http.parameters import PastFilterParameters
 from recollect.interfaces.lanes import SEARCHES, WRITES
-from recollect.interfaces.requests import as_of, decode_place, encode_place
+from recollect.interfaces.requests import as_of, cut_page, decode_place
 from recollect.memory_json import id_path, memory_json, revision
-from recollect.types import Memory, place_of
+from recollect.types import Memory
 
 ETAG = {"ETag": "Which state of the memory this is; send it back as If-Match."}
 MERGED = {"Content-Location": "Where the memory is that this one was merged into, if it was."}
@@ -83,9 +83,7 @@ async def browse(call: Call) -> Response:
     filter = asked.filter(call.engine)
     then = asked.then(call.engine)
     found = await call.service.ask(call.engine.list, filter, asked.limit + 1, after, as_of=then)
-    page, more = found[: asked.limit], len(found) > asked.limit
-    last = page[-1] if more else None
-    cursor = encode_place(place_of(last)) if last else None
+    page, cursor = cut_page(found, asked.limit)
     notes = [] if page else await call.service.ask(call.engine.unknown_values, filter)
     memories = [memory_json(memory) for memory in page]
     return json_response({"memories": memories, "next": cursor, "notes": notes})

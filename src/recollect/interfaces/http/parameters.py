@@ -142,7 +142,10 @@ def from_parameters(kind: type[Struct], parameters: QueryParams) -> Any:
             raise UserError(f"{name} is given {len(values)} times; it takes one value.")
         elif values or names[name] == "query":
             fields[names[name]] = values[0] if values else ""
-    made = converted(kind, fields, strict=False, names=PARAMETERS)
+    try:
+        made = msgspec.convert(fields, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise UserError(sentence(error, kind, PARAMETERS)) from error
     for field in fields:
         if getattr(made, field) is None:  # msgspec reads "null" as nothing
             raise UserError(f"{PARAMETERS.get(field, field)}: null is not a value.")
@@ -157,17 +160,6 @@ def _number(values: list[str]) -> object:
     except msgspec.DecodeError:
         return text
     return value if isinstance(value, bool | int | float) else text
-
-
-def converted(
-    kind: type[Any], value: object, *, strict: bool = True, names: Mapping[str, str] = NO_NAMES
-) -> Any:
-    """The value as `kind`, or UserError that names the field that is wrong; `names`: those that are
-    called otherwise where the value comes from."""
-    try:
-        return msgspec.convert(value, kind, strict=strict)
-    except msgspec.ValidationError as error:
-        raise UserError(sentence(error, kind, names)) from error
 
 
 def sentence(

@@ -7,10 +7,8 @@ given is UNSET, and null counts as not given: many models fill in every argument
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -18,9 +16,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from recollect.engine.searching import CONTEXT_LIMIT
 from recollect.errors import UserError
 from recollect.ingest.draft import FIELDS, LONGEST_ID
-from recollect.interfaces.mcp.leniency import lenient
 from recollect.interfaces.requests import FieldText, LongText, Milliseconds, Query, decode_place
-from recollect.present.visible import label, written_id
+from recollect.present.visible import label
 from recollect.types import Choice, Place, Severity, Tier, View
 
 SEARCH_LIMIT = 10
@@ -35,8 +32,6 @@ MOST_WHOLE = 20
 # As a project: every project, on a server that was started with one of its own.
 EVERY_PROJECT = "*"
 MORE = "more"
-# Arguments that name memories by their ids.
-NAMING = frozenset(("id", "ids", "around", "after", "supersedes", "superseded_by", "merge_into"))
 
 Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
 Tag = Annotated[str, Meta(min_length=1)]
@@ -276,57 +271,8 @@ class ListArguments(FilterArguments, frozen=True, kw_only=True):
             return self.after
 
 
-Args = TypeVar("Args", bound=Arguments)
-
-
-def checked(tool: str, kind: type[Args], raw: Mapping[str, object]) -> Args:
-    """The arguments of a call, or UserError with what is wrong with the first bad one."""
-    schema = _whole_schema(kind)
-    properties = schema["properties"]
-    more = lenient(raw.get(MORE) or {}, {"type": "object"})
-    if not isinstance(more, dict):
-        raise UserError(f"{MORE} must be an object: the names and values of arguments.")
-    args = {name: value for name, value in {**more, **raw}.items() if value is not None}
-    args.pop(MORE, None)
-    for name in args:
-        if name not in properties:
-            offered = ", ".join(input_schema(kind)["properties"])
-            takes = f"; {MORE} takes: {', '.join(rare(kind))}" if rare(kind) else ""
-            raise UserError(
-                f"{name!r} is not an argument of {tool}; arguments are: {offered}{takes}."
-            )
-    for name in schema["required"]:
-        if name not in args:
-            raise UserError(f"{tool} needs the argument {name}.")
-    args = {name: lenient(value, properties[name]) for name, value in args.items()}
-    args |= {name: _written(value) for name, value in args.items() if name in NAMING}
-    try:
-        return msgspec.convert(args, kind)
-    except msgspec.ValidationError as error:
-        raise UserError(_sentence(str(error), properties)) from error
-
-
-def _written(value: object) -> object:
-    """Return ids that a model has read in an answer as they are in the vault."""
-    if isinstance(value, list):
-        return [_written(each) for each in value]
-    return written_id(value) if isinstance(value, str) else value
-
-
-def _sentence(message: str, properties: Mapping[str, Any]) -> str:
-    """msgspec's "Expected `int` >= 1 - at `$.limit`" for whoever called."""
-    what, _, place = message.partition(" - at ")
-    name = place.strip("`").removeprefix("$.")
-    argument = properties.get(re.split(r"[.\[]", name)[0], {})
-    allowed = argument.get("enum") or argument.get("items", {}).get("enum")
-    if allowed and what.startswith("Invalid enum value"):
-        value = what.removeprefix("Invalid enum value ")
-        return f"{name} cannot be {value}; allowed are: {', '.join(allowed)}."
-    return f"{name}: {what[0].lower()}{what[1:]}.".replace("`", "")
-
-
 @cache
-def _whole_schema(kind: type[Arguments]) -> dict[str, Any]:
+def whole_schema(kind: type[Arguments]) -> dict[str, Any]:
     """The schema of every argument, with all that is checked."""
     schema: dict[str, Any] = msgspec.json.schema_components([kind])[1][kind.__name__]
     return schema
@@ -355,7 +301,7 @@ def input_schema(kind: type[Arguments], project: str | None = None) -> dict[str,
 
     On a server that has a project of its own, the argument says that it defaults to it.
     """
-    schema = _whole_schema(kind)
+    schema = whole_schema(kind)
     # What a tool has of its own comes first, then what it shares with others.
     names = dict.fromkeys((*schema["required"], *kind.__annotations__, *schema["properties"]))
     properties = {

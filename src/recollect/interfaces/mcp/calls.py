@@ -37,7 +37,7 @@ from recollect.interfaces.mcp.texts import (
     saved_text,
     timeline_text,
 )
-from recollect.interfaces.requests import as_of, encode_place, filter_of, search_of
+from recollect.interfaces.requests import as_of, cut_page, filter_of, search_of
 from recollect.memory_json import memory_json
 from recollect.present.agent_context import context_json, context_text
 from recollect.present.history import undone_text
@@ -47,7 +47,6 @@ from recollect.present.words import heading_line
 from recollect.recipes.registry import with_deep_search
 from recollect.store.base import WriteOutcome
 from recollect.times import iso
-from recollect.types import place_of
 
 
 class Served(NamedTuple):
@@ -277,14 +276,12 @@ def listing(served: Served, args: arguments.ListArguments) -> ToolAnswer:
     now = served.engine.now()
     then = as_of(args.given(), now)
     wanted = filter_of(args.within(served.project), then or now)
-    # One more than asked for, to know whether there is another page.
     found = served.engine.list(
         wanted, args.limit + 1, args.place(), newest=args.order == "newest", as_of=then
     )
     if not found:
         _check_filter(served, args)
-    page = found[: args.limit]
-    following = encode_place(place_of(page[-1])) if len(found) > args.limit else None
+    page, following = cut_page(found, args.limit)
     return ToolAnswer(
         {"memories": [row_json(memory, then or now) for memory in page], "next": following},
         list_text(page, following, then or now, then),

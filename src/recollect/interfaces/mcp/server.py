@@ -120,10 +120,17 @@ class Handlers:
             return result
         return result | {"instructions": await self._lanes.run(READS, made)}
 
-    async def _read(self, ctx: Context, work: Callable[[], Given]) -> Given:
-        """Run what is not a tool: an error becomes the protocol's error."""
+    async def _read(self, ctx: Context, action: str, work: Callable[[Recollect], Given]) -> Given:
+        """Run what is not a tool with the caller's engine: an error becomes the protocol's error. A
+        caller who may not read is refused before it is said whether something exists."""
+
+        def run() -> Given:
+            engine = self._engine_of(ctx)
+            engine.require(SEARCH, action=action, anywhere=True)
+            return work(engine)
+
         try:
-            return await self._lanes.run(READS, work)
+            return await self._lanes.run(READS, run)
         except NotFound as error:
             modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
             code = mcp.INVALID_PARAMS if modern else RESOURCE_NOT_FOUND
@@ -134,12 +141,6 @@ class Handlers:
             raise MCPError(mcp.INTERNAL_ERROR, one_line(error)) from error
         except Exception as error:
             raise MCPError(mcp.INTERNAL_ERROR, unexpected(error)) from error
-
-    def _reading(self, ctx: Context, action: str) -> Recollect:
-        """The caller's engine, for reading; refused before it is said whether something exists."""
-        engine = self._engine_of(ctx)
-        engine.require(SEARCH, action=action, anywhere=True)
-        return engine
 
     # Tools
 
@@ -195,9 +196,7 @@ class Handlers:
     async def list_resources(
         self, ctx: Context, params: mcp.PaginatedRequestParams | None
     ) -> mcp.ListResourcesResult:
-        found = await self._read(
-            ctx, lambda: resources.listed(self._reading(ctx, "resources/list"))
-        )
+        found = await self._read(ctx, "resources/list", resources.listed)
         return mcp.ListResourcesResult(resources=found)
 
     async def list_templates(
@@ -210,7 +209,7 @@ class Handlers:
         self, ctx: Context, params: mcp.ReadResourceRequestParams
     ) -> mcp.ReadResourceResult:
         found = await self._read(
-            ctx, lambda: resources.read(self._reading(ctx, "resources/read"), params.uri)
+            ctx, "resources/read", lambda engine: resources.read(engine, params.uri)
         )
         return mcp.ReadResourceResult(contents=[found])
 
@@ -218,9 +217,8 @@ class Handlers:
         template = params.ref.uri if isinstance(params.ref, mcp.ResourceTemplateReference) else ""
         values = await self._read(
             ctx,
-            lambda: resources.completed(
-                self._reading(ctx, "completion/complete"), template, params.argument.value
-            ),
+            "completion/complete",
+            lambda engine: resources.completed(engine, template, params.argument.value),
         )
         return mcp.CompleteResult(completion=mcp.Completion(values=values, total=len(values)))
 

@@ -5,15 +5,20 @@ A model reads the descriptions in every conversation, so each word of them costs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import msgspec
 
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.engine import Recollect
+from recollect.errors import UserError
 from recollect.interfaces.lanes import READS, SEARCHES, WRITES, Lane
 from recollect.interfaces.mcp import arguments, calls
-from recollect.interfaces.mcp.arguments import Arguments, checked, input_schema
+from recollect.interfaces.mcp.arguments import MORE, Arguments, input_schema, rare, whole_schema
 from recollect.interfaces.mcp.calls import Served, ToolAnswer
+from recollect.present.visible import written_id
 
 # What each tool answers with, as JSON Schema: the fields that a program can rely on. A model reads
 # them in every conversation, so they say no more. With `explain`, a search answers with the JSON of
@@ -249,3 +254,104 @@ def call(served: Served, name: str, raw: dict[str, object]) -> ToolAnswer:
     """Check the arguments and run the tool."""
     tool = BY_NAME[name]
     return tool.run(served, checked(name, tool.arguments, raw))
+
+
+# What a model has written as arguments
+
+# Arguments that name memories by their ids.
+NAMING = frozenset(("id", "ids", "around", "after", "supersedes", "superseded_by", "merge_into"))
+
+
+def checked(tool: str, kind: type[Arguments], raw: Mapping[str, object]) -> Arguments:
+    """The arguments of a call, or UserError with what is wrong with the first bad one."""
+    schema = whole_schema(kind)
+    properties = schema["properties"]
+    more = lenient(raw.get(MORE) or {}, {"type": "object"})
+    if not isinstance(more, dict):
+        raise UserError(f"{MORE} must be an object: the names and values of arguments.")
+    args = {name: value for name, value in {**more, **raw}.items() if value is not None}
+    args.pop(MORE, None)
+    for name in args:
+        if name not in properties:
+            names = ", ".join(input_schema(kind)["properties"])
+            takes = f"; {MORE} takes: {', '.join(rare(kind))}" if rare(kind) else ""
+            raise UserError(
+                f"{name!r} is not an argument of {tool}; arguments are: {names}{takes}."
+            )
+    for name in schema["required"]:
+        if name not in args:
+            raise UserError(f"{tool} needs the argument {name}.")
+    args = {name: lenient(value, properties[name]) for name, value in args.items()}
+    args |= {name: _written(value) for name, value in args.items() if name in NAMING}
+    try:
+        return msgspec.convert(args, kind)
+    except msgspec.ValidationError as error:
+        raise UserError(_sentence(str(error), properties)) from error
+
+
+def _written(value: object) -> object:
+    """Return ids that a model has read in an answer as they are in the vault."""
+    if isinstance(value, list):
+        return [_written(each) for each in value]
+    return written_id(value) if isinstance(value, str) else value
+
+
+def _sentence(message: str, properties: Mapping[str, Any]) -> str:
+    """msgspec's "Expected `int` >= 1 - at `$.limit`" for whoever called."""
+    what, _, place = message.partition(" - at ")
+    name = place.strip("`").removeprefix("$.")
+    argument = properties.get(re.split(r"[.\[]", name)[0], {})
+    allowed = argument.get("enum") or argument.get("items", {}).get("enum")
+    if allowed and what.startswith("Invalid enum value"):
+        value = what.removeprefix("Invalid enum value ")
+        return f"{name} cannot be {value}; allowed are: {', '.join(allowed)}."
+    return f"{name}: {what[0].lower()}{what[1:]}.".replace("`", "")
+
+
+TRUTH = {
+    "true": True, "yes": True, "on": True, "1": True,
+    "false": False, "no": False, "off": False, "0": False,
+}  # fmt: skip
+
+
+def lenient(value: object, schema: Mapping[str, Any]) -> object:
+    """The value as the schema of its argument wants it: `"3"` is a number where one is wanted,
+    `"postgres"` is a list of one, `"yes"` is true. What cannot be read so stays as it is, and the
+    check of the arguments refuses it."""
+    match schema.get("type", "string"), value:
+        case "array", str():
+            items = _decoded(value, list) or [part.strip() for part in value.split(",")]
+            return [lenient(item, schema["items"]) for item in items if item != ""]
+        case "array", list():
+            return [lenient(item, schema["items"]) for item in value]
+        case "array", int() | float():
+            return [lenient(value, schema["items"])]
+        case "object", str():
+            return _decoded(value, dict) or value
+        case "boolean", str() | int():
+            return TRUTH.get(str(value).strip().lower(), value)
+        case "integer", str() | float():
+            return _whole_number(value)
+        case "string", int() | float() if not isinstance(value, bool):
+            return str(value)
+        case "string", str() if "enum" in schema:
+            same = (choice for choice in schema["enum"] if choice == value.strip().lower())
+            return next(same, value)
+    return value
+
+
+def _whole_number(value: str | float) -> object:
+    """`3` for `"3"` and `3.0`; what is no whole number stays."""
+    try:
+        number = float(value)
+        return int(number) if number.is_integer() else value
+    except (ValueError, OverflowError):
+        return value
+
+
+def _decoded(text: str, kind: type) -> Any:
+    """A list or an object that was written as JSON in a text; None where it is none."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.DecodeError:
+        return None

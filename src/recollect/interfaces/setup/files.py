@@ -43,7 +43,11 @@ def with_value_at(data: Any, path: Keys, value: Any) -> Any:
 
 
 def without_value_at(data: Any, path: Keys) -> Any:
-    """The data with nothing there."""
+    """The data with nothing there; a number in the path is that of an item of a list."""
+    if isinstance(data, list):
+        at = int(path[0])
+        changed = [without_value_at(data[at], path[1:])] if path[1:] else []
+        return data[:at] + changed + data[at + 1 :]
     if not isinstance(data, dict) or path[0] not in data:
         return data
     if len(path) == 1:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from recollect.errors import UserError
 from recollect.interfaces.hooks.protocols import PROTOCOLS, HookEvent, HookProtocol
 from recollect.interfaces.setup import json_edit
 from recollect.interfaces.setup.clients import Machine, ServerCommand, filled
-from recollect.interfaces.setup.files import Keys
+from recollect.interfaces.setup.files import Keys, without_value_at
 from recollect.interfaces.setup.registration import Action, FileChange, edited, read_values
 
 HOOKS = "hooks"
@@ -46,13 +45,12 @@ def with_hooks(protocol: HookProtocol, file: Path, started: ServerCommand) -> Fi
     before, data = read_values(file, json_edit, HOOKS)
     commands = {event.name: _command(protocol, event, started) for event in protocol.installed}
     text, ours = before.text, 0
-    for name in reversed(list(_lists(data))):
-        for path, command in reversed(list(_ours(protocol, data, name))):
-            ours += 1
-            if commands.get(name) in (command, command.partition(" --home ")[0]):
-                del commands[name]
-            else:
-                text = _without(file, text, path)
+    for path, command in _ours(protocol, data):
+        ours += 1
+        if commands.get(path[1]) in (command, command.partition(" --home ")[0]):
+            del commands[path[1]]
+        else:
+            text = _without(file, text, path)
     for key, value in protocol.frame.items():
         if key not in data:
             text = edited(file, json_edit.with_value, text, (key,), value)
@@ -76,9 +74,8 @@ def without_hooks(protocol: HookProtocol, file: Path) -> FileChange:
     """The change that removes our hooks, and no others."""
     before, data = read_values(file, json_edit, HOOKS)
     text = before.text
-    for name in reversed(list(_lists(data))):
-        for path, _ in reversed(list(_ours(protocol, data, name))):
-            text = _without(file, text, path)
+    for path, _ in _ours(protocol, data):
+        text = _without(file, text, path)
     action: Action = "none" if text == before.text else "removed"
     return _checked(protocol, FileChange(file, action, before, changed(before, text=text)), data)
 
@@ -97,20 +94,23 @@ def _lists(data: dict[str, Any]) -> dict[str, list[Any]]:
     return {name: items for name, items in data.get(HOOKS, {}).items() if isinstance(items, list)}
 
 
-def _ours(protocol: HookProtocol, data: dict[str, Any], name: str) -> Iterator[tuple[Keys, str]]:
-    """Where hooks of ours stand, and their commands. A group that holds nothing else goes as a
-    whole."""
-    for number, item in enumerate(_lists(data)[name]):
-        path: Keys = (HOOKS, name, str(number))
-        if not isinstance(item, dict):
-            continue
-        if _is_ours(protocol, item):
-            yield path, item["command"]
-        inside = item.get(HOOKS)
-        for at, hook in enumerate(inside if isinstance(inside, list) else ()):
-            if _is_ours(protocol, hook):
-                alone = len(item[HOOKS]) == 1
-                yield path if alone else (*path, HOOKS, str(at)), hook["command"]
+def _ours(protocol: HookProtocol, data: dict[str, Any]) -> list[tuple[Keys, str]]:
+    """Where hooks of ours stand, and their commands; the last first, so that none moves when
+    another goes. A group that holds nothing else goes as a whole."""
+    found: list[tuple[Keys, str]] = []
+    for name, items in _lists(data).items():
+        for number, item in enumerate(items):
+            path: Keys = (HOOKS, name, str(number))
+            if not isinstance(item, dict):
+                continue
+            if _is_ours(protocol, item):
+                found.append((path, item["command"]))
+            inside = item.get(HOOKS)
+            for at, hook in enumerate(inside if isinstance(inside, list) else ()):
+                if _is_ours(protocol, hook):
+                    alone = len(item[HOOKS]) == 1
+                    found.append((path if alone else (*path, HOOKS, str(at)), hook["command"]))
+    return found[::-1]
 
 
 def _is_ours(protocol: HookProtocol, hook: object) -> bool:
@@ -141,23 +141,7 @@ def _checked(protocol: HookProtocol, change: FileChange, data: dict[str, Any]) -
 
 def _others(protocol: HookProtocol, data: dict[str, Any]) -> dict[str, Any]:
     """The values without our hooks, empty lists, and what the file must have anyway."""
-    hooks = {}
-    for name, items in data.get(HOOKS, {}).items():
-        hooks[name] = items
-        if isinstance(items, list):
-            gone = {path for path, _ in _ours(protocol, data, name)}
-            kept = [
-                _group(item, gone, (HOOKS, name, str(number)))
-                for number, item in enumerate(items)
-                if (HOOKS, name, str(number)) not in gone
-            ]
-            hooks[name] = kept
+    for path, _ in _ours(protocol, data):
+        data = without_value_at(data, path)
     rest = {key: value for key, value in data.items() if key not in (HOOKS, *protocol.frame)}
-    return rest | {HOOKS: {name: items for name, items in hooks.items() if items}}
-
-
-def _group(item: Any, gone: set[Keys], path: Keys) -> Any:
-    if not isinstance(item, dict) or not isinstance(item.get(HOOKS), list):
-        return item
-    kept = [hook for at, hook in enumerate(item[HOOKS]) if (*path, HOOKS, str(at)) not in gone]
-    return item | {HOOKS: kept}
+    return rest | {HOOKS: {name: items for name, items in data.get(HOOKS, {}).items() if items}}

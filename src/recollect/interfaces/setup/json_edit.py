@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 from recollect.interfaces.setup.files import Keys, Malformed, with_value_at
 
+# The reader
+
 GAP = re.compile(r"[ \t\r\n]+|(?P<comment>//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
 STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
 SCALAR = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|(?:true|false|null)\b")
@@ -89,9 +91,9 @@ class Reader:
         if self.depth > DEEPEST:
             raise self.wrong(f"values are nested more than {DEEPEST} deep")
         if self.sign("{"):
-            return self.object(start)
+            return self.collection(start, "}")
         if self.sign("["):
-            return self.array(start)
+            return self.collection(start, "]")
         if self.text.startswith('"', start):
             return Node(self.string(), start, self.at)
         if found := SCALAR.match(self.text, start):
@@ -107,54 +109,43 @@ class Reader:
         text: str = json.loads(found[0])
         return text
 
-    def object(self, start: int) -> Node:
+    def collection(self, start: int, closing: str) -> Node:
+        """An object or an array, behind its opening sign."""
+        named = closing == "}"
         members: list[JsonMember] = []
         self.depth += 1
         while True:
             self.skip()
             before = self.last
-            if self.sign("}"):
+            if self.sign(closing):
                 break
             if members and members[-1].comma is None:
-                raise self.wrong("a comma or a closing brace is expected")
-            members.append(self.member(before))
+                name = "brace" if named else "bracket"
+                raise self.wrong(f"a comma or a closing {name} is expected")
+            at, open = self.at, self.open
+            key = self.key() if named else str(len(members))
+            node = self.value()
+            self.skip()
+            comma: int | None = self.at
+            if not self.sign(","):
+                comma = None
+                self.past(node.end)  # comments after it belong to whatever follows
+            members.append(JsonMember(key, before, open, at, node, comma))
         self.depth -= 1
-        value = {member.key: member.node.value for member in members}
+        values = [member.node.value for member in members]
+        value = dict(zip([each.key for each in members], values, strict=True)) if named else values
         return Node(value, start, self.at, tuple(members), before)
 
-    def member(self, before: int) -> JsonMember:
-        start, open = self.at, self.open
+    def key(self) -> str:
         key = self.string()
         self.skip()
         if not self.sign(":"):
             raise self.wrong("a colon is expected")
         self.skip()
-        return self.item(key, before, start, open=open)
+        return key
 
-    def item(self, key: str, before: int, start: int, *, open: bool) -> JsonMember:
-        """The value that stands here, and the comma after it."""
-        node = self.value()
-        self.skip()
-        comma = self.at
-        if self.sign(","):
-            return JsonMember(key, before, open, start, node, comma)
-        self.past(node.end)  # comments after it belong to whatever follows
-        return JsonMember(key, before, open, start, node, None)
 
-    def array(self, start: int) -> Node:
-        items: list[JsonMember] = []
-        self.depth += 1
-        while True:
-            self.skip()
-            before = self.last
-            if self.sign("]"):
-                break
-            if items and items[-1].comma is None:
-                raise self.wrong("a comma or a closing bracket is expected")
-            items.append(self.item(str(len(items)), before, self.at, open=self.open))
-        self.depth -= 1
-        return Node([item.node.value for item in items], start, self.at, tuple(items), before)
-
+# The change
 
 INDENT = re.compile(r"[ \t]*")
 UNIT = "  "  # where the text shows no indentation of its own

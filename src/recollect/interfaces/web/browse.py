@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import groupby
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
 from markupsafe import Markup
@@ -23,7 +23,7 @@ from recollect.interfaces.http.parameters import (
     from_parameters,
 )
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.requests import Query, decode_place, encode_place
+from recollect.interfaces.requests import Query, cut_page, decode_place
 from recollect.interfaces.web.chips import Address, apart, chip_groups, chosen_chips, facets_without
 from recollect.interfaces.web.rendering import (
     answer_change,
@@ -37,7 +37,7 @@ from recollect.interfaces.web.rendering import (
 )
 from recollect.present import sentences
 from recollect.present.words import counted
-from recollect.types import Memory, place_of
+from recollect.types import Memory
 
 PER_PAGE = 50
 LINE = 300  # characters of a memory, of which one line shows what fits
@@ -56,14 +56,6 @@ class Browsing(PastFilterParameters, frozen=True, kw_only=True, forbid_unknown_f
     back: Trail | None = None
 
 
-class BrowseRow(NamedTuple):
-    """A memory as a line of the listing."""
-
-    memory: Memory
-    title: str
-    line: Markup | str
-
-
 async def browse(service: Service, request: Request) -> Response:
     """One page. The filters with their counts come afterwards: counting reads every memory."""
     asked: Browsing = from_parameters(Browsing, request.query_params)
@@ -77,7 +69,7 @@ async def browse(service: Service, request: Request) -> Response:
         if then is None:
             raise
         found, as_of = [], str(error).rstrip(".")  # history does not go back as far as that
-    shown, more = found[:PER_PAGE], len(found) > PER_PAGE
+    shown, following = cut_page(found, PER_PAGE)
     values = {
         "groups": grouped(shown),
         "tiers": TIERS,
@@ -85,7 +77,7 @@ async def browse(service: Service, request: Request) -> Response:
         "now": then or now,
         "as_of": as_of,
         **dated(asked.as_of or "", now, await service.ask(service.engine.history_begins)),
-        "older": _older(asked, shown[-1]) if more else None,
+        "older": _older(asked, following) if following else None,
         "newer": _newer(asked) if asked.after else None,
         "first": narrowing_path("/browse", asked),
         "present": narrowing_path("/browse", asked, {"as_of": None}),
@@ -117,17 +109,19 @@ async def filters(path: str, service: Service, request: Request) -> Response:
     return page("_filters.html", request, values)
 
 
-def grouped(memories: list[Memory]) -> list[tuple[str, list[BrowseRow]]]:
-    """The memories by tier, in their order."""
+def grouped(memories: list[Memory]) -> list[tuple[str, list[tuple[Memory, str, Markup | str]]]]:
+    """The memories by tier, in their order, each with its heading and how its text begins: nothing
+    where that is the heading already."""
     return [
-        (tier, [BrowseRow(memory, heading(memory), _line(memory)) for memory in run])
+        (
+            tier,
+            [
+                (memory, heading(memory), opening(memory, LINE) if memory.title.strip() else "")
+                for memory in run
+            ],
+        )
         for tier, run in groupby(memories, key=lambda memory: memory.tier)
     ]
-
-
-def _line(memory: Memory) -> Markup | str:
-    """How the text begins; empty where it is the heading already."""
-    return opening(memory, LINE) if memory.title.strip() else ""
 
 
 # Filters
@@ -156,14 +150,10 @@ def narrowing_path(
 # Paging
 
 
-def _place(memory: Memory) -> str:
-    return encode_place(place_of(memory))
-
-
-def _older(asked: Browsing, last: Memory) -> str:
+def _older(asked: Browsing, following: str) -> str:
     trail = (asked.back.split(".") if asked.back else []) + ([asked.after] if asked.after else [])
     back = ".".join(trail[-MOST_BACK:])
-    return narrowing_path("/browse", asked, {"after": _place(last), "back": back})
+    return narrowing_path("/browse", asked, {"after": following, "back": back})
 
 
 def _newer(asked: Browsing) -> str:
@@ -198,8 +188,8 @@ async def trash(service: Service, request: Request) -> Response:
 async def bulk(service: Service, request: Request) -> Response:
     """Change the memories that were ticked in the list, all or none."""
     form = await submitted(request)
-    ids, engine = form.get("id", []), service.engine
-    action, value = form.get("action", [""])[-1], form.get("value", [""])[-1].strip()
+    ids, engine = form.getlist("id"), service.engine
+    action, value = form.get("action", ""), form.get("value", "").strip()
     changes: dict[str, Callable[[], object]] = {
         "pin": partial(engine.pin, ids),
         "unpin": partial(engine.unpin, ids),

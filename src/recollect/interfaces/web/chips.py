@@ -3,7 +3,7 @@ chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
@@ -79,6 +79,8 @@ def _is(pair: tuple[str, str], name: str, value: str) -> bool:
     return parameter == name and same
 
 
+# Chips
+
 ROWS = 6  # of each filter; the others are behind "more"
 MOST_ROWS = 24  # of each filter: thousands of tags would be sent after each key
 # Facet, its parameter and its heading.
@@ -125,7 +127,6 @@ class ChipGroup(Struct, frozen=True):
 
 
 Counts = Mapping[str, Mapping[str, int]]
-NO_COUNTS: Counts = {}
 COUNTED = frozenset(facet for facet, *_ in FACETS)
 
 
@@ -142,7 +143,7 @@ def facets_without(engine: Recollect, filter: Filter, as_of: datetime | None, fa
 
 
 def chip_groups(
-    address: Address, facets: Counts, everything: Counts, others: Counts = NO_COUNTS
+    address: Address, facets: Counts, everything: Counts, others: Counts
 ) -> list[ChipGroup]:
     """The filters to offer, with how many of what is found each value has. `everything` has the
     counts of the vault: the order of the values that are found. `others` are counted by `apart`."""
@@ -210,13 +211,7 @@ def narrowing(address: Address) -> list[str]:
 
 def chosen_chips(address: Address) -> list[Chip]:
     """Every filter and change of this search, each with the link that removes it."""
-    return [
-        Chip(label, href, on=True, key=f"chosen:{name}:{value}")
-        for name, value, label, href in _each_chosen(address)
-    ]
-
-
-def _each_chosen(address: Address) -> Iterator[tuple[str, str, str, str]]:
+    chips = []
     for name, value in address.pairs:
         if name.startswith(SETS):
             label = f"{name.removeprefix(SETS)} = {value}"
@@ -227,7 +222,9 @@ def _each_chosen(address: Address) -> Iterator[tuple[str, str, str, str]]:
         else:
             continue
         if value:
-            yield name, value, label, address.toggled(name, value).link()
+            href = address.toggled(name, value).link()
+            chips.append(Chip(label, href, on=True, key=f"chosen:{name}:{value}"))
+    return chips
 
 
 def reading_chips(address: Address, response: Response) -> list[Chip]:

@@ -7,10 +7,10 @@ what somebody else changed meanwhile can be distinguished from what was typed he
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from msgspec import Struct
+from starlette.datastructures import QueryParams
 
 from recollect.errors import UserError
 from recollect.hashing import content_digest
@@ -18,7 +18,6 @@ from recollect.times import iso
 from recollect.types import Memory, Severity, Tier
 
 Shape = Literal["line", "text", "choice", "time", "tags"]
-Form = Mapping[str, Sequence[str]]
 Values = dict[str, Any]
 
 TIME_EXAMPLE = "2026-03-01 or 2026-03-01T09:30:00Z"
@@ -114,17 +113,17 @@ def shown(memory: Memory | None) -> Values:
     return values
 
 
-def typed(form: Form) -> Values:
+def typed(form: QueryParams) -> Values:
     """What was typed, for each field that the form sent."""
     values: Values = {}
     for name, field in FIELDS.items():
         if field.shape == "tags" and ("tags" in form or "add_tags" in form):
-            kept = [_unbroken(tag) for tag in form.get("tags", ())]
-            added = re.split(r"[,\n]", _unbroken("\n".join(form.get("add_tags", ()))))
+            kept = [_unbroken(tag) for tag in form.getlist("tags")]
+            added = re.split(r"[,\n]", _unbroken("\n".join(form.getlist("add_tags"))))
             tags = [*kept, *(tag.strip() for tag in added)]
             values[name] = tuple(dict.fromkeys(tag for tag in tags if tag.strip()))
         elif name in form:
-            values[name] = _as_sent(field, form[name][-1])
+            values[name] = _as_sent(field, form[name])
     return values
 
 
@@ -133,10 +132,10 @@ def digests(values: Values) -> str:
     return " ".join(f"{name}:{_digest(value)}" for name, value in values.items())
 
 
-def changed(form: Form) -> Values:
+def changed(form: QueryParams) -> Values:
     """The fields that were changed here, without those for which the other's words were chosen."""
     before = _before(form)
-    theirs = {name for name in FIELDS if form.get(f"choose-{name}", ("",))[-1] == "theirs"}
+    theirs = {name for name in FIELDS if form.get(f"choose-{name}", "") == "theirs"}
     return {
         name: value
         for name, value in typed(form).items()
@@ -158,14 +157,14 @@ def as_edit(values: Values, memory: Memory) -> dict[str, Any]:
     return edit
 
 
-def as_draft(form: Form) -> dict[str, object]:
+def as_draft(form: QueryParams) -> dict[str, object]:
     """A new memory's fields: those that hold something."""
     values = {
         name: list(value) if name == "tags" else value
         for name, value in typed(form).items()
         if (value if name == "tags" else value.strip())
     }
-    id = form.get("id", ("",))[-1].strip()
+    id = form.get("id", "").strip()
     return values | ({"id": id} if id else {})
 
 
@@ -178,7 +177,7 @@ class Difference(Struct, frozen=True):
     mine: str | None
 
 
-def conflict(form: Form, memory: Memory) -> tuple[Values, list[Difference]]:
+def conflict(form: QueryParams, memory: Memory) -> tuple[Values, list[Difference]]:
     """What the form shows next, and what changed meanwhile. What was typed is kept; a field that
     was not typed over follows the memory."""
     before, now, mine = _before(form), shown(memory), changed(form)
@@ -212,8 +211,8 @@ def unfolded(values: Values, problem: str, *, all_of_them: bool = False) -> set[
     }
 
 
-def _before(form: Form) -> dict[str, str]:
-    pairs = form.get("was", ("",))[-1].split()
+def _before(form: QueryParams) -> dict[str, str]:
+    pairs = form.get("was", "").split()
     return dict(pair.split(":", 1) for pair in pairs if ":" in pair)
 
 

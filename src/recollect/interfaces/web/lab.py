@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
-from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -80,7 +79,7 @@ async def results(service: Service, request: Request) -> Response:
 
 
 async def feedback(service: Service, request: Request) -> Response:
-    form = await _form(request)
+    form = await submitted(request)
     bench = await service.ask(read, service.engine, form)
     for name, verdict in VERDICTS.items():
         if id := form.get(name):
@@ -89,13 +88,13 @@ async def feedback(service: Service, request: Request) -> Response:
 
 
 async def reset(service: Service, request: Request) -> Response:
-    bench = await service.ask(read, service.engine, await _form(request))
+    bench = await service.ask(read, service.engine, await submitted(request))
     await service.ask(service.engine.unlearn)
     return _redirect(bench)
 
 
 async def save(service: Service, request: Request) -> Response:
-    form = await _form(request)
+    form = await submitted(request)
     bench = await service.ask(read, service.engine, form)
     side = form.get("save")
     if side not in USUAL:
@@ -114,7 +113,7 @@ async def save(service: Service, request: Request) -> Response:
 async def rename(service: Service, request: Request) -> Response:
     """Rename or delete the recipe of a side, which is then the one with the new name, or the
     usual one."""
-    form = await _form(request)
+    form = await submitted(request)
     bench = await service.ask(read, service.engine, form)
     done = request.url.path.rpartition("/")[2]
     side = form.get(done)
@@ -132,11 +131,6 @@ def _plain(bench: LabAddress, side: str, recipe: str) -> LabAddress:
     """The same with this recipe on that side, unchanged."""
     asked = msgspec.structs.replace(getattr(bench, side), recipe=recipe, set={})
     return bench._replace(left=asked) if side == LEFT else bench._replace(right=asked)
-
-
-async def _form(request: Request) -> QueryParams:
-    form = await submitted(request)
-    return QueryParams([(name, value) for name, values in form.items() for value in values])
 
 
 def _redirect(bench: LabAddress) -> Response:

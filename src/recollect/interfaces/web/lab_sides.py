@@ -28,6 +28,8 @@ from recollect.recipes.registry import BUILT_IN
 from recollect.recipes.show import differences, toml_lines
 from recollect.types import Response, Result, Term
 
+# The address: the query, and the recipe and changes of each side
+
 LEFT, RIGHT = "left", "right"
 USUAL = {LEFT: "vault", RIGHT: "blend"}
 # What a side's fields are called when the form is sent without script; none of it is kept.
@@ -139,6 +141,8 @@ def text_of(value: object) -> str:
         return typed(value)
     return json.dumps(value, ensure_ascii=False)
 
+
+# One side
 
 MOST_ROWS = 25  # beyond these nobody follows a line from one list to the other
 EVALUATION = "recollect_evaluation"  # a distribution of its own

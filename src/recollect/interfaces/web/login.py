@@ -79,31 +79,24 @@ class LoginDoor:
 
     def use_link(self, request: Request) -> Response:
         self._check()
-        response = self._begun_by_link(request)
-        if response is None and self._logged_in(request):
-            return redirect(_wanted(request))
-        return response or _form(request, USED, 401)
-
-    def _logged_in(self, request: Request) -> bool:
-        secret = session_secret(self._credentials, request.scope)
-        return secret is not None and not self._credentials.session(secret).wrong
-
-    def _begun_by_link(self, request: Request) -> Response | None:
         sessions = self._credentials.sessions
         token_hash = sessions and sessions.use_link(request.path_params["link"])
-        return self._begun(request, token_hash) if token_hash else None
+        if token_hash and (response := self._begun(request, token_hash)):
+            return response
+        secret = session_secret(self._credentials, request.scope)
+        if secret is not None and not self._credentials.session(secret).wrong:
+            return redirect(_wanted(request))  # it is logged in already
+        return _form(request, USED, 401)
 
     def log_out(self, request: Request) -> Response:
-        self._end(session_secret(self._credentials, request.scope) or "")
-        response = redirect("/login" if self._credentials.offered() else "/")
-        set_cookie(response, self._credentials, request, "")
-        return response
-
-    def _end(self, secret: str) -> None:
+        secret = session_secret(self._credentials, request.scope) or ""
         check, sessions = self._credentials.session(secret), self._credentials.sessions
         if check.session is not None and sessions is not None:
             sessions.end([check.session.id])
             self._audit.wrote(check.caller, f"logout {check.session.id}", "", 1)
+        response = redirect("/login" if self._credentials.offered() else "/")
+        set_cookie(response, self._credentials, request, "")
+        return response
 
     def _check(self) -> None:
         if not self._credentials.offered():
@@ -123,14 +116,11 @@ class LoginDoor:
         return response
 
 
-def wanted(path: str) -> str:
+def _wanted(request: Request) -> str:
     """The path of this server that a login leads to; the first page where it is anything else."""
+    path = request.query_params.get("next", "")
     inside = LOCAL.fullmatch(path) and len(path) <= LONGEST_NEXT
     return path if inside and not path.startswith(("/login", "/logout")) else "/"
-
-
-def _wanted(request: Request) -> str:
-    return wanted(request.query_params.get("next", ""))
 
 
 def _form(request: Request, wrong: str = "", status: int = 200) -> Response:
@@ -204,7 +194,7 @@ def access_routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
         """Make a token and show it, this once: the page is not kept by the browser, and nothing
         else has the token."""
         caller, stored = manager(request)
-        form = {name: values[-1] for name, values in (await submitted(request)).items()}
+        form = await submitted(request)
         try:
             expires = form.get("expires") and parse_expiry(form["expires"], real_time(), "expires")
             secret, token = await run_in_threadpool(
@@ -220,7 +210,7 @@ def access_routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
 
     async def revoke(request: Request) -> Response:
         caller, stored = manager(request)
-        for id in (await submitted(request)).get("id", []):
+        for id in (await submitted(request)).getlist("id"):
             await run_in_threadpool(stored.revoke, id)
             audit.wrote(caller, f"revoke token {id}", "", 1)
         return redirect("/sessions#tokens")
@@ -231,7 +221,7 @@ def access_routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
         form = await submitted(request)
         sessions = await run_in_threadpool(credentials.visible_sessions, caller)
         visible = {session.id for session in sessions}
-        ids = form.get("id", [])
+        ids = form.getlist("id")
         if "others" in form:
             ids = sorted(visible - {current.id if current else ""})
         if credentials.sessions is None or not visible.issuperset(ids):

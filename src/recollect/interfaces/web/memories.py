@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -41,14 +42,6 @@ from recollect.vaults.known import HOME, FoundMemory
 MOST_UNASKED = 5  # memories that an undo changes without a question
 REDO = {"redo": 1}
 NARROWS = ("project", "kind", "source", "domain", "space")
-
-
-class Fact(NamedTuple):
-    """A short field; `href` leads to the memories that share it."""
-
-    label: str
-    value: str
-    href: str = ""
 
 
 # One memory
@@ -110,8 +103,8 @@ async def related(service: Service, request: Request) -> Response:
 def described(view: MemoryView, now: datetime) -> dict[str, Any]:
     """Everything the page of a memory shows."""
     memory = view.memory
-    facts = [
-        Fact(
+    facts = [  # short fields; the third part leads to the memories that share the value
+        (
             editing.FIELDS[name].label,
             value,
             f"/project/{id_path(value)}"
@@ -191,9 +184,9 @@ async def undo(service: Service, request: Request) -> Response:
     return answer_form(request, "The change is taken back.", place, REDO)
 
 
-def number(form: dict[str, list[str]], name: str) -> int | None:
+def number(form: QueryParams, name: str) -> int | None:
     """The number in a field of a form; None where it is not there."""
-    value = form.get(name, [""])[0]
+    value = form.get(name, "")
     if value and not value.isdecimal():
         raise UserError(f"{name} must be a number.")
     return int(value) if value else None
@@ -210,10 +203,12 @@ async def pin(service: Service, request: Request) -> Response:
 async def supersede(service: Service, request: Request) -> Response:
     """Put the memory whose id was typed in the place of this one."""
     id, form = memory_id(request), await submitted(request)
-    await service.ask(service.engine.supersede, id, form.get("by", [""])[-1].strip())
+    await service.ask(service.engine.supersede, id, form.get("by", "").strip())
     said = "Another memory has taken its place; this one is valid until now."
     return await answer_change(service, request, said, f"/memory/{id_path(id)}", id)
 
+
+# What is shown of a memory
 
 FOLDED = 600  # characters of details that are shown without unfolding
 

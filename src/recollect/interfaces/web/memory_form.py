@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 from msgspec.structs import asdict
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -56,8 +57,7 @@ class Prefilled(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 async def new(service: Service, request: Request) -> Response:
     asked: Prefilled = from_parameters(Prefilled, request.query_params)
-    form = {name: [value] for name, value in asdict(asked).items()}
-    return _form(request, None, editing.shown(None) | editing.typed(form))
+    return _form(request, None, editing.shown(None) | editing.typed(QueryParams(asdict(asked))))
 
 
 async def save_new(service: Service, request: Request) -> Response:
@@ -114,12 +114,12 @@ async def save_edit(service: Service, request: Request) -> Response:
     )
 
 
-def _save_changes(engine: Recollect, memory: Memory, form: editing.Form) -> Saved | None:
+def _save_changes(engine: Recollect, memory: Memory, form: QueryParams) -> Saved | None:
     """Save what was changed; return None if the form changes nothing."""
     changes = editing.as_edit(editing.changed(form), memory)
     if not changes:
         return None
-    return engine.edited(memory.id, if_revision=form.get("revision", [""])[-1] or None, **changes)
+    return engine.edited(memory.id, if_revision=form.get("revision", "") or None, **changes)
 
 
 def _redaction_note(saved: Saved) -> str:
@@ -127,7 +127,7 @@ def _redaction_note(saved: Saved) -> str:
     return f" {summary(saved.redacted)}." if saved.redacted else ""
 
 
-async def _conflict(service: Service, request: Request, form: editing.Form) -> Response:
+async def _conflict(service: Service, request: Request, form: QueryParams) -> Response:
     """The form again, from the memory as it is now, with what was typed laid over it."""
     try:
         [memory] = await service.ask(service.engine.show, [memory_id(request)])
@@ -138,7 +138,7 @@ async def _conflict(service: Service, request: Request, form: editing.Form) -> R
 
 
 def _refused(
-    request: Request, memory: Memory | None, form: editing.Form, error: RecollectError
+    request: Request, memory: Memory | None, form: QueryParams, error: RecollectError
 ) -> Response:
     """The form again, with what was typed and what is wrong with it."""
     values = editing.shown(memory) | editing.typed(form)
@@ -146,7 +146,7 @@ def _refused(
     return _form(request, memory, values, problem=str(error), form=form, status=status)
 
 
-def _gone(request: Request, form: editing.Form) -> Response:
+def _gone(request: Request, form: QueryParams) -> Response:
     """Forgotten while it was edited: what was typed must not be lost with it."""
     problem = (
         "This memory was forgotten meanwhile. What you typed is still here; saving it now makes a "
@@ -163,7 +163,7 @@ def _form(
     *,
     problem: str = "",
     differences: list[editing.Difference] | None = None,
-    form: editing.Form | None = None,
+    form: QueryParams | None = None,
     unsaved: bool = False,
     status: int = 200,
 ) -> Response:
@@ -171,7 +171,7 @@ def _form(
     holds what was typed elsewhere, which leaving the page would lose."""
     was, state = editing.digests(editing.shown(memory)), revision(memory) if memory else ""
     if form is not None:
-        was, state = form.get("was", [""])[-1], form.get("revision", [""])[-1]
+        was, state = form.get("was", ""), form.get("revision", "")
     tags = dict.fromkeys((*(memory.tags if memory else ()), *values["tags"]))
     shown = {
         "memory": memory,
@@ -189,7 +189,7 @@ def _form(
         "wrong": editing.field_of(problem),
         "differences": differences or [],
         "bookmarklet": BOOKMARKLET % str(request.base_url) if memory is None else "",
-        "given_id": form.get("id", [""])[-1] if form else "",
+        "given_id": form.get("id", "") if form else "",
         "example": editing.TIME_EXAMPLE,
     }
     return page("edit.html", request, shown, status=status)

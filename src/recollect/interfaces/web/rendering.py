@@ -10,11 +10,12 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
@@ -42,6 +43,8 @@ from recollect.times import day, minute, moved
 from recollect.types import Memory
 from recollect.vaults.known import HOME
 from recollect.version import __version__
+
+# Texts of memories
 
 HEADING = 90  # characters of a text that stand for a missing title
 READ = 20_000  # characters of a memory in which names of others are looked for
@@ -91,6 +94,8 @@ def opening(memory: Memory, most: int) -> Markup:
         text = (kept.rpartition(" ")[0] or kept).rstrip(" .,;:") + "…"
     return marked_line(text)
 
+
+# Templates
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -197,6 +202,8 @@ def problem_page(request: Request, status: int, title: str, detail: str) -> HTML
     return page("problem.html", request, values, status=status)
 
 
+# Forms, and where the browser goes after them
+
 MOST_FIELDS = 2000  # a memory of a thousand tags, and the rest
 
 
@@ -205,18 +212,20 @@ def problem_piece(request: Request, error: RecollectError) -> Response:
     return page("_problem.html", request, {"detail": str(error)}, status=status_of(error))
 
 
-async def submitted(request: Request) -> dict[str, list[str]]:
-    """The fields of a form. A browser sends one in this encoding and no other."""
+async def submitted(request: Request) -> QueryParams:
+    """The fields of a form; of one that is there twice the last counts. A browser sends it in this
+    encoding and no other."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await request.body()
     if body and kind != "application/x-www-form-urlencoded":
         raise UserError("A form must be sent as application/x-www-form-urlencoded.")
     try:
-        return parse_qs(
+        pairs = parse_qsl(
             body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS
         )
     except ValueError as error:  # not UTF-8, or too many fields
         raise UserError("The form cannot be read.") from error
+    return QueryParams(pairs)
 
 
 def memory_id(request: Request) -> str:

@@ -68,11 +68,11 @@ async def decide(service: Service, request: Request) -> Response:
     """Carry it out, and go on with the rest. To edit a memory its own page is better;
     what would become one has its text here."""
     fields = await submitted(request)
-    decision = fields.get("decision", [""])[0]
-    text = fields.get("text", [""])[0] if decision == "edit" else ""
+    decision = fields.get("decision", "")
+    text = fields.get("text", "") if decision == "edit" else ""
     changes = {"text": text} if text else None
     done = await service.ask(service.engine.decide, memory_id(request), decision, changes=changes)
-    operations = await service.ask(_last_operations, service.engine, fields.get("memory", []))
+    operations = await service.ask(_last_operations, service.engine, fields.getlist("memory"))
     undo = {"operation": max(operations)} if operations and decision not in UNCHANGING else {}
     kind = request.query_params.get("kind")
     return answer_form(request, done, f"/review?{query_string(kind=kind, items=True)}", undo)

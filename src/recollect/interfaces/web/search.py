@@ -35,7 +35,7 @@ from recollect.interfaces.web.chips import (
     narrowing,
     reading_chips,
 )
-from recollect.interfaces.web.rendering import answer_change, dated, opening, page
+from recollect.interfaces.web.rendering import answer_change, dated, opening, page, submitted
 from recollect.interfaces.web.waterfall import not_shown, scale_of, took
 from recollect.present import sentences
 from recollect.present.words import counted
@@ -68,7 +68,7 @@ async def results(service: Service, request: Request) -> Response:
 
 
 async def feedback(service: Service, request: Request) -> Response:
-    form = QueryParams((await request.body()).decode("utf-8", "replace"))
+    form = await submitted(request)
     for name, verdict in VERDICTS.items():
         if id := form.get(name):
             await service.ask(service.engine.feedback, form.get("query", ""), id, **verdict)

@@ -111,6 +111,8 @@ def _moved(day: date, by: timedelta) -> date:
         return date.max if by > timedelta(0) else date.min
 
 
+# The picture
+
 HEIGHT = 240  # of both sides together, in pixels; the labels stand outside
 LEAST_SIDE = 28
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,7 +30,7 @@ from recollect.interfaces.web.time_chart import (
 )
 from recollect.store.base import Dates
 from recollect.times import moved
-from recollect.types import Filter, Memory
+from recollect.types import Filter
 
 SOON = timedelta(days=30)
 LISTED = 20
@@ -83,31 +84,18 @@ async def timeline(service: Service, request: Request) -> Response:
 # What was made, and how long it holds
 
 
-class MadeWithin(Struct, frozen=True):
+def made_within(engine: Recollect, narrowed: Filter, window: tuple[date, date]) -> dict[str, Any]:
     """Memories made in a stretch of time, newest first, and how many there are."""
-
-    total: int
-    memories: tuple[Memory, ...]
-
-
-def made_within(engine: Recollect, narrowed: Filter, window: tuple[date, date]) -> MadeWithin:
     here = replace(narrowed, made_since=_midnight(window[0]), made_before=_next_day(window[1]))
     total = sum(engine.dates(here).made.values())
-    return MadeWithin(total, tuple(engine.list(here, LISTED, newest=True)))
-
-
-class ValidityBar(Struct, frozen=True):
-    """How long a memory holds, within the picture; `x` and `width` are percentages."""
-
-    memory: Memory
-    x: float
-    width: float
+    return {"total": total, "memories": engine.list(here, LISTED, newest=True)}
 
 
 def validity_bars(
     engine: Recollect, narrowed: Filter, window: tuple[date, date]
-) -> list[ValidityBar]:
-    """Those of limited validity that ends in the picture, the next to end first."""
+) -> list[dict[str, Any]]:
+    """Those of limited validity that ends in the picture, the next to end first; and how long each
+    holds, within the picture: `x` and `width` are percentages."""
     start, end = _midnight(window[0]), _next_day(window[1])
     length = (end - start).total_seconds()
 
@@ -118,7 +106,8 @@ def validity_bars(
     for memory in engine.ending(narrowed, BARS, since=start, until=end):
         assert memory.valid_until is not None
         x = place(memory.valid_from or memory.created_at)
-        bars.append(ValidityBar(memory, x, max(0.3, round(place(memory.valid_until) - x, 2))))
+        width = max(0.3, round(place(memory.valid_until) - x, 2))
+        bars.append({"memory": memory, "x": x, "width": width})
     return bars
 
 
@@ -133,30 +122,22 @@ def _next_day(day: date) -> datetime:
 # What expires
 
 
-class Expiry(Struct, frozen=True):
+def expiry(engine: Recollect, narrowed: Filter, dates: Dates, now: datetime) -> dict[str, Any]:
     """What expires soon, soonest first, and what has expired, latest first: the first of them, and
     how many there are. Where there are more than are listed, whole days are counted."""
-
-    coming: int
-    past: int
-    soon: tuple[Memory, ...] = ()
-    gone: tuple[Memory, ...] = ()
-
-
-def expiry(engine: Recollect, narrowed: Filter, dates: Dates, now: datetime) -> Expiry:
     if not dates.expiring:
-        return Expiry(0, 0)
+        return {"coming": 0, "past": 0, "soon": (), "gone": ()}
     today = now.astimezone(UTC).date()
-    soon = tuple(engine.expiring(narrowed, LISTED + 1, within=SOON))
-    gone = tuple(engine.expired(narrowed, LISTED + 1))
+    soon = engine.expiring(narrowed, LISTED + 1, within=SOON)
+    gone = engine.expired(narrowed, LISTED + 1)
     coming = sum(n for day, n in dates.expiring.items() if today <= day <= today + SOON)
     past = sum(n for day, n in dates.expiring.items() if day < today)
-    return Expiry(
-        coming if len(soon) > LISTED else len(soon),
-        past if len(gone) > LISTED else len(gone),
-        soon[:LISTED],
-        gone[:LISTED],
-    )
+    return {
+        "coming": coming if len(soon) > LISTED else len(soon),
+        "past": past if len(gone) > LISTED else len(gone),
+        "soon": soon[:LISTED],
+        "gone": gone[:LISTED],
+    }
 
 
 # The choices beside it

@@ -104,8 +104,8 @@ async def work(service: Service, request: Request) -> Response:
     alone = request.method == "POST" and "piece" not in request.query_params
     try:
         if request.method == "POST":
-            form = {name: values[-1] for name, values in (await submitted(request)).items()}
-            worker.start(service.engine, form.pop("do", ""), form)
+            form = await submitted(request)
+            worker.start(service.engine, form.get("do", ""), form)
     except RecollectError as error:
         if alone:
             raise
@@ -124,7 +124,7 @@ async def unlock(service: Service, request: Request) -> Response:
         raise HTTPException(429, f"Too many wrong passphrases. Try again in {wait_s} s.")
     form = await submitted(request)
     try:
-        await service.ask(service.engine.unlock, form.get("passphrase", [""])[-1])
+        await service.ask(service.engine.unlock, form.get("passphrase", ""))
     except Locked:
         attempts.failed(address)
         raise

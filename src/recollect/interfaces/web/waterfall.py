@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import floor, log10
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 from recollect.present.explain import ScoreStep, steps
 from recollect.present.words import number
@@ -86,15 +86,6 @@ STRENGTHS = ((0.8, "among the best matches"), (0.5, "a good match"), (0.25, "a f
 WEAKEST = "a weak match, compared with the best"
 
 
-class Took(NamedTuple):
-    """A part of the search and its time; `share` is in percent of the longest."""
-
-    name: str
-    means: str
-    ms: float
-    share: float
-
-
 def scale_of(terms: Iterable[Term]) -> Scale:
     """One scale for several pictures, so that their bars can be compared."""
     ends = [0.0]
@@ -135,9 +126,10 @@ def signed(value: float) -> str:
     return sign + number(abs(value))
 
 
-def took(timings: Mapping[str, float]) -> list[Took]:
+def took(timings: Mapping[str, float]) -> list[dict[str, Any]]:
     """How long each part of a search took, in its order. `stages` is the sum of its stages, and a
-    stage that asks a model times that once more under its own name: neither counts twice."""
+    stage that asks a model times that once more under its own name: neither counts twice. `share`
+    is in percent of the longest."""
     own = {name for name in timings if f"stages.{name}" in timings}
     parts = {
         name: spent
@@ -146,7 +138,7 @@ def took(timings: Mapping[str, float]) -> list[Took]:
     }
     longest = max(parts.values(), default=0.0) or 1.0
     return [
-        Took(name.removeprefix("stages."), _part(name), spent, round(100 * spent / longest, 2))
+        {"means": _part(name), "ms": spent, "share": round(100 * spent / longest, 2)}
         for name, spent in parts.items()
     ]
 
