@@ -43,25 +43,6 @@ def fitting() -> int:
     return min(os.cpu_count() or 1, MOST)
 
 
-def parts(
-    items: Iterable[Item],
-    most: int,
-    size: Callable[[Item], int] = lambda item: 0,
-    most_size: int = 1,
-) -> Iterator[list[Item]]:
-    """The items in order, so many at a time, or fewer that together have `most_size`."""
-    part: list[Item] = []
-    total = 0
-    for item in items:
-        part.append(item)
-        total += size(item)
-        if len(part) >= most or total >= most_size:
-            yield part
-            part, total = [], 0
-    if part:
-        yield part
-
-
 def part_size(items: int, most: int, workers: int) -> int:
     """How many of these items a worker gets at once: two parts for each of them, or as many as a
     part may have."""

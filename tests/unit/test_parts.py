@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count, islice
 
-from recollect.worker_processes import parts
+from recollect.maths import parts
 
 
 def test_items_come_in_order_so_many_at_a_time() -> None:

@@ -12,9 +12,9 @@ import msgspec
 
 from recollect.engine.searching import run_recipe
 from recollect.errors import StoreError, UserError
+from recollect.maths import parts
 from recollect.store.history import Author, Change
 from recollect.times import EPOCH
-from recollect.worker_processes import parts
 from recollect_postgres.vault_tables import (
     CHUNKS,
     EVERY,

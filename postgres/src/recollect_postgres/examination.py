@@ -9,6 +9,7 @@ from operator import itemgetter
 
 import numpy as np
 
+from recollect.maths import parts
 from recollect.store.base import Stored
 from recollect.store.differences import earlier
 from recollect.store.history import VERSION_BYTES, WRITE_BYTES
@@ -17,7 +18,6 @@ from recollect.store.sqlite.segments.packing import prepared
 from recollect.store.sqlite.segments.reader import WORDS
 from recollect.store.sqlite.segments.writer import AT_ONCE, documents_of
 from recollect.store.vault import Finding
-from recollect.worker_processes import parts
 from recollect_postgres.indexing import KEYS, TEXTS
 from recollect_postgres.memories import READ, from_row
 from recollect_postgres.pool import Connection

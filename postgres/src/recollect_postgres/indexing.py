@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from recollect.maths import parts
 from recollect.store.memory_rows import LAST
 from recollect.store.prepared import Packed, PreparedMemories, Row
 from recollect.store.sqlite.segments.packing import FIELDS, fields_of, prepared
@@ -14,7 +15,6 @@ from recollect.store.sqlite.segments.reader import WORDS, Documents
 from recollect.store.sqlite.segments.writer import AT_ONCE, documents_of
 from recollect.store.sqlite.vocabulary import memory_tokens
 from recollect.types import Memory
-from recollect.worker_processes import parts
 from recollect_postgres import vectors
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.pool import Connection

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from recollect.maths import parts
 from recollect.store.feedback_log import SET_NOTE
 from recollect.store.sqlite.store import SqliteStore
-from recollect.worker_processes import parts
 
 if TYPE_CHECKING:
     from recollect.store.vault import VaultStore

@@ -16,12 +16,13 @@ from recollect.errors import StoreError, UserError
 from recollect.ingest.draft import Draft, complete, made_id
 from recollect.ingest.jsonl import Line, RawLine, parsed
 from recollect.ingest.saving import Saved, save_drafts, save_forgotten
+from recollect.maths import parts
 from recollect.present.words import counted
 from recollect.secrets.redaction import TEXTS, Redaction
 from recollect.store.base import SEGMENTS_FROM, FeedbackEvent, Writing
 from recollect.store.history import WriteOperation
 from recollect.store.prepared import PreparedMemories
-from recollect.worker_processes import Workers, fitting, part_size, parts
+from recollect.worker_processes import Workers, fitting, part_size
 
 # Long enough to be quick, short enough that other writers wait little.
 IMPORT_BATCH = 2000

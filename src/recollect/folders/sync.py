@@ -32,11 +32,12 @@ from recollect.folders.instructions import is_instruction_file
 from recollect.folders.scan import FoundFile, Scan, scan_file, scan_folder
 from recollect.folders.transcript import transcript_type
 from recollect.folders.transcript_reading import read_transcript
+from recollect.maths import parts
 from recollect.secrets.redaction import Redaction
 from recollect.store.base import SEGMENTS_FROM, Store, Writing
 from recollect.store.folders import Folder, StoredFile
 from recollect.store.prepared import PreparedMemories
-from recollect.worker_processes import Workers, fitting, part_size, parts
+from recollect.worker_processes import Workers, fitting, part_size
 
 # A file that was changed so shortly before it was read may have been changed once more since, and
 # its time would not tell: clocks of file systems are that coarse. Git calls such files racy.

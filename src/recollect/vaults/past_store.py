@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from recollect.context import Models
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.errors import ProviderError, UserError
+from recollect.maths import parts
 from recollect.models.embedding_queue import Batches
 from recollect.store.base import (
     Coverage,
@@ -34,7 +35,6 @@ from recollect.vaults.fanned_store import (
     Member,
 )
 from recollect.vaults.known import HOME
-from recollect.worker_processes import parts
 
 if TYPE_CHECKING:
     pass

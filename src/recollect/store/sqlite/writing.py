@@ -27,6 +27,7 @@ import msgspec
 
 from recollect.errors import StoreError
 from recollect.lifetime import Lifetime
+from recollect.maths import parts
 from recollect.store.base import FeedbackEvent, Stored
 from recollect.store.feedback_log import complete_feedback
 from recollect.store.folders import StoredFiles
@@ -45,7 +46,6 @@ from recollect.store.sqlite.vault_files import SET
 from recollect.store.sqlite.vocabulary import VocabularyChange
 from recollect.times import to_micros
 from recollect.types import Memory
-from recollect.worker_processes import parts
 
 if TYPE_CHECKING:
     from recollect.store.sqlite.segments.writer import StagedSegment
