@@ -1,71 +1,15 @@
-"""The recipes that there are: those of Recollect, and one's own in recipe files."""
+"""The recipes there are: the built-in ones, and a person's own under `recipes/*.toml`."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
 from recollect.errors import Exists, NotFound, UserError
-from recollect.files import locked_folder, write_whole
 from recollect.recipes.base import Recipe
-from recollect.recipes.overrides import Tree, nested_changes
-from recollect.recipes.show import toml_lines
-from recollect.settings_reading import toml_values
-
-# Also a file's name, on every system, and a part of a URL.
-NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)")  # names that Windows keeps for devices
-
-
-def write_recipe(
-    folder: Path, name: str, extends: str, changes: Mapping[str, object], *, replace: bool
-) -> Path:
-    """`folder/NAME.toml`, which holds what the recipe extends and what it sets otherwise."""
-    file = folder / _file_name(name)
-    text = _as_toml({"extends": extends} | nested_changes(changes))
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with locked_folder(folder):
-            if file.exists() and not replace:
-                raise Exists(f"There is a recipe {name!r} already; say that it is to be replaced.")
-            write_whole(file, text)
-    except OSError as error:
-        raise UserError(f"{file} cannot be written: {error.strerror}.") from error
-    return file
-
-
-def rename_recipe(file: Path, name: str) -> None:
-    """Give a recipe's file another name, which no other one has."""
-    new = file.with_name(_file_name(name))
-    try:
-        with locked_folder(file.parent):
-            if new.exists():
-                raise Exists(f"There is a recipe {name!r} already; choose another name.")
-            file.rename(new)
-    except OSError as error:
-        raise UserError(f"{file} cannot be renamed: {error.strerror}.") from error
-
-
-def _file_name(name: str) -> str:
-    if not NAME.fullmatch(name) or RESERVED.fullmatch(name):
-        raise UserError(
-            f"A recipe cannot be named {name!r}: a name has up to 64 small letters, digits, "
-            "hyphens and underscores, and begins with a letter or digit."
-        )
-    return f"{name}.toml"
-
-
-def _as_toml(tree: Tree) -> str:
-    """TOML has no null and few control characters: what could not be read again is refused."""
-    text = "\n".join(toml_lines(tree)).rstrip() + "\n"
-    try:
-        toml_values(text.encode().decode())
-    except ValueError as error:  # of UTF-8 or of TOML
-        raise UserError(f"These changes cannot be written as TOML: {error}.") from error
-    return text
+from recollect.recipes.overrides import nested_changes
 
 
 class BuiltIn(Mapping[str, Recipe]):
@@ -143,7 +87,7 @@ class Recipes:
 
     def changed(self, name: str, changes: Mapping[str, object]) -> Recipe:
         """The named recipe with these constants, by dotted name, set otherwise."""
-        from recollect.recipes.overrides import nested_changes, overridden  # noqa: PLC0415  start-up time
+        from recollect.recipes.overrides import overridden  # noqa: PLC0415  start-up time
 
         return overridden(self.get(name), nested_changes(changes), name)
 
@@ -152,7 +96,7 @@ class Recipes:
     ) -> Path:
         """Write a recipe of one's own: `folder/NAME.toml`, whole or not at all. It is checked
         before anything is written; one that is there stays unless it is to be replaced."""
-        from recollect.recipes.registry import write_recipe  # noqa: PLC0415  start-up time
+        from recollect.recipes.saving import write_recipe  # noqa: PLC0415  start-up time
 
         if self._folder is None:
             raise UserError("There is no folder for recipes of one's own.")
@@ -164,7 +108,7 @@ class Recipes:
 
     def rename(self, name: str, new: str) -> None:
         """Give a recipe of one's own another name, under the conditions of deleting it."""
-        from recollect.recipes.registry import rename_recipe  # noqa: PLC0415  start-up time
+        from recollect.recipes.saving import rename_recipe  # noqa: PLC0415  start-up time
 
         if new in BUILT_IN:
             raise UserError(f"{new!r} is a recipe that comes with Recollect; choose another name.")

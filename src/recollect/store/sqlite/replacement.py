@@ -14,7 +14,6 @@ for its lock with the old file and the new log.
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -297,7 +296,8 @@ def _keep(vault: apsw.VFSFile, real: str, aside: Path) -> Path | None:
         if log.exists() and log.stat().st_size:
             beside = aside.with_name(aside.name + ending)
             with writing(beside), log.open("rb") as old, new_beside(beside) as (_, new):
-                shutil.copyfileobj(old, new)
+                while chunk := old.read(CHUNK):
+                    new.write(chunk)
     with writing(aside), new_beside(aside) as (_, new):
         for place in range(0, size, CHUNK):
             new.write(vault.xRead(min(CHUNK, size - place), place))
