@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from recollect.engine.browsing import Timeline, TimelineEntry
+from recollect.engine.reading import MissingMemory
+from recollect.engine.review import Review
 from recollect.ingest.saving import REPLACES, Saved, SimilarMemory
 from recollect.interfaces.mcp.brief import (
     FEWEST,
@@ -34,10 +36,6 @@ from recollect.store.history import Version
 from recollect.times import day, minute
 from recollect.types import Memory, Response, Result
 from recollect.vaults.known import HOME, FoundMemory
-
-if TYPE_CHECKING:
-    from recollect.engine.reading import MissingMemory
-    from recollect.engine.review import Review
 
 OWN = f"In vault {HOME}:"
 

@@ -31,6 +31,7 @@ from recollect.interfaces.web.lab_sides import (
     text_of,
 )
 from recollect.interfaces.web.rendering import page, submitted
+from recollect.interfaces.web.search import judge
 from recollect.interfaces.web.waterfall import signed
 from recollect.query.terms import keywords
 
@@ -44,12 +45,6 @@ FIELDS = (
     ("until", "Until", "2026-03-01 or 7d"),
     ("limit", "Results", str(ROWS)),
 )
-# The buttons of a row, and what each of them says.
-VERDICTS: dict[str, dict[str, bool]] = {
-    "accept": {"accept": True},
-    "dismiss": {"accept": False},
-    "undo": {"undo": True},
-}
 EXAMPLES = 4
 LEAST_WORDS = 4  # fewer are rarely a question
 # What somebody would ask about a memory of this kind, by the first words of its title.
@@ -81,9 +76,7 @@ async def results(service: Service, request: Request) -> Response:
 async def feedback(service: Service, request: Request) -> Response:
     form = await submitted(request)
     bench = await service.ask(read, service.engine, form)
-    for name, verdict in VERDICTS.items():
-        if id := form.get(name):
-            await service.ask(service.engine.feedback, bench.query, id, **verdict)
+    await judge(service, form, bench.query)
     return _redirect(bench)
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from starlette.datastructures import QueryParams
@@ -14,7 +13,6 @@ from starlette.responses import Response
 
 from recollect.engine import Recollect
 from recollect.engine.history import Undone
-from recollect.engine.reading import FilePassages
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.requests import as_of
@@ -36,11 +34,12 @@ from recollect.memory_json import id_path
 from recollect.present import sentences
 from recollect.present.history import compared, version_line
 from recollect.settings import EDITORS, Editor
-from recollect.types import NO_CHAIN, Chain, FilePlace, Memory
-from recollect.vaults.known import HOME, FoundMemory
+from recollect.types import NO_CHAIN, FilePlace
+from recollect.vaults.known import HOME
 
 MOST_UNASKED = 5  # memories that an undo changes without a question
 REDO = {"redo": 1}
+FOLDED = 600  # characters of details that are shown without unfolding
 NARROWS = ("project", "kind", "source", "domain", "space")
 
 
@@ -49,14 +48,13 @@ NARROWS = ("project", "kind", "source", "domain", "space")
 
 async def show(service: Service, request: Request) -> Response:
     """The memory, whole. What is related is asked for afterwards: it may need a model."""
-    engine, now = service.engine, service.engine.now()
-    then = as_of(request.query_params, now)
-    [found] = await service.ask(engine.located, [memory_id(request)], as_of=then)
-    view = await service.ask(view_of, engine, found, past=then is not None)
-    versions = [] if view.vault else await service.ask(engine.history, found.memory.id)
-    values = described(view, then or now) | {
+    engine = service.engine
+    then = as_of(request.query_params, engine.now())
+    values = await service.ask(describe, engine, memory_id(request), then)
+    foreign = values["one"]["vault"]
+    versions = [] if foreign else await service.ask(engine.history, values["memory"].id)
+    values |= {
         "as_of": sentences.as_of(then),
-        "asked": found.asked,
         "versions": [
             (version, version_line(version), differences)
             for version, differences in compared(versions)
@@ -69,17 +67,12 @@ async def preview(service: Service, request: Request) -> Response:
     """The memory beside a list: nobody has opened it."""
     try:
         then = as_of(request.query_params, service.engine.now())
-        view = await service.ask(_previewed, service.engine, memory_id(request), then)
+        id = memory_id(request)
+        values = await service.ask(describe, service.engine, id, then, opened=False)
     except RecollectError as error:
         return problem_piece(request, error)
-    values = described(view, then or service.engine.now())
     values["memory_query"] = f"?{request.query_params}" if then else ""
     return page("_preview.html", request, values)
-
-
-def _previewed(engine: Recollect, id: str, then: datetime | None) -> MemoryView:
-    [found] = engine.located([id], as_of=then, opened=False)
-    return view_of(engine, found, past=then is not None)
 
 
 async def related(service: Service, request: Request) -> Response:
@@ -100,10 +93,25 @@ async def related(service: Service, request: Request) -> Response:
     return page("related.html" if alone else "_related.html", request, values)
 
 
-def described(view: MemoryView, now: datetime) -> dict[str, Any]:
-    """Everything the page of a memory shows."""
-    memory = view.memory
-    facts = [  # short fields; the third part leads to the memories that share the value
+def describe(
+    engine: Recollect, id: str, then: datetime | None, *, opened: bool = True
+) -> dict[str, Any]:
+    """Everything that the page of a memory shows; of one from the past, nothing around it.
+
+    `vault`: the other vault that holds it; empty for one's own. `fields`: the label and name of
+    each text besides the main one. `file`: its surroundings, where it is a passage of a file.
+    `editor`: the link that opens the file in an editor. `facts`: short fields; the third part leads
+    to the memories that share the value.
+    """
+    [found] = engine.located([id], as_of=then, opened=opened)
+    memory, own = found.memory, found.vault == HOME
+    file = engine.in_file(memory) if own and not then else None
+    fields = [
+        (editing.FIELDS[name].label, name)
+        for name in ("context", "why", "impact")
+        if getattr(memory, name).strip() and not (file and name == "context")
+    ]
+    facts = [
         (
             editing.FIELDS[name].label,
             value,
@@ -116,7 +124,25 @@ def described(view: MemoryView, now: datetime) -> dict[str, Any]:
         for name in (*NARROWS, "path")
         if (value := getattr(memory, name))
     ]
-    return {"one": view, "memory": memory, "title": view.title, "facts": facts, "now": now}
+    one = {
+        "memory": memory,
+        "vault": "" if own else found.vault,
+        "title": heading(memory),
+        "texts": Texts(memory, partial(engine.mentioned, beside=memory.path)),
+        "fields": fields,
+        "folded": len(memory.details) > FOLDED,
+        "chain": NO_CHAIN if then else found.chain,
+        "file": file,
+        "editor": editor_link(engine.settings.serve.editor, file.place) if file else "",
+    }
+    shown = {"one": one, "memory": memory, "title": one["title"], "facts": facts}
+    return shown | {"asked": found.asked, "now": then or engine.now()}
+
+
+def editor_link(editor: Editor, place: FilePlace) -> str:
+    """The address by which the editor opens that line; empty where none is chosen."""
+    form = EDITORS[editor]
+    return form.format(path=quote(place.path), line=place.first_line) if form else ""
 
 
 # Changes
@@ -206,52 +232,3 @@ async def supersede(service: Service, request: Request) -> Response:
     await service.ask(service.engine.supersede, id, form.get("by", "").strip())
     said = "Another memory has taken its place; this one is valid until now."
     return await answer_change(service, request, said, f"/memory/{id_path(id)}", id)
-
-
-# What is shown of a memory
-
-FOLDED = 600  # characters of details that are shown without unfolding
-
-
-class MemoryView(NamedTuple):
-    """`vault`: the other vault that holds it; empty for one's own. `fields`: the label and name of
-    each text besides the main one. `file`: its surroundings, where it is a passage of a file.
-    `editor`: the link that opens the file in an editor."""
-
-    memory: Memory
-    vault: str
-    title: str
-    texts: Texts
-    fields: Sequence[tuple[str, str]]
-    folded: bool
-    chain: Chain
-    file: FilePassages | None
-    editor: str
-
-
-def view_of(engine: Recollect, found: FoundMemory, *, past: bool = False) -> MemoryView:
-    """Everything that is shown of a memory; of one from the past, nothing around it."""
-    memory, own = found.memory, found.vault == HOME
-    file = engine.in_file(memory) if own and not past else None
-    fields = [
-        (editing.FIELDS[name].label, name)
-        for name in ("context", "why", "impact")
-        if getattr(memory, name).strip() and not (file and name == "context")
-    ]
-    return MemoryView(
-        memory,
-        "" if own else found.vault,
-        heading(memory),
-        Texts(memory, partial(engine.mentioned, beside=memory.path)),
-        fields,
-        len(memory.details) > FOLDED,
-        NO_CHAIN if past else found.chain,
-        file,
-        editor_link(engine.settings.serve.editor, file.place) if file else "",
-    )
-
-
-def editor_link(editor: Editor, place: FilePlace) -> str:
-    """The address by which the editor opens that line; empty where none is chosen."""
-    form = EDITORS[editor]
-    return form.format(path=quote(place.path), line=place.first_line) if form else ""

@@ -47,10 +47,12 @@ EXAMPLES = 5
 START_CHARACTERS = 240
 
 
-# The buttons of a result, and what each of them says.
+# The buttons of a result, here and in the lab, and what each of them says.
 VERDICTS: dict[str, dict[str, bool]] = {
     "right": {"accept": True},
+    "accept": {"accept": True},
     "wrong": {"accept": False},
+    "dismiss": {"accept": False},
     "undo": {"undo": True},
 }
 
@@ -67,11 +69,16 @@ async def results(service: Service, request: Request) -> Response:
     return page("_results.html", request, values, status=values["status"])
 
 
-async def feedback(service: Service, request: Request) -> Response:
-    form = await submitted(request)
+async def judge(service: Service, form: QueryParams, query: str) -> None:
+    """Record what the button that sent the form says of a result."""
     for name, verdict in VERDICTS.items():
         if id := form.get(name):
-            await service.ask(service.engine.feedback, form.get("query", ""), id, **verdict)
+            await service.ask(service.engine.feedback, query, id, **verdict)
+
+
+async def feedback(service: Service, request: Request) -> Response:
+    form = await submitted(request)
+    await judge(service, form, form.get("query", ""))
     back = urlencode(parse_qsl(form.get("back", "")))
     return RedirectResponse(f"/?{back}", 303)
 

@@ -10,9 +10,7 @@ from calendar import monthrange
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from math import ceil, floor, log10, sqrt
-from typing import Literal
-
-from msgspec import Struct
+from typing import Any, Literal
 
 from recollect.interfaces.web.rendering import query_string
 from recollect.store.base import Dates
@@ -117,37 +115,6 @@ HEIGHT = 240  # of both sides together, in pixels; the labels stand outside
 LEAST_SIDE = 28
 
 
-class TimeBar(Struct, frozen=True):
-    """One stretch of time. `made` counts `files` as well, which have a bar of their own. `x` and
-    `width` are percentages, the rest pixels."""
-
-    label: str
-    first: date
-    last: date
-    made: int
-    files: int
-    expiring: int
-    x: float
-    width: float
-    up: float
-    up_files: float
-    down: float
-    href: str
-
-
-class Picture(Struct, frozen=True):
-    """The bars, the axis and the labels."""
-
-    bars: tuple[TimeBar, ...]
-    grain: Grain
-    axis: float
-    height: float
-    today: float | None
-    ticks: tuple[tuple[float, str], ...]
-    steps: tuple[tuple[float, str], ...]
-    outside: str
-
-
 def drawn(
     dates: Dates,
     files: Mapping[date, int],
@@ -155,9 +122,12 @@ def drawn(
     by: Grain | None,
     today: date,
     narrowing: Mapping[str, object],
-) -> Picture:
+) -> dict[str, Any]:
     """Bars above the axis for what was made, below it for what expires, on one scale. `files`: how
-    many of those made on each day are parts of files."""
+    many of those made on each day are parts of files.
+
+    Of each bar, `made` counts `files` as well, which have a bar of their own; `x` and `width` are
+    percentages, the rest pixels."""
     grain = chosen_grain(window, by)
     starts = _starts(window, grain)
     made, expiring, of_files = (
@@ -172,34 +142,34 @@ def drawn(
     scale = min(axis / most[0] if most[0] else HEIGHT, below / most[1] if most[1] else HEIGHT)
     step = 100 / len(starts)
     bars = tuple(
-        TimeBar(
-            label=_label(start, grain),
-            first=start,
-            last=end_of(start, grain),
-            made=made.get(start, 0),
-            files=of_files.get(start, 0),
-            expiring=expiring.get(start, 0),
-            x=round(place * step, 3),
-            width=round(step, 3),
-            up=_tall(sqrt(apart.get(start, 0)) * scale),
-            up_files=_tall(sqrt(of_files.get(start, 0)) * scale),
-            down=_tall(sqrt(expiring.get(start, 0)) * scale),
-            href=zoomed(start, end_of(start, grain), narrowing),
-        )
+        {
+            "label": _label(start, grain),
+            "first": start,
+            "last": end_of(start, grain),
+            "made": made.get(start, 0),
+            "files": of_files.get(start, 0),
+            "expiring": expiring.get(start, 0),
+            "x": round(place * step, 3),
+            "width": round(step, 3),
+            "up": _tall(sqrt(apart.get(start, 0)) * scale),
+            "up_files": _tall(sqrt(of_files.get(start, 0)) * scale),
+            "down": _tall(sqrt(expiring.get(start, 0)) * scale),
+            "href": zoomed(start, end_of(start, grain), narrowing),
+        }
         for place, start in enumerate(starts)
     )
     length = (end_of(starts[-1], grain) - starts[0]).days + 1
     inside = starts[0] <= today <= end_of(starts[-1], grain)
-    return Picture(
-        bars=bars,
-        grain=grain,
-        axis=axis,
-        height=axis + below,
-        today=round(((today - starts[0]).days + 0.5) / length * 100, 3) if inside else None,
-        ticks=_ticks(starts, grain, step),
-        steps=_steps(most[0], axis, scale),
-        outside=_outside(dates, starts[0], end_of(starts[-1], grain)),
-    )
+    return {
+        "bars": bars,
+        "grain": grain,
+        "axis": axis,
+        "height": axis + below,
+        "today": round(((today - starts[0]).days + 0.5) / length * 100, 3) if inside else None,
+        "ticks": _ticks(starts, grain, step),
+        "steps": _steps(most[0], axis, scale),
+        "outside": _outside(dates, starts[0], end_of(starts[-1], grain)),
+    }
 
 
 def _starts(window: tuple[date, date], grain: Grain) -> list[date]:

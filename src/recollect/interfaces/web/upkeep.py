@@ -10,7 +10,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
-from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -55,15 +54,6 @@ class Model(NamedTuple):
     name: str
     identity: str
     problem: str = ""
-
-
-class Share(Struct, frozen=True):
-    """A value and how many memories have it; `share` is a percentage."""
-
-    label: str
-    count: int
-    share: float
-    href: str = ""
 
 
 def worker_of(request: Request) -> Worker:
@@ -173,8 +163,8 @@ def looked_after(engine: Recollect) -> dict[str, Any]:
     }
 
 
-def shares(stats: dict[str, Any]) -> list[tuple[str, list[Share]]]:
-    """Memories by tier, kind and project, as parts of all of them."""
+def shares(stats: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Memories by tier, kind and project, as parts of all of them; `share` is a percentage."""
     whole = max(stats["memories"], 1)
     groups = []
     for key, label, name in (
@@ -185,18 +175,20 @@ def shares(stats: dict[str, Any]) -> list[tuple[str, list[Share]]]:
         counts = list(stats[key].items())
         named = len(counts) if len(counts) == MOST_NAMED + 1 else MOST_NAMED
         parts = [
-            Share(
+            (
                 value or "none",
                 count,
-                round(100 * count / whole, 2),
                 f"/browse?{query_string(**{name: value})}" if name and value else "",
             )
             for value, count in counts[:named]
         ]
         if rest := counts[named:]:
-            count = sum(count for _, count in rest)
-            parts.append(Share(f"{len(rest):,} others", count, round(100 * count / whole, 2)))
-        groups.append((label, parts))
+            parts.append((f"{len(rest):,} others", sum(count for _, count in rest), ""))
+        shown = [
+            {"label": text, "count": n, "share": round(100 * n / whole, 2), "href": href}
+            for text, n, href in parts
+        ]
+        groups.append((label, shown))
     return groups
 
 
