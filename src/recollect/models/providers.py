@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from recollect.errors import ProviderError, UserError
 from recollect.models.remote import Blamed, Key, Remote, ordered
-from recollect.models.vectors import in_batches
 from recollect.settings import Embedding, Rerank
 
 if TYPE_CHECKING:  # exists for type checkers only
@@ -88,6 +87,8 @@ class RemoteEmbedder:
         self._remote.close()
 
     def _vectors(self, prefix: str, texts: Sequence[str]) -> Matrix:
+        from recollect.models.vectors import in_batches  # noqa: PLC0415  numpy
+
         # Cut here, not by the server: many servers refuse a field "dimensions".
         return in_batches(
             texts, prefix, self._rows, dimensions=self._settings.dimensions, who=self._who
