@@ -13,7 +13,7 @@ from commandline import NOW, Home, refused, wrong_usage
 
 from recollect.ingest.foreign import tools
 
-FIXTURES = Path(__file__).parents[1] / "plugins/importers/fixtures"
+FIXTURES = Path(__file__).parent / "fixtures"
 
 
 @pytest.fixture
