@@ -21,9 +21,6 @@ MOST_RESULTS = 1000
 MOST_NAMES = 100
 
 Text = Annotated[str, Meta(max_length=1000)]
-Moment = Annotated[
-    str, Meta(max_length=100, description="ISO 8601, or 7d, 12h, 2w for that long ago")
-]
 AsOf = Annotated[
     Text, Meta(description="What the vault held then: 2026-03-01, yesterday, 7d, or ISO 8601.")
 ]

@@ -89,9 +89,6 @@ class FilterArguments(Arguments, frozen=True, kw_only=True):
         return named if "project" in self.given() else {"prefer_project": project} | named
 
 
-FILTERS = FilterArguments.__struct_fields__
-
-
 class SearchArguments(FilterArguments, frozen=True, kw_only=True):
     own_project = " Preferred: {}."
 
