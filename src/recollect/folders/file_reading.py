@@ -1,4 +1,5 @@
-"""Reading one file of a folder: its document without secrets, in chunks."""
+"""Reading files of a folder: each as a document without secrets, in chunks; and the ids of chunks,
+old and new."""
 
 from __future__ import annotations
 
