@@ -11,12 +11,11 @@ from typing import Any
 
 from recollect.errors import StoreError
 from recollect.store.base import Waiting
-from recollect.store.sqlite.vectors import WINDOW
+from recollect.store.sqlite.vectors import SIZE, WINDOW
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.pool import Connection
 
 TEXT = "m.title || chr(10) || m.text || chr(10) || m.context"
-SIZE = "octet_length(m.title) + octet_length(m.text) + octet_length(m.context)"
 TEXTS = f"""
 SELECT m.key, {TEXT} FROM memories m
  WHERE m.vault = vault() AND m.key = ANY(%s) AND m.forgotten_at IS NULL"""
