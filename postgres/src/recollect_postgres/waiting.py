@@ -90,7 +90,7 @@ class WaitingMemories:
         size: int | None,
         without: Collection[int],
     ) -> list[Waiting]:
-        """The same, taken by this lease, as far as no other has it."""
+        """The smallest that wait, taken by this lease, as far as no other has them."""
         found = connection.execute(MODEL, (identity,)).fetchall()
         if not found and not lease.first(self._database):
             return []  # another one makes the first vectors of a model; then there is a queue

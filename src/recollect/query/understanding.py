@@ -257,7 +257,7 @@ class Understanding:
 
     @cached_property
     def sought(self) -> list[str]:
-        """The same and their stems: what a passage is looked for by."""
+        """The words searched for and their stems: what a passage is looked for by."""
         return [*self.searched, *dict.fromkeys(s for w in self.searched for s in self.stems_of(w))]
 
     @cached_property

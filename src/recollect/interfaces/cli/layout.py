@@ -156,7 +156,7 @@ class MarkedText(NamedTuple):
         return MarkedText(before + self.text[start:end] + after, tuple(inside))
 
     def flowed(self) -> MarkedText:
-        """The same in one line."""
+        """Return the text in one line, its matches marked."""
         text, matches, done = "", [], 0
         for match in (*self.matches, Span(len(self.text), len(self.text))):
             text = _joined(text, self.text[done : match.start])
@@ -242,7 +242,7 @@ def linked(text: str, file: str) -> str:
     if not screen().links or not os.path.isabs(file):  # noqa: PTH117  start-up time
         return text
     from socket import gethostname  # noqa: PLC0415  start-up time: rarely needed
-    from urllib.parse import quote  # noqa: PLC0415  as above
+    from urllib.parse import quote  # noqa: PLC0415  start-up time
 
     return f"\x1b]8;;file://{gethostname()}{quote(file)}\x1b\\{text}\x1b]8;;\x1b\\"
 

@@ -54,7 +54,7 @@ class FilterParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class PastFilterParameters(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The same, of what there is or was."""
+    """Filters of what there is, or of what there was at a moment."""
 
     as_of: AsOf | None = None
 

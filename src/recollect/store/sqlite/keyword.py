@@ -70,7 +70,7 @@ class PackedIndexes:
             SegmentedSearch,
             StoredTokenRows,
         )
-        from recollect.store.sqlite.segments.reader import Segments  # noqa: PLC0415  as above
+        from recollect.store.sqlite.segments.reader import Segments  # noqa: PLC0415  start-up time
 
         if self._segments is None:
             self._segments = Segments()
@@ -84,7 +84,7 @@ class PackedIndexes:
         segments = self.segments(index)
         if segments is None:
             return None
-        from recollect.store.sqlite.packed.search import PackedSearch  # noqa: PLC0415  as above
+        from recollect.store.sqlite.packed.search import PackedSearch  # noqa: PLC0415  start-up time
 
         connection = self._database.connection()
         node = fts5_index.understood(connection, index, expression)

@@ -109,7 +109,7 @@ class Opener:
                 continue
             if not cipher.pending(self.real):
                 if cipher.left_over(self.real):
-                    from recollect.store.sqlite.replacement import tidy  # noqa: PLC0415  as above
+                    from recollect.store.sqlite.replacement import tidy  # noqa: PLC0415  start-up time
 
                     tidy(self.real)
                 return connection
