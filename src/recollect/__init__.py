@@ -8,6 +8,8 @@ with Recollect("notes.db") as memory:
         print(result.score, result.memory.title)
 """
 
+from importlib import import_module
+
 from recollect.version import __version__
 
 TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the time to import typing
@@ -44,6 +46,4 @@ def __getattr__(name: str) -> object:
     """Names are imported when first used, so that `recollect --version` imports none of them."""
     if name not in _HOMES:
         raise AttributeError(f"module 'recollect' has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415  start-up time
-
     return getattr(import_module(f"recollect.{_HOMES[name]}"), name)

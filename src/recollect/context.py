@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
@@ -380,8 +381,6 @@ def _warn_once(channel: str, reason: str) -> None:
     command need not spend its start-up time on it."""
     if "logging" not in sys.modules or (channel, reason) in _logged:
         return
-    import logging  # noqa: PLC0415  start-up time; a model's thread may be importing it just now
-
     _logged.add((channel, reason))
     logger = logging.getLogger("recollect")
     if logger.hasHandlers():  # else it would be printed beside the response, which says it

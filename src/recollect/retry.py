@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,8 +22,6 @@ def telling(sentence: str) -> Iterator[None]:
     than SILENT_S."""
 
     def tell() -> None:
-        import logging  # noqa: PLC0415  start-up time: rarely needed
-
         logging.getLogger("recollect.waiting").warning(sentence)
 
     timer = threading.Timer(SILENT_S, tell)

@@ -37,7 +37,7 @@ def test_the_doctor_says_how_many_memories_are_not_read(
 def test_where_the_other_model_is_absent_the_note_says_how_to_install_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.models.folder.embedding_models", lambda: ["bge-small-en-v1.5"])
+    monkeypatch.setattr("recollect.engine.upkeep.embedding_models", lambda: ["bge-small-en-v1.5"])
     (note,) = notes(tmp_path, JAPANESE)
     assert "pip install 'recollect-memory[multilingual]', then `recollect models use" in note
 

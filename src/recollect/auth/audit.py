@@ -12,6 +12,7 @@ short, and not durable.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -161,7 +162,5 @@ class Audit:
         try:
             self.access.audit.append(msgspec.json.encode(entry))
         except OSError as error:
-            import logging  # noqa: PLC0415  start-up time: rarely needed
-
             log = logging.getLogger("recollect.auth.audit")
             log.warning("%s cannot be written: %s.", error.filename, error.strerror)

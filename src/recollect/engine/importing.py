@@ -22,6 +22,7 @@ from recollect.secrets.redaction import TEXTS, Redaction
 from recollect.store.base import SEGMENTS_FROM, FeedbackEvent, Writing
 from recollect.store.history import WriteOperation
 from recollect.store.prepared import PreparedMemories
+from recollect.store.sqlite.segments import packing
 from recollect.worker_processes import Workers, fitting, part_size
 
 # Long enough to be quick, short enough that other writers wait little.
@@ -73,7 +74,6 @@ def cleaned(redaction: Redaction, redact: bool, lines: Sequence[RawLine | Line])
 def ready_made(redaction: Redaction, redact: bool, lines: Sequence[RawLine | Line]) -> Batch:
     """The lines, and what a store needs of their memories: most of the work of an import. A
     memory is looked at by itself only where one of its pieces may be of a secret."""
-    from recollect.store.sqlite.segments import packing  # noqa: PLC0415  start-up time: numpy
 
     def row_of(draft: Draft) -> Sequence[str]:
         return packing.fields_of(complete(draft, draft.id or made_id(draft.fields), None, ANY_TIME))

@@ -29,6 +29,7 @@ from recollect.settings_reading import home_folder, load_settings
 from recollect.store.registry import opened_access, opened_store
 from recollect.store.sqlite.store import SqliteStore
 from recollect.times import in_utc, parse_time
+from recollect.vaults.keys import Keys
 from recollect.vaults.known import HOME, project_vault, untrusted_vault, working_folder
 
 if TYPE_CHECKING:
@@ -222,8 +223,6 @@ def _keys(
 
     @cache
     def source() -> KeySource:
-        from recollect.vaults.keys import Keys  # noqa: PLC0415  start-up time
-
         return Keys(settings, environment, passphrase, asked=asked)
 
     return lambda path, header: source()(path, header)

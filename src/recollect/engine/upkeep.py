@@ -18,6 +18,7 @@ from recollect.errors import ProviderError, RecollectError, StoreError, UserErro
 from recollect.models.active import ActiveModels
 from recollect.models.embedding_queue import TextsRefused, embed_queries, embed_waiting
 from recollect.models.english import reading
+from recollect.models.folder import MULTILINGUAL, embedding_models
 from recollect.present.words import counted
 from recollect.recipes.base import Recipe
 from recollect.recipes.related import RELATED
@@ -26,6 +27,7 @@ from recollect.settings_reading import sources, variable_of
 from recollect.store.base import Coverage
 from recollect.store.vault import Finding
 from recollect.types import Filter
+from recollect.vaults.keys import derived
 from recollect.vaults.known import KnownVault
 
 if TYPE_CHECKING:
@@ -221,8 +223,6 @@ def dependencies(session: Session) -> dict[str, str | None]:
 
 
 def unlock(session: Session, passphrase: str) -> None:
-    from recollect.vaults.keys import derived  # noqa: PLC0415  start-up time: only for locked vaults
-
     store = session.in_file("Unlocking", "the database's own access control guards it")
     store.database.unlock(lambda header: derived(passphrase, header))
     session.wrote("unlock")
@@ -315,8 +315,6 @@ def model_notes(session: Session) -> list[str]:
 
 
 def language_note(session: Session, *, compared: bool = False) -> str | None:
-    from recollect.models.folder import MULTILINGUAL, embedding_models  # noqa: PLC0415  numpy
-
     embedding = session.settings.embedding
     if embedding.provider != "builtin" or embedding.model == MULTILINGUAL:
         return None

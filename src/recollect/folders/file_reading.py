@@ -22,6 +22,7 @@ from recollect.ingest.draft import Draft, complete, draft, hash_letters, slug
 from recollect.secrets.redaction import Redaction
 from recollect.store.folders import Folder, StoredFile
 from recollect.store.prepared import PreparedMemories
+from recollect.store.sqlite.segments import packing
 from recollect.types import SESSION
 
 # A file that was written anew shares nothing with its old version, however many are compared.
@@ -254,8 +255,6 @@ def ready_made(
     every = read_files(reading, files)
     if not prepare:
         return every, None
-    from recollect.store.sqlite.segments import packing  # noqa: PLC0415  start-up time: numpy
-
     return every, packing.prepared(
         packing.fields_of(complete(draft, id, None, reading.now))
         for file in every

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from recollect.query.expressions import ExpressionLimits, NotFts5, parse
 from recollect.query.terms import quoted, words
 
 # FTS5 merges the places of all terms row by row, so that its work grows with the square of their
@@ -72,8 +73,6 @@ def boolean(query: str, columns: Sequence[str]) -> str:
     Source: the `router` recipe: terms stand side by side when all must match, and a query that is
     not valid FTS5 is searched as plain words, never an error.
     """
-    from recollect.query.expressions import ExpressionLimits, NotFts5, parse  # noqa: PLC0415  start-up time
-
     try:
         return str(parse(query, columns, ExpressionLimits(MOST_TERMS, MOST_NOTS, DEEPEST)))
     except NotFts5:

@@ -6,6 +6,8 @@ words are one letter away: `bread` is neither `read` nor `broad`.
 
 from __future__ import annotations
 
+from string import ascii_lowercase
+
 from recollect.query.exact import folded, is_unspaced
 
 FEWEST_LETTERS = 5  # of shorter words, too many others are one letter away
@@ -36,8 +38,6 @@ def one_error_away(word: str) -> set[str]:
     right or swapped, and a letter is replaced only by one whose key is beside it; in one of six
     letters also a vowel by a vowel. Letters are a to z and the word's own. The sharp s and its two
     plain ones, which capitals do not tell apart, count as one letter."""
-    from string import ascii_lowercase  # noqa: PLC0415  start-up time
-
     letters = {*ascii_lowercase, *word}
     any_letter = len(word) >= ANY_LETTER or not _is_latin(word)
     first = 0 if any_letter else 1

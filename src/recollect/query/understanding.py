@@ -11,9 +11,25 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
+from recollect.models.english import is_common
 from recollect.query import fts5
+from recollect.query.corrections import Corrections
+from recollect.query.exact import (
+    MOST_THINGS,
+    RARE,
+    RARE_SHARE,
+    TELLING_SHARE,
+    exact_things,
+    folded,
+    holds,
+    is_signed,
+)
+from recollect.query.function_words import content_words, is_english, languages_of
 from recollect.query.intent import asks_before, asks_for_successor, intent
+from recollect.query.listing import NOTHING, asked
 from recollect.query.terms import WORD, composed, keywords, lowered, words
+from recollect.query.time.hints import may_name_a_time
+from recollect.query.word_forms import other_forms, prefix_forms
 from recollect.store.base import KeywordQuery
 from recollect.types import Filter, Intent, Memory, Search
 
@@ -95,8 +111,6 @@ class Understanding:
         """The times that the query's words name, unless the caller does not want them read so."""
         if self._literal:
             return ()
-        from recollect.query.time.hints import may_name_a_time  # noqa: PLC0415  start-up time
-
         if not may_name_a_time(self._text, languages=self._reads_languages):
             return ()
         from recollect.query.time.anchors import anchored  # noqa: PLC0415  start-up time
@@ -149,8 +163,6 @@ class Understanding:
         name or a number that the query has; or it held at the time that the query names, or the
         query asks for what was before, and the newer alone has no such name. A query for what
         replaced something wants the newer."""
-        from recollect.query.exact import folded, holds  # noqa: PLC0415  start-up time
-
         if asks_for_successor(self._text):
             return False
         names = {*self.names, *re.findall(r"\w*\d\w*", self._text)}
@@ -180,8 +192,6 @@ class Understanding:
     @cached_property
     def asked(self) -> Asked:
         """What the query asks for beside its topic, unless the caller does not want it read so."""
-        from recollect.query.listing import NOTHING, asked  # noqa: PLC0415  start-up time
-
         if self._literal:
             return NOTHING
         return asked(
@@ -299,8 +309,6 @@ class Understanding:
     @cached_property
     def names(self) -> list[str]:
         """Identifiers, numbers, quoted phrases and the like."""
-        from recollect.query.exact import exact_things  # noqa: PLC0415  start-up time
-
         return exact_things(self.timeless)
 
     def written(self, weights: Mapping[str, float] | None = None) -> dict[str, Written]:
@@ -309,8 +317,6 @@ class Understanding:
         weights: of the columns; they look the terms up. A recipe that never does so has none.
         """
         if weights and not self._written:
-            from recollect.query.exact import is_signed  # noqa: PLC0415  start-up time
-
             self._written = {
                 name: self._as_written(name, weights) for name in self.names if is_signed(name)
             }
@@ -319,8 +325,6 @@ class Understanding:
     def _as_written(self, term: str, weights: Mapping[str, float]) -> Written:
         """Return the BM25 that an index would give which holds the term as it is written: the best
         that hold its letters are read, and stand for those that are not."""
-        from recollect.query.exact import folded, holds  # noqa: PLC0415  start-up time
-
         lookup = KeywordQuery("stemmed", fts5.any_of([term]), weights, MOST_READ, self._filter)
         matches = self._store.keyword.match(lookup).matches
         memories = self._store.memories.get([match.memory_id for match in matches])
@@ -335,8 +339,6 @@ class Understanding:
     @cached_property
     def exact_terms(self) -> list[str]:
         """The names, and keywords that are rare here."""
-        from recollect.query.exact import MOST_THINGS  # noqa: PLC0415  start-up time
-
         covered = {word for name in self.names for word in lowered(name)}
         rare = [
             word for word in self.timeless_keywords if word not in covered and self._is_rare(word)
@@ -347,10 +349,6 @@ class Understanding:
         """Whether so few memories hold the word that it is as good as a name, and, where there are
         too few memories to tell, whether it is no common word. Which words are common in other
         languages than English nobody says here: there it stands alone, or is written as a name."""
-        from recollect.models.english import is_common  # noqa: PLC0415  start-up time
-        from recollect.query.exact import RARE, RARE_SHARE, TELLING_SHARE  # noqa: PLC0415  start-up time
-        from recollect.query.function_words import is_english  # noqa: PLC0415  start-up time
-
         holding = self.frequencies.get(word, 0)
         if not 0 < holding <= min(RARE, RARE_SHARE * self.documents):
             return False
@@ -370,8 +368,6 @@ class Understanding:
     @cached_property
     def languages(self) -> tuple[str, ...]:
         """The languages other than English that the query may be in."""
-        from recollect.query.function_words import languages_of  # noqa: PLC0415  start-up time
-
         return () if self._literal else languages_of(lowered(self._text))
 
     @cached_property
@@ -382,8 +378,6 @@ class Understanding:
         unknown = [word for word in self.keywords if not self.holding.get(word)]
         if self._literal or not unknown:
             return {}
-        from recollect.query.word_forms import other_forms, prefix_forms  # noqa: PLC0415  start-up time
-
         beginning = self._store.vocabulary.beginning
         found = {
             word: other_forms(word, self.languages, beginning)
@@ -397,8 +391,6 @@ class Understanding:
     def content(self) -> list[str]:
         """The keywords that carry meaning: they name no time, and no language asks with them. All
         keywords where nothing else is left."""
-        from recollect.query.function_words import content_words  # noqa: PLC0415  start-up time
-
         return content_words(self.timeless_keywords) if self.timeless_keywords else self.keywords
 
     @cached_property
@@ -440,8 +432,6 @@ class Understanding:
         outrank it. Of a long query only the first such words are looked at."""
         if self._literal:
             return {}
-        from recollect.query.corrections import Corrections  # noqa: PLC0415  start-up time
-
         corrections = Corrections(self._store)
         typed = {word.lower(): word for word in words(self._text)}
         unknown = [

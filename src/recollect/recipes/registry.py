@@ -9,7 +9,7 @@ from pathlib import Path
 
 from recollect.errors import Exists, NotFound, UserError
 from recollect.recipes.base import Recipe
-from recollect.recipes.overrides import nested_changes
+from recollect.recipes.overrides import declared, nested_changes, overridden, read_recipe
 
 
 class BuiltIn(Mapping[str, Recipe]):
@@ -87,8 +87,6 @@ class Recipes:
 
     def changed(self, name: str, changes: Mapping[str, object]) -> Recipe:
         """The named recipe with these constants, by dotted name, set otherwise."""
-        from recollect.recipes.overrides import overridden  # noqa: PLC0415  start-up time
-
         return overridden(self.get(name), nested_changes(changes), name)
 
     def save(
@@ -117,8 +115,6 @@ class Recipes:
     def own(self, name: str, done: str) -> Path:
         """The file of a recipe of one's own that no other one extends, and so can be `done`:
         "deleted"."""
-        from recollect.recipes.overrides import declared  # noqa: PLC0415  start-up time
-
         if name in BUILT_IN:
             raise UserError(f"{name!r} comes with Recollect and cannot be {done}.")
         files = {file.stem: file for file in self._files()}
@@ -141,8 +137,6 @@ class Recipes:
         return self._read(file, (file.stem,))
 
     def _read(self, file: Path, chain: tuple[str, ...]) -> Recipe:
-        from recollect.recipes.overrides import read_recipe  # noqa: PLC0415  start-up time
-
         return read_recipe(file, lambda name: self._found(name, chain))
 
     def _files(self) -> list[Path]:

@@ -42,6 +42,7 @@ from recollect.store.base import (
     Vocabulary,
 )
 from recollect.store.memory_rows import TIERS
+from recollect.store.sqlite.vector_rows import between
 from recollect.types import Degraded, Filter, Memory, Place, Response, order
 from recollect.vaults.known import HOME
 
@@ -320,8 +321,6 @@ class FannedVectors(FannedPart):
         return [(member, answer) for member, answer in asked if answer is not None]
 
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
-        from recollect.store.sqlite.vector_rows import between  # noqa: PLC0415  start-up time
-
         stored = self.stored(identity, ids)
         return between({id: stored[id] for id in ids if id in stored})
 

@@ -8,6 +8,7 @@ like are read from the vault by Python's own SQLite. A locked vault tells nothin
 
 from __future__ import annotations
 
+import json
 import os
 
 from recollect.home import home_path
@@ -40,8 +41,6 @@ QUERIES = {
 
 def completed(words: list[str]) -> list[str]:
     """What the last word may become: a line for each, a description behind a tab."""
-    import json  # noqa: PLC0415  start-up time
-
     file = os.path.join(os.path.dirname(__file__), "completion.json")
     with open(file, encoding="utf-8") as stream:  # noqa: PTH123
         table: dict[str, Any] = json.load(stream)

@@ -11,8 +11,10 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from socket import gethostname
 from typing import NamedTuple
 from unicodedata import category, east_asian_width
+from urllib.parse import quote
 
 from recollect.interfaces.cli.output import MARK, screen, styled
 from recollect.present.snippet import pieces
@@ -241,9 +243,6 @@ def linked(text: str, file: str) -> str:
     """The text as a link to a file, where the terminal shows links (OSC 8)."""
     if not screen().links or not os.path.isabs(file):  # noqa: PTH117  start-up time
         return text
-    from socket import gethostname  # noqa: PLC0415  start-up time: rarely needed
-    from urllib.parse import quote  # noqa: PLC0415  start-up time
-
     return f"\x1b]8;;file://{gethostname()}{quote(file)}\x1b\\{text}\x1b]8;;\x1b\\"
 
 

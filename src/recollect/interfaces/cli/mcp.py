@@ -14,6 +14,7 @@ from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import here
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.hook_process import PROJECT_FOLDER
+from recollect.interfaces.mcp.stdio import serve
 from recollect.interfaces.server_processes import resumed_state
 from recollect.lifetime import Lifetime
 from recollect.projects import project_of
@@ -36,8 +37,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 @command("  recollect mcp\n  recollect mcp --project harbor-api", arguments)
 def mcp(args: argparse.Namespace) -> int:
     gc.disable()  # the SDK makes a thousand classes: collecting garbage among them takes a tenth
-    from recollect.interfaces.mcp.stdio import serve  # noqa: PLC0415  start-up time: the MCP SDK
-
     gc.freeze()
     gc.enable()
     handshake, ended = resumed_state(), SimpleQueue[int | None]()

@@ -30,6 +30,7 @@ from recollect.present.snippet import is_code
 from recollect.present.views import PreviewView
 from recollect.present.visible import visible
 from recollect.present.words import age, counted, place_in_file, title_of, use_text
+from recollect.recipes.parts import about_part
 from recollect.times import minute, validity
 from recollect.types import TIMES, Memory, Response, Result, Span, Term, Use
 from recollect.vaults.known import HOME
@@ -201,8 +202,6 @@ def memory_lines(memory: Memory, when: When, use: Use | None = None) -> Iterator
 
 def reasons(term: Term) -> Iterator[str]:
     """The score in words: each reason for it with its share, then the reasons against it."""
-    from recollect.recipes.parts import about_part  # noqa: PLC0415  start-up time: all stages
-
     for share, reason in in_words(term, about_part):
         figure = f"{share:.0%}" if share else ""
         drawn = f"{bar(share, 1.0, SHARE):<{SHARE}}"

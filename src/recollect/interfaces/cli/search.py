@@ -24,7 +24,7 @@ from recollect.interfaces.cli.arguments import (
 )
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import rows_text, screen
-from recollect.interfaces.cli.selection import only
+from recollect.interfaces.cli.selection import only, remember
 from recollect.present.response import as_json, compact
 from recollect.present.visible import visible_json
 
@@ -107,8 +107,6 @@ def search(memory: Recollect, args: argparse.Namespace) -> str:
     now: datetime = now_of(args, memory.now())
     response = memory.search(search_of(args, now), mark=not args.json)
     if screen().session:
-        from recollect.interfaces.cli.selection import remember  # noqa: PLC0415  start-up time
-
         remember(memory, [result.id for result in response])
     if args.ids:
         return "\n".join(result.id for result in response)

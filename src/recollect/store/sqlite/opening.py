@@ -15,6 +15,7 @@ from recollect.store.sqlite import cipher
 from recollect.store.sqlite.cipher import KeySource, Sealed
 from recollect.store.sqlite.errors import BUSY_SECONDS
 from recollect.store.sqlite.migration import VERSION, checked_version, migrate
+from recollect.store.sqlite.replacement import finish, tidy
 from recollect.store.sqlite.snapshot import keep_as_it_was
 from recollect.store.sqlite.vault_files import (
     INDEX,
@@ -92,8 +93,6 @@ class Opener:
         remove_orphans(self.real)
         while True:
             if cipher.pending(self.real):
-                from recollect.store.sqlite.replacement import finish  # noqa: PLC0415  start-up time
-
                 finish(self.real)
             connection = apsw.Connection(
                 str(self.path), apsw.SQLITE_OPEN_READWRITE, statementcachesize=STATEMENTS
@@ -109,8 +108,6 @@ class Opener:
                 continue
             if not cipher.pending(self.real):
                 if cipher.left_over(self.real):
-                    from recollect.store.sqlite.replacement import tidy  # noqa: PLC0415  start-up time
-
                     tidy(self.real)
                 return connection
             connection.close()
