@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from recollect.engine import Recollect
-from recollect.ingest.jsonl import read_lines
+from recollect.ingest.jsonl import raw_lines
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite.cipher import header_at
 from recollect.vaults.keys import Keys, derived, lock_vault, rekey_vault, sealed_with, unlock_vault
@@ -83,7 +83,7 @@ def saves(path: Path) -> float:
     return 1000 * statistics.median(spent)
 
 
-def imported(folder: Path, raw_lines: list[bytes], *, lock: bool) -> float:
+def imported(folder: Path, written: list[bytes], *, lock: bool) -> float:
     """Into a new vault, which stays for the searches."""
     path = folder / "vault.db"
     path.unlink(missing_ok=True)
@@ -91,20 +91,18 @@ def imported(folder: Path, raw_lines: list[bytes], *, lock: bool) -> float:
         lock_vault(path, Keys(OFF.vault, {}, PASSPHRASE), lambda: sealed_with(PASSPHRASE))
     with opened_vault(path) as memory:
         start = time.process_time()
-        memory.import_lines(read_lines(raw_lines))
+        memory.import_lines(raw_lines(written))
         return time.process_time() - start
 
 
 def main() -> None:
     memories = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
-    raw_lines = lines(memories)
+    written = lines(memories)
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         places = {"open": Path(one) / "vault.db", "locked": Path(other) / "vault.db"}
         found: dict[str, dict[str, float]] = {}
         for name, path in places.items():
-            rounds = [
-                imported(path.parent, raw_lines, lock=name == "locked") for _ in range(ROUNDS)
-            ]
+            rounds = [imported(path.parent, written, lock=name == "locked") for _ in range(ROUNDS)]
             found[name] = {"import, s": min(rounds), "size, MB": path.stat().st_size / 1e6}
         for name, times in searches(places).items():
             found[name] |= times | {"save, wall, ms": saves(places[name])}

@@ -86,7 +86,7 @@ def remove_leftovers(file: Path) -> None:
 
 
 def remove_leftovers_below(folder: Path) -> None:
-    """The same for every file in the folder and below; links are not followed."""
+    """Remove what killed processes left anywhere in the folder; links are not followed."""
     for beside in folder.rglob(".recollect-*.part"):
         if LEFTOVER.fullmatch(beside.name):
             _remove_leftover(beside)

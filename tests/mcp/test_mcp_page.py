@@ -13,7 +13,7 @@ from mcp_tokens import tokens
 from msgspec import NODEFAULT, UNSET
 
 from recollect.ingest.draft import FIELDS
-from recollect.interfaces.mcp.arguments import FILTERS, FilterArguments, rare
+from recollect.interfaces.mcp.arguments import FilterArguments, rare
 from recollect.interfaces.mcp.resources import FAMILIES, RECALL
 from recollect.interfaces.mcp.server import build
 from recollect.interfaces.mcp.tools import BY_NAME, TOOLS, Tool
@@ -47,7 +47,7 @@ def test_a_section_lists_the_arguments_and_their_defaults(tool: Tool) -> None:
     text = section(f"`{tool.name}`")
     known = {field.name: field for field in msgspec.structs.fields(tool.arguments)}
     shared: set[str] = set()
-    shared |= set(FILTERS) if "(#filters)" in text else set()
+    shared |= set(FilterArguments.__struct_fields__) if "(#filters)" in text else set()
     shared |= set(FIELDS) if "(memory-format.md)" in text else set()
     rows = {row["name"]: row for row in ROW.finditer(text)}
     assert set(rows) | (shared & set(known)) == set(known)
@@ -62,7 +62,9 @@ def test_a_section_lists_the_arguments_and_their_defaults(tool: Tool) -> None:
 
 def test_the_filters_are_those_there_are() -> None:
     rows = {row["name"]: bool(row["rare"]) for row in ROW.finditer(section("Filters"))}
-    assert rows == {name: name in rare(FilterArguments) for name in FILTERS}
+    assert rows == {
+        name: name in rare(FilterArguments) for name in FilterArguments.__struct_fields__
+    }
 
 
 def test_resources_and_the_prompt_are_named() -> None:

@@ -16,7 +16,7 @@ from suites.stores.samples import CHANGE
 from examples import examples
 from recollect.engine import Recollect
 from recollect.ingest.draft import complete
-from recollect.ingest.jsonl import as_line, read_lines, stored_line
+from recollect.ingest.jsonl import RawLine, as_line, parsed, raw_lines, stored_line
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter, Memory, Severity, Tier
@@ -125,10 +125,10 @@ def test_a_vault_moves_whole(batch: list[Memory], data: st.DataObject) -> None:
                 first.session.store.feedback.add(query, memory.id, accepted, moment)
         lines = [stored_line(item) for item in first.export_all()]
         events = len(first.session.store.feedback.every())
-        done = second.import_lines(read_lines(lines), redact=False)
+        done = second.import_lines(raw_lines(lines), redact=False)
         assert done == (len(batch), 0, 0, [], {}, events)
         assert [stored_line(item) for item in second.export_all()] == lines
-        again = second.import_lines(read_lines(lines), redact=False)
+        again = second.import_lines(raw_lines(lines), redact=False)
         assert again == (0, 0, len(batch), [], {}, 0)
         assert second.opinions() == first.opinions()
         assert [*second.export()] == [*first.export()]
@@ -137,6 +137,6 @@ def test_a_vault_moves_whole(batch: list[Memory], data: st.DataObject) -> None:
 @UNHURRIED
 @given(MEMORIES)
 def test_an_exported_memory_imports_as_itself(memory: Memory) -> None:
-    [line] = read_lines([as_line(memory)])
+    line = parsed(RawLine(1, as_line(memory)))
     assert line.draft is not None, line.reason
     assert complete(line.draft, memory.id, None, memory.created_at) == memory

@@ -13,7 +13,7 @@ import numpy as np
 from crash_work import BATCH, Author, Change, drafts
 
 from recollect.engine import Recollect, importing
-from recollect.ingest.jsonl import read_lines
+from recollect.ingest.jsonl import raw_lines
 from recollect.store import history
 from recollect.times import EPOCH
 
@@ -43,7 +43,7 @@ def carry_out(memory: Recollect, change: Change) -> None:
             memory.backup(keep=2)
         case "import":
             lines = [json.dumps(draft).encode() for draft in drafts(change)]
-            assert not memory.import_lines(read_lines(lines)).bad
+            assert not memory.import_lines(raw_lines(lines)).bad
         case "save":
             [draft] = drafts(change)
             memory.save(**draft)

@@ -28,8 +28,9 @@ from recollect.documents.chunking import MOST_CHUNKS, chunked
 from recollect.documents.document import Document
 from recollect.documents.parser_program import BINARY_PARSERS, parsed
 from recollect.errors import RecollectError, UserError
+from recollect.ingest import jsonl
 from recollect.ingest.foreign import ForeignMemories, importer, tools
-from recollect.ingest.jsonl import as_line, read_lines
+from recollect.ingest.jsonl import RawLine, as_line, raw_lines
 from recollect.interfaces.requests import search_of
 from recollect.memory_json import memory_json
 from recollect.present.response import as_json
@@ -148,12 +149,12 @@ def ask_when(memory: Recollect, raw: bytes, chance: random.Random) -> None:
 
 def save(memory: Recollect, raw: bytes, chance: random.Random) -> None:
     """Lines are imported; what is kept is shown and found again, and exported as it was."""
-    counts = memory.import_lines(list(read_lines(raw.splitlines(keepends=True))))
+    counts = memory.import_lines(list(raw_lines(raw.splitlines(keepends=True))))
     assert all(isinstance(reason, str) and reason for _, reason in counts.bad)
     fields = {"title": text_of(raw[: len(raw) // 2]), "text": text_of(raw[len(raw) // 2 :])}
     saved = memory.save(**fields)
     [shown] = memory.show([saved.id])
-    [line] = read_lines([as_line(shown)])
+    line = jsonl.parsed(RawLine(1, as_line(shown)))
     assert line.draft is not None
     assert line.draft.fields["text"] == shown.text
     json.dumps(memory_json(shown)).encode()
@@ -313,7 +314,7 @@ def targets(folder: Path, memory: Recollect) -> dict[str, Target]:
 def fuzzed(folder: Path) -> Iterator[dict[str, Target]]:
     """The targets, with a vault of a few memories."""
     with Recollect(home=folder / "home", settings=OFF, environment={}) as memory:
-        memory.import_lines(read_lines(MEMORIES))
+        memory.import_lines(raw_lines(MEMORIES))
         memory.save(
             title="The pump", text="refresh tokens in harbor, v1.4.2 更新トークン", tags=["a"]
         )

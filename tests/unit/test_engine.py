@@ -14,7 +14,7 @@ from model_server import Fault, ModelServer, Recorded, Reply
 from recollect.engine import Recollect
 from recollect.errors import ProviderError, UserError
 from recollect.ingest.draft import draft
-from recollect.ingest.jsonl import as_line, read_lines
+from recollect.ingest.jsonl import as_line, raw_lines
 from recollect.models.embedding_queue import TextsRefused
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.types import Filter
@@ -90,12 +90,12 @@ def test_an_id_is_for_good(memory: Recollect) -> None:
 
 def test_an_import_reports_and_goes_on_or_does_nothing(memory: Recollect) -> None:
     raw = [b'{"id": "a", "title": "x"}', b"nonsense", b"", b'{"id": "b", "title": 5}']
-    strict = memory.import_lines(read_lines(raw), strict=True)
+    strict = memory.import_lines(raw_lines(raw), strict=True)
     assert strict[:3] == (0, 0, 0)
     assert [number for number, _ in strict.bad] == [2, 4]
     assert ids(memory) == []
     read: list[int] = []
-    done = memory.import_lines(read_lines(raw), progress=read.append)
+    done = memory.import_lines(raw_lines(raw), progress=read.append)
     assert (done.added, len(done.bad)) == (1, 2)
     assert sum(read) == sum(map(len, raw))
     assert ids(memory) == ["a"]
@@ -104,7 +104,7 @@ def test_an_import_reports_and_goes_on_or_does_nothing(memory: Recollect) -> Non
 def test_an_export_can_be_imported_again_without_a_change(memory: Recollect) -> None:
     for number in range(5):
         memory.save(id=f"n{number}", title=f"Note {number}", tags=["t"], severity="warning")
-    again = memory.import_lines(read_lines([as_line(one) for one in memory.export()]))
+    again = memory.import_lines(raw_lines([as_line(one) for one in memory.export()]))
     assert again == (0, 0, 5, [], {}, 0)
 
 
@@ -170,7 +170,7 @@ def test_a_wrong_provider_is_refused_before_anything_is_kept(tmp_path: Path) -> 
     with opened(tmp_path, wrong) as memory:
         for write in (
             lambda: memory.save(title="T"),
-            lambda: memory.import_lines(read_lines([b'{"title": "x"}'])),
+            lambda: memory.import_lines(raw_lines([b'{"title": "x"}'])),
         ):
             with pytest.raises(UserError, match=r"embedding\.model"):
                 write()

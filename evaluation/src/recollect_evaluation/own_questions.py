@@ -12,15 +12,13 @@ from recollect.engine import Recollect
 from recollect.engine.feedback import gold_folder
 from recollect.recipes.base import Recipe
 from recollect.recipes.overrides import nested_changes, overridden
-from recollect_evaluation.datasets import QRELS, QUERIES, rows, table
+from recollect_evaluation.datasets import QRELS, QUERIES, Grades, rows, table
 from recollect_evaluation.gold import is_gold
 from recollect_evaluation.metrics import DEPTH, interval, ndcg, resampled
 
 # Somebody moves a slider and waits. Always the same questions: a side that nobody touched keeps its
 # score. Thirty begin to tell recipes apart.
 MOST = 30
-
-Grades = dict[str, dict[str, int]]
 
 
 class OwnScore(NamedTuple):

@@ -122,7 +122,7 @@ class PostgresDatabase:
         return [*values]
 
     def replica_rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        """The same as a replica has it, which may be older."""
+        """Return the rows as a replica has them, which may be older."""
         assert self._replica is not None
         pool = self._replica.pool
         with as_store_errors(pool.place):
@@ -182,7 +182,8 @@ class PostgresDatabase:
 
     @contextmanager
     def searching(self) -> Iterator[list[Degraded]]:
-        """The same around a search, which a replica may answer; what the answer has to tell."""
+        """Read as of one moment for a search, which a replica may answer; yield what its
+        answer has to tell."""
         found = None
         if self._replica is not None and getattr(self._local, "block", None) is None:
             begin = BEGIN.format(mode=SNAPSHOT, vault=self._key, first=READS)

@@ -101,7 +101,7 @@ class PostgresUsage(StoredUsage):
                 self.fold()
 
     def add_to(self, connection: Connection) -> None:
-        """The same as a part of a write."""
+        """Add what was counted as a part of a write."""
         with self._guard:
             pending, self._pending = self._pending, []
         counts = summed(pending)

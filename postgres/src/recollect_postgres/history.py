@@ -123,9 +123,3 @@ class VersionsRecord:
         )
         self._connection.execute(INSERT, (seq, [*rows], [*rows.values()]))
         return WRITE_BYTES + sum(VERSION_BYTES + len(before) for before in rows.values())
-
-    def committed(self) -> None:
-        """Tell the operation its number, now that the write cannot be undone any more."""
-        operation = self._change.operation
-        if operation is not None and operation.number is None:
-            operation.number = self.write

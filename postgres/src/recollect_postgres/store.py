@@ -90,7 +90,7 @@ class PostgresStore:
 
             self.database.put_off(writing.flush, finish)
             yield writing
-        writing.versions.committed()
+        change.committed(writing.versions.write)
         self._words.hold(writing.made)
         self.database.merging.wrote()
         if writing.grew:

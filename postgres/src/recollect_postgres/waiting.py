@@ -11,12 +11,11 @@ from typing import Any
 
 from recollect.errors import StoreError
 from recollect.store.base import Waiting
-from recollect.store.sqlite.vectors import WINDOW
+from recollect.store.sqlite.vectors import SIZE, WINDOW
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.pool import Connection
 
 TEXT = "m.title || chr(10) || m.text || chr(10) || m.context"
-SIZE = "octet_length(m.title) + octet_length(m.text) + octet_length(m.context)"
 TEXTS = f"""
 SELECT m.key, {TEXT} FROM memories m
  WHERE m.vault = vault() AND m.key = ANY(%s) AND m.forgotten_at IS NULL"""
@@ -91,7 +90,7 @@ class WaitingMemories:
         size: int | None,
         without: Collection[int],
     ) -> list[Waiting]:
-        """The same, taken by this lease, as far as no other has it."""
+        """The smallest that wait, taken by this lease, as far as no other has them."""
         found = connection.execute(MODEL, (identity,)).fetchall()
         if not found and not lease.first(self._database):
             return []  # another one makes the first vectors of a model; then there is a queue

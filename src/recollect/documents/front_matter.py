@@ -1,4 +1,4 @@
-"""Front matter: a block of YAML before the first line of a text.
+"""Front matter: a block of YAML before the first line of a text, and the fields of a memory in it.
 
 The block stands between two lines of `---` (the second may be `...`) at the very beginning, as
 Jekyll, Hugo and Obsidian write it. Of YAML it needs texts, lists and mappings only: `no` stays

@@ -146,7 +146,7 @@ def is_due(session: Session) -> bool:
     return len(log.questions()) >= max(rule.after, known + rule.every)
 
 
-def learn(session: Session, stop: Callable[[], bool] = lambda: False) -> None:
+def learn(session: Session, stop: Callable[[], bool]) -> None:
     """Learn the weights of the default recipe; nothing where `stop` says so meanwhile."""
     recipe, log = session.recipe(), session.store.feedback
     assert recipe.feedback is not None, "it is due"

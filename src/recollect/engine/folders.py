@@ -215,7 +215,7 @@ def mirror(
     *,
     dry_run: bool = False,
 ) -> Mirrored:
-    """Mirror once; `vault` returns the door, which saves and forgets as for any caller."""
+    """Mirror once; `vault` returns the `Recollect` that saves and forgets as for any caller."""
     from recollect.folders.mirroring import installed_mirror  # noqa: PLC0415  start-up time
 
     redaction = session.redaction
@@ -245,7 +245,7 @@ def follow_mirror(
     stop: threading.Event,
     tell: Callable[[Mirrored | RecollectError], None],
 ) -> None:
-    """Mirror again and again; see the door."""
+    """Mirror again and again; see `Recollect.follow_mirror`."""
     from recollect.folders.watch import folder_changes  # noqa: PLC0415  start-up time
 
     seen: int | None = None

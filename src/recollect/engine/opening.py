@@ -123,7 +123,7 @@ class IdleLock:
 
     Closing it and dropping the key is all that can be done from within: what was read stays in
     memory that Python has freed but not cleared. `sealed` is called then; a server starts anew (see
-    `interfaces/fresh_process.py`)."""
+    `interfaces/server_processes.py`)."""
 
     def __init__(self, store: SqliteStore, idle_s: float, sealed: Callable[[], None]) -> None:
         self._store = store

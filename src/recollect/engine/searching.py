@@ -1,4 +1,4 @@
-"""Searching this vault and others, the context of an agent, related and whole memories."""
+"""Searching this vault and others, the context of an agent, and memories like one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One caller's use of an opened vault: what every room of the engine works with."""
+"""One caller's use of an opened vault: what every module of the engine works with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Reading one file of a folder: its document without secrets, in chunks."""
+"""Reading files of a folder: each as a document without secrets, in chunks; and the ids of chunks,
+old and new."""
 
 from __future__ import annotations
 
@@ -152,7 +153,7 @@ class Reading(NamedTuple):
 def read_files(reading: Reading, files: Sequence[FileToRead]) -> list[ReadFile]:
     """Read files. Each step is taken with all of them: file by file it takes half as long again,
     since hardly anything of one step is still in the processor's cache when the next file comes."""
-    opened = [_opened(reading, *file) for file in files]
+    opened = [_opened(*file) for file in files]
     parsed = [
         (file, parse(raw, file.found.path) if raw is not None else file.left_out)
         for file, raw in opened
@@ -163,9 +164,7 @@ def read_files(reading: Reading, files: Sequence[FileToRead]) -> list[ReadFile]:
     ]
 
 
-def _opened(
-    reading: Reading, found: FoundFile, before: StoredFile | None
-) -> tuple[ReadFile, bytes | None]:
+def _opened(found: FoundFile, before: StoredFile | None) -> tuple[ReadFile, bytes | None]:
     """A file, and its bytes if they have to be read; `before`: what is known of it."""
     file = ReadFile(found, time.time_ns())
     raw = read_bytes(found.full, found.path)

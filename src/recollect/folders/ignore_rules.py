@@ -148,7 +148,7 @@ class IgnoreRules(NamedTuple):
         return self._decide(OWN, path, folder=folder)
 
     def git(self, path: str, *, folder: bool) -> bool | None:
-        """The same for `.gitignore`."""
+        """Whether `.gitignore` leaves an entry out; None where no pattern matches."""
         return self._decide(GIT, path, folder=folder)
 
     def _decide(self, file: str, path: str, *, folder: bool) -> bool | None:

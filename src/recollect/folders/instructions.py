@@ -27,7 +27,7 @@ def is_instruction_file(path: str) -> bool:
 
 
 def is_instructions(path: str) -> bool:
-    """The same, or a folder of rules."""
+    """Whether the path is that of a file of instructions or of a folder of rules."""
     return is_instruction_file(path) or Path(path).as_posix().endswith(
         tuple(f"/{name}" for name in FOLDERS)
     )

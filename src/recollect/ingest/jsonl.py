@@ -62,11 +62,6 @@ def raw_lines(raw: Iterable[bytes]) -> Iterator[RawLine]:
             yield RawLine(number, text)
 
 
-def read_lines(raw: Iterable[bytes]) -> Iterator[Line]:
-    """Each line that is not blank, parsed."""
-    return map(parsed, raw_lines(raw))
-
-
 def parsed(raw: RawLine | Line) -> Line:
     """What a line holds."""
     if isinstance(raw, Line):

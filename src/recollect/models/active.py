@@ -1,4 +1,5 @@
-"""The models that the settings name, opened when first used and kept open."""
+"""The models that the settings name, opened when first used and kept open; a reranker that keeps
+its scores; and how long the models take."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class Remote:
     def post_once(
         self, path: str, body: Mapping[str, Any], answer: type[Answer], *, timeout_s: float
     ) -> Answer:
-        """The same in a single try, with a time-out of its own."""
+        """Like `post`, in a single try with a time-out of its own."""
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", errors="replace")
         return self._decoded(self._once("POST", path, content, timeout_s), answer)
 

@@ -38,12 +38,12 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The same in one line: titles, ids and names of files may hold line breaks."""
+    """Return visible text in one line: titles, ids and names of files may hold line breaks."""
     return visible(" ".join(text.splitlines()))
 
 
 def quoted(text: str) -> str:
-    """The same with `> ` before every line, so that text cannot pass for what stands around it."""
+    """Return visible text with `> ` before every line: it cannot pass for what is around it."""
     return "\n".join(f"> {visible(line)}".rstrip() for line in text.splitlines())
 
 

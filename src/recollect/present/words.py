@@ -89,7 +89,7 @@ def state_of(memory: Memory, now: datetime) -> str:
 
 
 def state_json(memory: Memory, now: datetime) -> dict[str, object]:
-    """The same as data: `expired`, and `superseded_by` where a link leads to another memory."""
+    """The state as data: `expired`, and `superseded_by` where a link leads to another memory."""
     expired = validity(memory, now).startswith("expired")
     link = memory.superseded_by
     return ({"expired": True} if expired else {}) | ({"superseded_by": link} if link else {})

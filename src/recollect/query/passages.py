@@ -152,7 +152,7 @@ def _starts(words: tuple[str, ...]) -> list[str]:
 
 
 def _plain_matches(plain: str, starts: Sequence[str]) -> list[tuple[int, str]]:
-    """The same for plain letters, without a pattern: compiling one takes as long as ten texts."""
+    """The matches in plain letters, without a pattern: compiling one takes as long as ten texts."""
     found: dict[int, str] = {}
     for start in starts:
         at = plain.find(start, 0, MOST_READ)

@@ -38,27 +38,12 @@ if TYPE_CHECKING:
     from recollect.query.time.calendar import Period
     from recollect.store.base import Store
 
-
-def inverse_frequency(documents: int, holding: int) -> float:
-    """`ln(1 + (N − n + ½) / (n + ½))`, the inverse document frequency of BM25 as Lucene has it:
-    never below 0."""
-    return log(1 + (documents - holding + 0.5) / (holding + 0.5))
-
-
 # FTS5's bm25() has k1 = 1.2: one word gives at most (k1 + 1) times its idf, and never less than
 # LEAST_IDF.
 BM25_FACTOR = 2.2
 LEAST_IDF = 1e-6
 # Another form of a word, or what it may be a typing error of, is weaker evidence than the word.
 FORM_SHARE = 0.7
-
-
-def fts5_idf(documents: int, holding: float) -> float:
-    """`ln((N − n + ½) / (n + ½))`, the inverse document frequency of FTS5's bm25(), which counts a
-    word that half of the memories hold as next to nothing."""
-    return max(log((documents - holding + 0.5) / (holding + 0.5)), LEAST_IDF)
-
-
 # Fewer memories than FEW are too few to tell how rare a word is: it is counted as if there were
 # UNSEEN more, which do not hold it.
 FEW, UNSEEN = 200, 20
@@ -66,6 +51,18 @@ FEW, UNSEEN = 200, 20
 MOST_CORRECTED = 8
 # Memories that are read to see whether they hold a name as it is written: some milliseconds.
 MOST_READ = 200
+
+
+def inverse_frequency(documents: int, holding: int) -> float:
+    """`ln(1 + (N − n + ½) / (n + ½))`, the inverse document frequency of BM25 as Lucene has it:
+    never below 0."""
+    return log(1 + (documents - holding + 0.5) / (holding + 0.5))
+
+
+def fts5_idf(documents: int, holding: float) -> float:
+    """`ln((N − n + ½) / (n + ½))`, the inverse document frequency of FTS5's bm25(), which counts a
+    word that half of the memories hold as next to nothing."""
+    return max(log((documents - holding + 0.5) / (holding + 0.5)), LEAST_IDF)
 
 
 class Written(NamedTuple):
@@ -270,7 +267,7 @@ class Understanding:
 
     @cached_property
     def sought(self) -> list[str]:
-        """The same and their stems: what a passage is looked for by."""
+        """The words searched for and their stems: what a passage is looked for by."""
         return [*self.searched, *dict.fromkeys(s for w in self.searched for s in self.stems_of(w))]
 
     @cached_property

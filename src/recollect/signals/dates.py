@@ -11,6 +11,10 @@ from recollect.recipes.ranges import Share, Span
 from recollect.signals.base import Signal, SignalValue
 from recollect.types import Memory
 
+HOUR = timedelta(hours=1)
+YEAR_HOURS = 8760.0
+DAY = timedelta(days=1)
+
 
 class TimeMatch(Signal, frozen=True, tag="time_match", kw_only=True):
     """1 for a memory made in a period that the query bounds ("last week", "before 2026-03-01"),
@@ -36,10 +40,6 @@ class TimeMatch(Signal, frozen=True, tag="time_match", kw_only=True):
         }
 
 
-HOUR = timedelta(hours=1)
-YEAR_HOURS = 8760.0
-
-
 def hyperbolic(updated_at: datetime, now: datetime, hours: float = YEAR_HOURS) -> SignalValue:
     """`1 / (1 + age / 8760 h)`: a year 0.5, two years a third. Age is never below 0."""
     age = max(0.0, (now - updated_at) / HOUR)
@@ -59,9 +59,6 @@ class Recency(Signal, frozen=True, tag="recency", kw_only=True):
         return {
             id: hyperbolic(context.memory(id).updated_at, context.now, self.hours) for id in ids
         }
-
-
-DAY = timedelta(days=1)
 
 
 def half_life(updated_at: datetime, now: datetime, days: float) -> SignalValue:

@@ -15,6 +15,9 @@ from recollect.recipes.ranges import Share, Smoothing, Weight
 from recollect.signals.base import Signal, SignalValue
 from recollect.types import Ranking
 
+# Words as they are written: "US" is a country, and "use" another word.
+FIRST_PERSON = re.compile(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself|[Ww]e|us|[Oo]urs?|[Oo]urselves)\b")
+
 
 class ExactMatch(Signal, frozen=True, tag="exact", kw_only=True):
     """The share of the query's names that the memory holds as they are written, case and accents
@@ -172,10 +175,6 @@ class Cosine(Signal, frozen=True, tag="vector", kw_only=True):
             for id in ids
             if id in known
         }
-
-
-# Words as they are written: "US" is a country, and "use" another word.
-FIRST_PERSON = re.compile(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself|[Ww]e|us|[Oo]urs?|[Oo]urselves)\b")
 
 
 class Person(Signal, frozen=True, tag="person", kw_only=True):

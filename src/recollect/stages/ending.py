@@ -10,6 +10,8 @@ from recollect.recipes.ranges import Count, Share
 from recollect.stages.base import Stage
 from recollect.types import Judgement, Ranking
 
+DIGITS = 4  # of a confidence
+
 
 class Cut(Stage, frozen=True, tag="cut"):
     """The best `limit` remain. With a guard: when `guard_channel` found fewer than `guard_below`
@@ -36,10 +38,6 @@ class Cut(Stage, frozen=True, tag="cut"):
             )
             return ranking
         return ranking.best(context.limit, "limit")
-
-
-# Of a confidence.
-DIGITS = 4
 
 
 class ConfidenceVerdict(Stage, frozen=True, tag="verdict"):

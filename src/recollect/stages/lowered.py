@@ -11,6 +11,8 @@ from recollect.stages.rerank import capped
 from recollect.times import validity
 from recollect.types import Hit, Ranking, Term, combine, leaf
 
+DONE = "_done"
+
 
 class Validity(Stage, frozen=True, tag="validity"):
     """A memory whose `valid_until` has passed, or whose `valid_from` lies ahead, goes below every
@@ -72,9 +74,6 @@ class Dismissed(Stage, frozen=True, tag="dismissed"):
         if not placed:
             return ranking
         return ranking.resorted(placed.get(hit.memory_id, hit) for hit in ranking)
-
-
-DONE = "_done"
 
 
 def multiplied(name: str, term: Term, factor: float, why: str) -> Term:

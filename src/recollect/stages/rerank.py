@@ -24,6 +24,8 @@ from recollect.types import Hit, Memory, Ranking, Reach, Term, combine, leaf, we
 # Words in one piece: camelCase, and what underscores join.
 COMPOUND = re.compile(r"\b[A-Za-z]+(?:[a-z][A-Z]|_)\w*")
 BORDER = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# What was not reached stands in order below the lowest verified score, even where that is 0.
+LEAST = 1e-6
 
 
 def whole(memory: Memory) -> str:
@@ -153,10 +155,6 @@ def capped(name: str, term: Term, cap: float) -> Term:
     if term.value <= cap:
         return term
     return combine(name, "min", (term, leaf("cap", cap, f"at most {cap:g}")))
-
-
-# What was not reached stands in order below the lowest verified score, even where that is 0.
-LEAST = 1e-6
 
 
 class CrossEncoder(Stage, frozen=True, tag="cross_encoder"):

@@ -22,6 +22,9 @@ from recollect.stages.base import Stage
 from recollect.times import day, validity
 from recollect.types import Hit, Memory, Ranking, combine, leaf
 
+# Statements about different things have a cosine of 0.4 to 0.6.
+CHANGE_FROM = 0.6
+
 
 def successors(context: SearchContext, memories: Iterable[Memory]) -> dict[str, Memory]:
     """By id, what took the place of each of these memories that has a link: of all that follow, the
@@ -75,10 +78,6 @@ def _naming(hit: Hit, newer: dict[str, Memory], older: Sequence[Memory]) -> Hit:
         believed = tuple(each for each in hit.findings.seems_to_replace if each.id not in known)
         hit = hit.finding(replaces=tuple(older), seems_to_replace=believed)
     return hit.finding(superseded_by=newer[hit.memory_id]) if hit.memory_id in newer else hit
-
-
-# Statements about different things have a cosine of 0.4 to 0.6.
-CHANGE_FROM = 0.6
 
 
 class Supersede(Stage, frozen=True, tag="supersede"):

@@ -120,6 +120,11 @@ class Change(NamedTuple):
     operation: WriteOperation | None = None
     undoes: int | None = None
 
+    def committed(self, write: int | None) -> None:
+        """Tell the operation its number, now that the write cannot be undone any more."""
+        if self.operation is not None and self.operation.number is None:
+            self.operation.number = write
+
 
 class Version(NamedTuple):
     """A memory as it was after a change, and what is known of the change. Versions are numbered

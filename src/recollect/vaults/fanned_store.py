@@ -41,6 +41,7 @@ from recollect.store.base import (
     VectorMatch,
     Vocabulary,
 )
+from recollect.store.memory_rows import TIERS
 from recollect.store.sqlite.vector_rows import between
 from recollect.types import Degraded, Filter, Memory, Place, Response, order
 from recollect.vaults.known import HOME
@@ -53,7 +54,6 @@ OVER_FETCH = 2
 Candidate = TypeVar("Candidate", Match, VectorMatch)
 Answer = TypeVar("Answer")
 Item = TypeVar("Item")
-TIERS = ("core", "capture", "file")
 # How several lists become one, as each is ordered itself.
 ORDERS: dict[str, Callable[[Memory], tuple[object, ...]]] = {
     "browse": lambda one: (TIERS.index(one.tier), -one.updated_at.timestamp(), one.id),

@@ -135,8 +135,7 @@ def _key(path: Path, header: bytes, passphrase_of: Callable[[Path], str]) -> byt
 
 def derived(passphrase: str, header: bytes) -> bytes:
     """The key of this passphrase for the vault with this header."""
-
-    from argon2.low_level import Type, hash_secret_raw  # noqa: PLC0415  as above
+    from argon2.low_level import Type, hash_secret_raw  # noqa: PLC0415  start-up time
 
     passes, memory, lanes = SCHEMES[scheme_of(header)]
     # The same signs are the same passphrase, however the keyboard composes them.
@@ -193,7 +192,7 @@ def _from_keyring(path: Path, header: bytes) -> bytes:
 def _keyring(path: Path) -> Any:
     try:
         import keyring  # noqa: PLC0415  an extra, and start-up time
-        import keyring.errors  # noqa: PLC0415  as above
+        import keyring.errors  # noqa: PLC0415  start-up time
     except ImportError as error:
         raise Locked(
             f"The key of the vault {path} belongs in the system's keyring; install "

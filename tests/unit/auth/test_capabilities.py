@@ -38,7 +38,7 @@ from recollect.engine.capture import AgentSession
 from recollect.engine.review import ReviewItem
 from recollect.errors import Forbidden, NotFound, StoreError, UserError
 from recollect.ingest.draft import draft
-from recollect.ingest.jsonl import read_lines
+from recollect.ingest.jsonl import raw_lines
 from recollect.recipes.registry import BUILT_IN
 from recollect.store.folders import Folder
 from recollect.times import EPOCH, parse_expiry
@@ -65,7 +65,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "save": lambda memory: memory.save(title="Another one"),
     "save_all": lambda memory: memory.save_all([draft({"title": "Another one"})]),
     "capture": lambda memory: memory.capture([], AgentSession("codex", "s1", "")),
-    "import_lines": lambda memory: memory.import_lines(read_lines([b'{"title": "Imported"}\n'])),
+    "import_lines": lambda memory: memory.import_lines(raw_lines([b'{"title": "Imported"}\n'])),
     "edit": lambda memory: memory.edit("kept", severity="warning"),
     "edited": lambda memory: memory.edited("kept", severity="warning"),
     "edit_all": lambda memory: memory.edit_all(["kept"], severity="warning"),
@@ -385,7 +385,7 @@ def test_writes_and_refusals_are_noted_and_nothing_that_they_say(engine: Recolle
     writer = engine.acting_as(caller(WRITE, DELETE, token="0a1b2c3d"))
     writer.save(id="anchor-chain", title="Anchor", text="Anchors hold")
     writer.save(id="anchor-chain", title="Anchor", text="Anchors hold")  # changes nothing
-    writer.import_lines(read_lines([b'{"title": "One"}\n', b'{"title": "Two"}\n', b"{\n"]))
+    writer.import_lines(raw_lines([b'{"title": "One"}\n', b'{"title": "Two"}\n', b"{\n"]))
     writer.feedback("a secret question", "anchor-chain", accept=True)
     writer.forget(["anchor-chain"])
     writer.forget(["anchor-chain"], undo=True)
@@ -618,7 +618,7 @@ def test_an_expiry_that_is_none_is_refused(told: str) -> None:
 def test_an_import_forgets_only_for_those_who_may(engine: Recollect) -> None:
     lines = [b'{"id": "kept", "title": "Tides", "forgotten_at": "2026-01-01"}\n']
     with pytest.raises(Forbidden):
-        engine.acting_as(caller(WRITE)).import_lines(read_lines(lines))
+        engine.acting_as(caller(WRITE)).import_lines(raw_lines(lines))
     assert [memory.id for memory in engine.export()] == ["kept"]
-    engine.acting_as(caller(WRITE, DELETE)).import_lines(read_lines(lines))
+    engine.acting_as(caller(WRITE, DELETE)).import_lines(raw_lines(lines))
     assert [*engine.export()] == []

@@ -15,7 +15,7 @@ from recollect.auth.capabilities import DELETE, SEARCH, WRITE, Caller
 from recollect.auth.home_access import HomeAccess
 from recollect.errors import Forbidden
 from recollect.ingest.draft import draft
-from recollect.ingest.jsonl import read_lines
+from recollect.ingest.jsonl import raw_lines
 
 WITH_ID = {"id": "tides", "title": "Tides", "text": "High water at noon"}
 WITHOUT_ID = {"title": "Moored", "text": "The ferry lies at berth two"}
@@ -25,7 +25,7 @@ WAYS: dict[str, Callable[[Recollect], Any]] = {
     "save without an id": lambda memory: memory.save(**WITHOUT_ID),
     "save many": lambda memory: memory.save_all([draft({"title": "New"}), draft(WITH_ID)]),
     "import": lambda memory: memory.import_lines(
-        read_lines([json.dumps(each).encode() + b"\n" for each in ({"title": "New"}, WITH_ID)])
+        raw_lines([json.dumps(each).encode() + b"\n" for each in ({"title": "New"}, WITH_ID)])
     ),
     "publish": lambda memory: memory.publish(["shared"], "harbour"),
 }

@@ -21,7 +21,7 @@ from recollect.ingest.draft import (
     complete,
     draft,
 )
-from recollect.ingest.jsonl import read_lines
+from recollect.ingest.jsonl import raw_lines
 from recollect.interfaces.http.schemas import MemoryChange, NewMemory
 from recollect.interfaces.mcp.arguments import SaveArguments, UpdateArguments
 from recollect.settings import Embedding, Settings
@@ -279,7 +279,7 @@ def test_what_is_too_long_is_refused_with_the_way_to_keep_it() -> None:
 def test_a_line_that_is_too_long_is_reported_and_the_rest_is_imported(tmp_path: Path) -> None:
     lines = [b'{"title": "one"}', b'{"text": "%s"}' % (b"x" * 1_000_001), b'{"title": "two"}']
     with Recollect(tmp_path / "vault.db", settings=OFF, environment={}) as memory:
-        done = memory.import_lines(read_lines(lines))
+        done = memory.import_lines(raw_lines(lines))
         assert (done.added, [number for number, _ in done.bad]) == (2, [2])
         assert "recollect add FOLDER" in done.bad[0][1]
 

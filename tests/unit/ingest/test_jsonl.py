@@ -7,16 +7,18 @@ import pytest
 from suites.stores.samples import NOON, full_memory, odd_memories
 
 from recollect.ingest.draft import complete
-from recollect.ingest.jsonl import Line, as_line, read_lines
+from recollect.ingest.jsonl import as_line, parsed, raw_lines
 from recollect.types import Memory
 
 
 def reasons(*raw: bytes) -> list[tuple[int, str]]:
-    return [(line.number, line.reason) for line in read_lines(raw) if line.draft is None]
+    return [
+        (line.number, line.reason) for line in map(parsed, raw_lines(raw)) if line.draft is None
+    ]
 
 
 def read(*raw: bytes) -> list[Memory]:
-    found = [line.draft for line in read_lines(raw)]
+    found = [line.draft for line in map(parsed, raw_lines(raw))]
     return [complete(one, one.id or "made", None, NOON) for one in found if one is not None]
 
 
@@ -84,5 +86,4 @@ def test_a_byte_order_mark_and_windows_line_ends_do_no_harm() -> None:
 
 def test_each_line_tells_its_size_for_the_progress_bar() -> None:
     raw = (b'{"title": "a"}\n', b"oops\n")
-    assert [line.size for line in read_lines(raw)] == [15, 5]
-    assert all(isinstance(line, Line) for line in read_lines(raw))
+    assert [line.size for line in map(parsed, raw_lines(raw))] == [15, 5]

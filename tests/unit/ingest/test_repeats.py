@@ -11,7 +11,7 @@ import pytest
 
 from recollect import Memory, Recollect
 from recollect.ingest.draft import draft
-from recollect.ingest.jsonl import read_lines
+from recollect.ingest.jsonl import raw_lines
 from recollect.ingest.saving import MOST_READ, Saved
 from recollect.settings import Embedding, Rerank, Settings
 
@@ -113,16 +113,16 @@ def test_two_ids_that_were_given_are_two_memories_whatever_they_say(vault: Recol
 
 def test_an_import_never_merges(vault: Recollect) -> None:
     lines = [f'{{"text": "{KEYS}{more}"}}'.encode() for more in ("", ".", " again")]
-    assert vault.import_lines(read_lines(lines))[:3] == (3, 0, 0)
-    assert vault.import_lines(read_lines(lines))[:3] == (0, 0, 3)
+    assert vault.import_lines(raw_lines(lines))[:3] == (3, 0, 0)
+    assert vault.import_lines(raw_lines(lines))[:3] == (0, 0, 3)
     assert len(held(vault)) == 3
 
 
 def test_an_import_keeps_what_holds_at_another_time(vault: Recollect) -> None:
     """The same words made the same id, and the second took the first one's place."""
     lines = [f'{{"text": "{KEYS}", "valid_until": "{day}"}}'.encode() for day in (MARCH, MAY)]
-    assert vault.import_lines(read_lines(lines))[:3] == (2, 0, 0)
-    assert vault.import_lines(read_lines(lines))[:3] == (0, 0, 2)
+    assert vault.import_lines(raw_lines(lines))[:3] == (2, 0, 0)
+    assert vault.import_lines(raw_lines(lines))[:3] == (0, 0, 2)
     assert len({one.valid_until for one in held(vault)}) == 2
 
 

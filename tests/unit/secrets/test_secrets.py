@@ -33,7 +33,7 @@ from examples import examples
 from recollect import Recollect
 from recollect.errors import UserError
 from recollect.ingest.draft import draft, made_id
-from recollect.ingest.jsonl import read_lines
+from recollect.ingest.jsonl import raw_lines
 from recollect.ingest.saving import saved_json
 from recollect.secrets import assignments, detectors
 from recollect.secrets.assignments import LONGEST_JUDGED
@@ -487,8 +487,8 @@ def test_nothing_of_a_secret_reaches_the_disk(vault: Recollect, tmp_path: Path) 
     [saved] = vault.save_all([draft({"title": f"harmless {GITHUB}", "tags": [GITHUB]})])
     assert traces(tmp_path, GITHUB) == []
     lines = [json.dumps({"text": f"imported {GITHUB}", "source": GITHUB}).encode()]
-    assert vault.import_lines(read_lines(lines)).redacted == {"github token": 2}
-    assert vault.import_lines(read_lines(lines), strict=True).unchanged == 1
+    assert vault.import_lines(raw_lines(lines)).redacted == {"github token": 2}
+    assert vault.import_lines(raw_lines(lines), strict=True).unchanged == 1
     vault.save(title="Plain", details=f"again {GITHUB}")
     edited = vault.edited(saved.memory.id, text=f"edited {GITHUB}", add_tags=[f"x-{GITHUB}"])
     assert edited.redacted["github token"] >= 1
@@ -516,7 +516,7 @@ def test_it_can_be_switched_off_for_one_call_or_for_good(tmp_path: Path) -> None
         edited = vault.edited(kept.memory.id, redact=False, text=GITHUB)
         assert (edited.memory.text, edited.redacted) == (GITHUB, {})
         line = json.dumps({"title": f"b {GITHUB}"}).encode()
-        assert vault.import_lines(read_lines([line]), redact=False).redacted == {}
+        assert vault.import_lines(raw_lines([line]), redact=False).redacted == {}
     with Recollect(
         home=tmp_path, environment=OFF | {"RECOLLECT_SECRETS__REDACT": "false"}
     ) as vault:
@@ -525,9 +525,9 @@ def test_it_can_be_switched_off_for_one_call_or_for_good(tmp_path: Path) -> None
 
 def test_a_line_whose_id_is_a_secret_is_a_bad_line(vault: Recollect) -> None:
     raw = [json.dumps({"id": GITHUB, "title": "a"}).encode(), b'{"title": "b"}']
-    done = vault.import_lines(read_lines(raw))
+    done = vault.import_lines(raw_lines(raw))
     assert (done.added, [number for number, _ in done.bad]) == (1, [1])
-    assert vault.import_lines(read_lines(raw), strict=True)[:3] == (0, 0, 0)
+    assert vault.import_lines(raw_lines(raw), strict=True)[:3] == (0, 0, 0)
     with pytest.raises(UserError):
         vault.save(id=GITHUB, title="a")
 

@@ -20,7 +20,7 @@ from suites.stores.samples import CHANGE, memory
 
 from recollect.engine import Recollect
 from recollect.errors import StoreError
-from recollect.ingest.jsonl import as_line, read_lines
+from recollect.ingest.jsonl import as_line, raw_lines
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite import replacement
@@ -69,7 +69,7 @@ def work(path: str) -> None:
             key = write.find([saved.id])[saved.id].key
         vault.store.vectors.put(MODEL, 4, [(key, VECTOR)])
         told = (fields(number) | {"id": f"m{number}"} for number in range(1, IMPORTED + 1))
-        done = vault.import_lines(read_lines(json.dumps(one).encode() for one in told))
+        done = vault.import_lines(raw_lines(json.dumps(one).encode() for one in told))
         assert done.added == IMPORTED, done
         vault.edit("m1", text=f"{WORDS['text']} edited")
         asked = f"{WORDS['title']} {WORDS['text']} 77".lower()

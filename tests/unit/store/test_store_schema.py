@@ -14,7 +14,7 @@ from recollect.store.sqlite.store import SqliteStore
 SNAPSHOT = Path(__file__).with_name("schema.snapshot.sql")
 HOW_TO_UPDATE = (
     "The vault's schema changed. Vaults made before it must still open: raise VERSION in "
-    "store/sqlite/connection.py, add migrations/NNNN.sql, commit a vault of the version before "
+    "store/sqlite/migration.py, add migrations/NNNN.sql, commit a vault of the version before "
     "under tests/migrations, and then run this test with UPDATE_SNAPSHOTS=1."
 )
 

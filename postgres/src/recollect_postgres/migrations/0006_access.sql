@@ -34,7 +34,7 @@ CREATE TABLE links (
     expires_at   bigint NOT NULL,
     PRIMARY KEY (vault, hash)
 );
--- Wrong logins, by address and in all; a row is needed until `whole_again`, see auth/attempts.py.
+-- Wrong logins, by address and in all; a row is needed until `whole_again`, see access.py.
 CREATE TABLE attempts (
     vault        bigint NOT NULL DEFAULT vault(),
     key          text COLLATE "C" NOT NULL,

@@ -158,7 +158,7 @@ class MarkedText(NamedTuple):
         return MarkedText(before + self.text[start:end] + after, tuple(inside))
 
     def flowed(self) -> MarkedText:
-        """The same in one line."""
+        """Return the text in one line, its matches marked."""
         text, matches, done = "", [], 0
         for match in (*self.matches, Span(len(self.text), len(self.text))):
             text = _joined(text, self.text[done : match.start])

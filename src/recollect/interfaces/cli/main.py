@@ -184,7 +184,7 @@ def _run(name: str, argv: list[str]) -> int:
 
 
 def _failed_json(sentence: str, code: int, name: str) -> int:
-    """The same for a program: an `ErrorJson`, whose code is the name of the error."""
+    """Print the error for a program, as an `ErrorJson` whose code is its name; return the code."""
     import json  # noqa: PLC0415  start-up time
 
     print(json.dumps({"code": name, "message": " ".join(sentence.split())}), file=sys.stderr)

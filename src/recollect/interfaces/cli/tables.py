@@ -43,7 +43,7 @@ def remove_table(home: Path, table: str, name: str, check: Check) -> Path:
 
 
 def set_value(home: Path, key: str, value: Any, check: Check) -> Path:
-    """Set a key, such as `search.recipe`; returns the file. `check` as above."""
+    """Set a key, such as `search.recipe`; returns the file. `check`: as for `add_table`."""
     with _changing(home):
         check()
         config, path = home / "config.toml", tuple(key.split("."))

@@ -1,4 +1,5 @@
-"""What a hook says to an agent at each moment of its session.
+"""What a hook says to an agent at each moment of its session, what it remembers of the session, and
+what it captures of what the user said.
 
 At the start: what to know of the project. With a prompt: up to three memories, only where the
 evidence is strong, none twice in a session. After some turns, and once the conversation was

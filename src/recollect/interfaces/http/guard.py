@@ -1,4 +1,5 @@
-"""Who may call the server: its host names, the pages it trusts, the tokens it wants."""
+"""Who may call the server: its host names, the pages it trusts, the tokens it wants, the cookie of
+a browser session, and users whom a proxy has logged in."""
 
 from __future__ import annotations
 
@@ -26,6 +27,23 @@ from recollect.settings_reading import networks
 
 # Who has one of these names in the audit log is not a user.
 TAKEN = frozenset({OWNER.name, NOBODY.name, UNKNOWN.name, SERVER.name})
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+# Answered without a token: whether the server is alive, logging in and out, what that page needs.
+OPEN_PATHS = ("/healthz", "/login", "/logout", "/static/")
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+# A name or an address, then a port. RFC 9110, 7.2, without what no server goes by: user names,
+# percent-encoding, other signs. What does not match as a whole names no host at all.
+HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)\.?(?::[0-9]{1,5})?")
+LONGEST_ADDRESS = 16_384
+LONG_ADDRESS = f"An address may be {LONGEST_ADDRESS:,} characters long; use POST for more."
+LONGEST_NEXT = 2000  # the address of a page that a login leads back to
+LARGEST_BODY = 16 << 20
+# Refusals that the audit log records; an invalid token is recorded with its owner.
+NOTED = (403, 421)
+ASKED = "This server needs a token: send it as `Authorization: Bearer …`."
+# One sentence for all cases, so that trying tokens out reveals nothing about existing ones.
+NOT_VALID = "This token is not valid: it is unknown, revoked or expired."
+NOT_NAMED = "The proxy must name one user, in one line of up to 100 characters."
 
 
 class ProxiedUsers:
@@ -99,25 +117,6 @@ def set_cookie(response: Response, credentials: Credentials, request: Request, v
         samesite="strict",
         secure=request.url.scheme == "https",
     )
-
-
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-# Answered without a token: whether the server is alive, logging in and out, what that page needs.
-OPEN_PATHS = ("/healthz", "/login", "/logout", "/static/")
-SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-# A name or an address, then a port. RFC 9110, 7.2, without what no server goes by: user names,
-# percent-encoding, other signs. What does not match as a whole names no host at all.
-HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)\.?(?::[0-9]{1,5})?")
-LONGEST_ADDRESS = 16_384
-LONG_ADDRESS = f"An address may be {LONGEST_ADDRESS:,} characters long; use POST for more."
-LONGEST_NEXT = 2000  # the address of a page that a login leads back to
-LARGEST_BODY = 16 << 20
-# Refusals that the audit log records; an invalid token is recorded with its owner.
-NOTED = (403, 421)
-ASKED = "This server needs a token: send it as `Authorization: Bearer …`."
-# One sentence for all cases, so that trying tokens out reveals nothing about existing ones.
-NOT_VALID = "This token is not valid: it is unknown, revoked or expired."
-NOT_NAMED = "The proxy must name one user, in one line of up to 100 characters."
 
 
 def is_loopback(host: str) -> bool:

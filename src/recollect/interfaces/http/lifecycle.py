@@ -22,6 +22,10 @@ from recollect.present.history import VersionJson, history_json
 from recollect.store.trash import trashed_json
 from recollect.types import Choice, Memory, ReviewKind
 
+Number = Annotated[int, Meta(ge=1)]
+LIMIT, MOST = 20, 1000
+Limit = Annotated[int, Meta(ge=1, le=MOST)]
+
 
 async def supersede(call: Call) -> Response:
     memory = await call.service.ask(call.engine.supersede, call.id, call.body.by)
@@ -101,9 +105,6 @@ def _bulk(
     )  # fmt: skip
 
 
-Number = Annotated[int, Meta(ge=1)]
-
-
 class VersionList(Struct):
     """The versions of a memory, newest first."""
 
@@ -150,10 +151,6 @@ async def undo(call: Call) -> Response:
 
 async def redo(call: Call) -> Response:
     return json_response(undone_json(await call.service.ask(call.engine.redo), "redone"))
-
-
-LIMIT, MOST = 20, 1000
-Limit = Annotated[int, Meta(ge=1, le=MOST)]
 
 
 class ReviewParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

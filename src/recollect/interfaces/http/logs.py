@@ -26,6 +26,10 @@ from recollect.types import Response
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 SHARED = "PROMETHEUS_MULTIPROC_DIR"  # of the environment: where workers count together
+LOG = logging.getLogger("recollect.serve")
+REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+OTHER = "(no route)"
+LIBRARIES = ("uvicorn", "mcp", "asyncio")
 
 
 def count_together(folder: str) -> None:
@@ -101,12 +105,6 @@ class Metrics:
             MultiProcessCollector(every, folder)  # type: ignore[no-untyped-call]
             return generate_latest(every)
         return generate_latest(self._registry)
-
-
-LOG = logging.getLogger("recollect.serve")
-REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-OTHER = "(no route)"
-LIBRARIES = ("uvicorn", "mcp", "asyncio")
 
 
 class JsonLines(logging.Formatter):

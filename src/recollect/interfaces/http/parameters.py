@@ -21,9 +21,6 @@ MOST_RESULTS = 1000
 MOST_NAMES = 100
 
 Text = Annotated[str, Meta(max_length=1000)]
-Moment = Annotated[
-    str, Meta(max_length=100, description="ISO 8601, or 7d, 12h, 2w for that long ago")
-]
 AsOf = Annotated[
     Text, Meta(description="What the vault held then: 2026-03-01, yesterday, 7d, or ISO 8601.")
 ]
@@ -57,7 +54,7 @@ class FilterParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class PastFilterParameters(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The same, of what there is or was."""
+    """Filters of what there is, or of what there was at a moment."""
 
     as_of: AsOf | None = None
 

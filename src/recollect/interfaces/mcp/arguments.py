@@ -84,12 +84,9 @@ class FilterArguments(Arguments, frozen=True, kw_only=True):
         return named | ({"project": None} if every else {})
 
     def preferring(self, project: str | None) -> dict[str, Any]:
-        """The same, where the server's own project is preferred and filters nothing."""
+        """The arguments that were given; the server's own project filters nothing."""
         named = self.within(None)
         return named if "project" in self.given() else {"prefer_project": project} | named
-
-
-FILTERS = FilterArguments.__struct_fields__
 
 
 class SearchArguments(FilterArguments, frozen=True, kw_only=True):

@@ -33,6 +33,8 @@ FORM: dict[str, Any] = {
 }
 # What the first call did, where the second one is to tell it.
 FIRST: dict[str | None, WriteOutcome] = {"added": "added", "updated": "updated"}
+# A client has them at hand; one that does not answer is not waited for again.
+ROOTS_PATIENCE_S = 2.0
 
 
 async def replied(
@@ -85,10 +87,6 @@ def _offers_forms(ctx: ServerRequestContext[Any]) -> bool:
     can = ctx.session.client_capabilities
     modes = can.elicitation if can else None
     return modes is not None and (modes.form is not None or modes.url is None)
-
-
-# A client has them at hand; one that does not answer is not waited for again.
-ROOTS_PATIENCE_S = 2.0
 
 
 class OpenProject:

@@ -42,6 +42,9 @@ Recall what is known about: {topic}
 3. Say in a few sentences what is known, with the ids in brackets, and what is not known. Nothing
    found is an answer too: do not fill the gap with a guess.
 4. Then go on with the task, using what you found."""
+SCHEME = "recollect://"
+# The protocol's own bound on what a completion may offer.
+MOST_COMPLETIONS = 100
 
 
 def instructions(engine: Recollect, project: str | None) -> str:
@@ -78,11 +81,6 @@ def recall(arguments: dict[str, str]) -> str:
     if not topic:
         raise UserError(f"{RECALL} needs the argument topic.")
     return RECALL_TEXT.format(topic=topic[:LONGEST_TOPIC])
-
-
-SCHEME = "recollect://"
-# The protocol's own bound on what a completion may offer.
-MOST_COMPLETIONS = 100
 
 
 class Family(NamedTuple):

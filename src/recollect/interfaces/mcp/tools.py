@@ -1,4 +1,5 @@
-"""The tools as they are offered: what a model reads of each, and the function that runs it.
+"""The tools as they are offered: what a model reads of each, and the function that runs it; and
+their arguments, checked as models write them.
 
 A model reads the descriptions in every conversation, so each word of them costs.
 """

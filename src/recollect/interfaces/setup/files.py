@@ -16,15 +16,15 @@ from msgspec import Struct
 from recollect.errors import UserError
 from recollect.files import locked_folder, sync_folder
 
+Keys = tuple[str, ...]
+BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
+
 
 class Malformed(Exception):
     """The text is not what its format demands; nothing may be written over it."""
 
     def __init__(self, reason: str, line: int | None = None) -> None:
         super().__init__(reason if line is None else f"line {line}: {reason}")
-
-
-Keys = tuple[str, ...]
 
 
 def value_at(data: Any, path: Keys) -> Any:
@@ -62,9 +62,6 @@ def leaves(data: dict[str, Any]) -> Iterator[tuple[Keys, Any]]:
             yield from (((key, *below), leaf) for below, leaf in leaves(value))
         else:
             yield (key,), value
-
-
-BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
 class FileText(Struct, frozen=True):

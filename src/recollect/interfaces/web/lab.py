@@ -121,7 +121,7 @@ async def rename(service: Service, request: Request) -> Response:
 
 
 def _plain(bench: LabAddress, side: str, recipe: str) -> LabAddress:
-    """The same with this recipe on that side, unchanged."""
+    """The lab's address with this recipe on that side, unchanged."""
     asked = msgspec.structs.replace(getattr(bench, side), recipe=recipe, set={})
     return bench._replace(left=asked) if side == LEFT else bench._replace(right=asked)
 

@@ -31,17 +31,17 @@ LOCAL = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f-\uffff]*")
 
 def routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
     """The forms and what they send. Not found while there is no token to log in with."""
-    door = LoginDoor(credentials, audit)
+    login = Login(credentials, audit)
     return [
-        Route("/login", door.show, methods=["GET"]),
-        Route("/login", door.log_in, methods=["POST"]),
-        Route("/login/{link}", door.show_link, methods=["GET"]),
-        Route("/login/{link}", door.use_link, methods=["POST"]),
-        Route("/logout", door.log_out, methods=["POST"]),
+        Route("/login", login.show, methods=["GET"]),
+        Route("/login", login.log_in, methods=["POST"]),
+        Route("/login/{link}", login.show_link, methods=["GET"]),
+        Route("/login/{link}", login.use_link, methods=["POST"]),
+        Route("/logout", login.log_out, methods=["POST"]),
     ]
 
 
-class LoginDoor:
+class Login:
     """Begins and ends browser sessions."""
 
     def __init__(self, credentials: Credentials, audit: Audit) -> None:

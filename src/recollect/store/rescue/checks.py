@@ -29,6 +29,7 @@ from recollect.store.rescue.derived import (
     history_problem,
 )
 from recollect.store.rescue.index_checks import (
+    Advance,
     Keys,
     contents,
     in_segments,
@@ -76,7 +77,6 @@ EITHER = ("stemmed index", "subwords index", "plain index", "details index")
 
 Check = Callable[[], str | None]
 Part = Callable[[apsw.Connection], "dict[str, Finding]"]
-Advance = Callable[[int], None]
 
 
 def examine(

@@ -22,6 +22,7 @@ FUNCTION = "pooled_bm25"
 K1, B = 1.2, 0.75  # FTS5's own
 STEPS = 1_000  # of SQLite's machine, after which the deadline is looked at: mostly a millisecond
 LEAST_IDF = 1e-6  # what FTS5 gives to a word that most rows have
+ALMOST = 1 - 1e-9  # of a score: what rounding may take away
 
 # Inverse frequencies by phrase, weights by column, and the average length of a row.
 Scoring = tuple[list[float], list[float], float]

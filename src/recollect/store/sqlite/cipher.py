@@ -47,7 +47,7 @@ def header_of(connection: apsw.Connection) -> bytes | None:
 
 
 def header_at(path: Path) -> bytes | None:
-    """The same for a file that is there."""
+    """The header of the locked vault at this path; None for any other file."""
     with closing(apsw.Connection(str(path), apsw.SQLITE_OPEN_READONLY)) as connection:
         return header_of(connection)
 

@@ -111,7 +111,7 @@ class SqliteUsage(StoredUsage):
                 self.fold()
 
     def add_to(self, connection: apsw.Connection) -> None:
-        """The same as a part of a write; `added` follows when it is over."""
+        """Add what was counted as a part of a write; `added` follows when it is over."""
         with suppress(FileNotFoundError):
             if not self._taken.exists():  # else a killed process had begun
                 self._spool.replace(self._taken)

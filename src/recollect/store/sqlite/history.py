@@ -154,12 +154,6 @@ class VersionsChange:
         if size:
             self._connection.execute(GROW, (BYTES, size))
 
-    def committed(self) -> None:
-        """Tell the operation its number, now that the write cannot be undone any more."""
-        operation = self._change.operation
-        if operation is not None and operation.number is None:
-            operation.number = self.write
-
 
 class NoVersions(VersionsChange):
     """Keeps nothing: of a vault that nobody changes."""

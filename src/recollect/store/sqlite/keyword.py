@@ -24,6 +24,7 @@ from recollect.store.base import (
 from recollect.store.memory_rows import stored_id
 from recollect.store.sqlite import fts5_index
 from recollect.store.sqlite.bm25 import (
+    ALMOST,
     FUNCTION,
     counted,
     least_by_common,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from recollect.store.sqlite.packed.segmented import SegmentedSearch
     from recollect.store.sqlite.segments.reader import Segments
 
-ALMOST = 1 - 1e-9  # what rounding may take away
 NO_BM25 = "bm25() is not available in this SQLite, so FTS5's own rank ordered the matches"
 
 
@@ -70,7 +70,7 @@ class PackedIndexes:
             SegmentedSearch,
             StoredTokenRows,
         )
-        from recollect.store.sqlite.segments.reader import Segments  # noqa: PLC0415  as above
+        from recollect.store.sqlite.segments.reader import Segments  # noqa: PLC0415  start-up time
 
         if self._segments is None:
             self._segments = Segments()
@@ -84,7 +84,7 @@ class PackedIndexes:
         segments = self.segments(index)
         if segments is None:
             return None
-        from recollect.store.sqlite.packed.search import PackedSearch  # noqa: PLC0415  as above
+        from recollect.store.sqlite.packed.search import PackedSearch  # noqa: PLC0415  start-up time
 
         connection = self._database.connection()
         node = fts5_index.understood(connection, index, expression)

@@ -55,7 +55,7 @@ CREATE INDEX memories_superseded ON memories (superseded_by) WHERE superseded_by
 CREATE INDEX memories_forgotten ON memories (forgotten_at, id) WHERE forgotten_at IS NOT NULL;
 CREATE INDEX memories_archived ON memories (archived_at, forgotten_at)
     WHERE archived_at IS NOT NULL;
--- Counting: every column that is counted, in the order of the groups; see facets.py. SQLite takes an
+-- Counting: every column that is counted, in the order of the groups; see memories.py. SQLite takes an
 -- index for a covering one only if `forgotten_at` is in it: here, and above, which it would not
 -- choose otherwise.
 CREATE INDEX memories_facets ON memories (
@@ -116,7 +116,7 @@ CREATE TABLE segment_documents (
     words   INTEGER NOT NULL,
     keys    BLOB NOT NULL,          -- of its memories, ascending; int64, little-endian
     lengths BLOB NOT NULL,          -- how many tokens each has; uint32
-    checksum BLOB NOT NULL,         -- of both and of its postings; see segments/checksums.py
+    checksum BLOB NOT NULL,         -- of both and of its postings; see segments/writer.py
     PRIMARY KEY (segment, words)
 ) WITHOUT ROWID, STRICT;
 CREATE TABLE postings (

@@ -1,5 +1,5 @@
-"""Checks of a vault file that need only a connection to it; and copies of a vault, made while
-others write, under the same key, and checked before they count."""
+"""Copies of a vault, made while others write, under the same key, and checked before they count;
+and the checks of a vault file that need only a connection to it."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class SqliteStore:
 
     def glance(self) -> list[Finding]:
         """Check what can be checked at once, however large the vault is."""
-        from recollect.store.rescue.checks import glance  # noqa: PLC0415  as above
+        from recollect.store.rescue.checks import glance  # noqa: PLC0415  start-up time
 
         with self.database.translated():
             return glance(self.database.connection(), self.topics.hashed)

@@ -147,7 +147,7 @@ def passing(stored: VectorRows, among: Keys | None, without: Keys | tuple[()]) -
 
 
 def asked_again(passing: PassingRows) -> PassingRows:
-    """The same for one more search; with the codes of the passing rows by themselves as soon as
+    """The rows for one more search; with the codes of the passing rows by themselves as soon as
     scans of all rows would have cost as much."""
     stored, asked = passing.stored, passing.asked + 1
     most = stored.size * min(MOST_ALONE, asked / ALONE_COST)

@@ -303,7 +303,7 @@ def write_memories(
             connection.config(TRIGGERS, 1)
         if counted := store.usage.due:
             store.usage.add_to(connection)
-    versions.committed()
+    change.committed(versions.write)
     if counted:
         store.usage.added()
     store.merging.wrote(segments=write.made_segments)

@@ -1,4 +1,4 @@
-"""Reading without a question: `Memories` and `FeedbackLog`."""
+"""Reading without a question."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ CREATE TRIGGER memories_insert_indexed AFTER INSERT ON memories
 END;
 
 -- Derived: how many live memories have each value, in the whole vault (scope '') and within each
--- project and kind, so that nobody reads the memories to count them; see counts.py.
+-- project and kind, so that nobody reads the memories to count them.
 CREATE TABLE counts (
     scope    TEXT NOT NULL CHECK (scope IN ('', 'project', 'kind')),
     within   TEXT NOT NULL,         -- which project or kind

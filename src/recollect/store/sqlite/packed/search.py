@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery, KeywordStatistics, Match
 from recollect.store.memory_rows import stored_id
-from recollect.store.sqlite.bm25 import K1, B, fts5_scores, inverse_frequencies
+from recollect.store.sqlite.bm25 import ALMOST, K1, B, fts5_scores, inverse_frequencies
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.fts5_index import TABLES
 from recollect.store.sqlite.packed.evaluation import SegmentMatches, counted, evaluated, visited
@@ -32,7 +32,6 @@ SPARSE = 16  # where fewer than one document in so many is hit, only these are l
 MANY = 0.5  # hits for each document: with fewer left, adding them takes no longer than choosing
 FEW = 50  # looking up a candidate takes as long as adding so many hits
 BLOCK = 256
-ALMOST = 1 - 1e-9  # what rounding may take away
 FIRST_READ = 100  # candidates that a filter is tried on first, and
 THEN_READ = 4000  # after that, before all memories that pass it are read
 NOTHING_COUNTED = KeywordStatistics(0, 0, ())

@@ -54,7 +54,7 @@ def fill(connection: apsw.Connection, among: Collection[int] | None = None) -> N
 
 
 def fill_words(connection: apsw.Connection, among: Collection[int] | None = None) -> None:
-    """The same for the indexes of words, without `subwords`."""
+    """Put live memories into the indexes of words, but not into `subwords`; see `fill`."""
     condition, values = _chosen(among)
     for index, holds in OF_WORDS.items():
         columns = ", ".join(COLUMNS[index])
