@@ -31,7 +31,7 @@ from recollect.ingest.saving import (
     sharing_words,
 )
 from recollect.lifetime import Lifetime
-from recollect.models.english import has_plain_letters
+from recollect.models.english import beginning, has_plain_letters
 from recollect.query.cosine_scale import SAME, scale_of
 from recollect.query.replacement import (
     VERY_ALIKE,
@@ -59,7 +59,6 @@ RESTS = 20  # so many times as long as it took is waited before everything is co
 # So many characters of a text are looked at: more tells nothing new.
 LONGEST = 20_000
 MOST = 3  # similar memories: whoever saves reads them
-BEGINNING = 500  # the first characters of a text tell its language
 
 
 class DuplicateGroup(NamedTuple):
@@ -154,7 +153,7 @@ def is_seen(identity: str, memory: Memory) -> bool:
     """Whether the model knows the letters of a memory: to the bundled English one all texts in
     Thai look alike."""
     english = identity.startswith("builtin:") and scale_of(identity) is SAME
-    return not english or has_plain_letters(whole_text(memory)[:BEGINNING])
+    return not english or has_plain_letters(beginning(memory))
 
 
 def _cosines(

@@ -16,7 +16,6 @@ from recollect.auth.capabilities import ADMIN, CAPABILITIES, DELETE, SEARCH, WRI
 from recollect.checks import LARGEST_LIMIT, named_ids
 from recollect.engine import (
     browsing,
-    capture,
     comparison,
     feedback,
     filters,
@@ -24,7 +23,6 @@ from recollect.engine import (
     history,
     lifecycle,
     reading,
-    review,
     searching,
     upkeep,
     writing,
@@ -703,11 +701,15 @@ class Recollect:
         """Keep what is said outright in these turns; returns how many candidates there are. With
         `late` a process that stays does not wait for the write; what is lost of it, the transcript
         has."""
+        from recollect.engine import capture  # noqa: PLC0415  start-up time
+
         return capture.capture(self.session, turns, said_in, late=late)
 
     @operation(SEARCH, retry=True)
     def review(self, *, limit: int = REVIEW_LIMIT, kind: str | None = None) -> Review:
         """What wants a decision, the most urgent first; only one kind where that is named."""
+        from recollect.engine import review  # noqa: PLC0415  start-up time
+
         return review.review(self.session, limit=limit, kind=kind)
 
     @operation(SEARCH, DELETE)
@@ -715,6 +717,8 @@ class Recollect:
         """Carry a decision out; returns what was done, in a sentence. `changes`: for `edit`, the
         fields of the memory that is named by `id` among them, or of the item's last one. Without
         them, a secret is replaced."""
+        from recollect.engine import review  # noqa: PLC0415  start-up time
+
         return review.decide(self.session, item, decision, changes=changes)
 
     @operation(SEARCH, DELETE)
@@ -722,11 +726,15 @@ class Recollect:
         self, item: ReviewItem, decision: str, *, changes: Mapping[str, Any] | None = None
     ) -> str:
         """Carry out a decision on an item that `review` returned; see `decide`."""
+        from recollect.engine import review  # noqa: PLC0415  start-up time
+
         return review.settle(self.session, item, decision, changes=changes)
 
     @operation(SEARCH, WRITE, retry=True)
     def propose(self, item: str, decision: str) -> str:
         """Note what an agent would do, for a person to decide; returns that in a sentence."""
+        from recollect.engine import review  # noqa: PLC0415  start-up time
+
         return review.propose(self.session, item, decision)
 
     @operation(SEARCH, WRITE)
@@ -734,6 +742,8 @@ class Recollect:
         self, item: str, decision: str, *, changes: Mapping[str, Any] | None = None
     ) -> str:
         """What an agent may do: propose, or where the settings allow it decide."""
+        from recollect.engine import review  # noqa: PLC0415  start-up time
+
         return review.decide_or_propose(self.session, item, decision, changes=changes)
 
     # What people said

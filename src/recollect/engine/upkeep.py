@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from recollect.engine.comparison import BEGINNING, whole_text
 from recollect.engine.feedback import gold_folder, judgements
 from recollect.engine.searching import in_vault, prepare_search
 from recollect.engine.session import Session
 from recollect.errors import ProviderError, RecollectError, StoreError, UserError
 from recollect.models.active import ActiveModels
 from recollect.models.embedding_queue import TextsRefused, embed_queries, embed_waiting
-from recollect.models.english import reading
+from recollect.models.english import beginning, reading
 from recollect.models.folder import MULTILINGUAL, embedding_models
 from recollect.present.words import counted
 from recollect.recipes.base import Recipe
@@ -319,7 +318,7 @@ def language_note(session: Session, *, compared: bool = False) -> str | None:
     if embedding.provider != "builtin" or embedding.model == MULTILINGUAL:
         return None
     newest = session.store.memories.newest(Filter(), SAMPLE)
-    unread = sum(reading(whole_text(memory)[:BEGINNING]) != "language" for memory in newest)
+    unread = sum(reading(beginning(memory)) != "language" for memory in newest)
     if unread < max(MUCH * len(newest), 1):
         return None
     if MULTILINGUAL not in embedding_models():

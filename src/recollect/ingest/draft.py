@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from base64 import b32encode
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, get_args
@@ -191,6 +190,8 @@ def content_of(fields: Mapping[str, object]) -> str:
 
 def hash_letters(text: str, size: int = 20) -> str:
     """A hash of so many bytes, in small letters and digits: eight for five bytes."""
+    from base64 import b32encode  # noqa: PLC0415  start-up time: only where ids are made
+
     return b32encode(content_digest(text, size)).decode().lower()
 
 

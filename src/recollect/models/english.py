@@ -10,6 +10,7 @@ from typing import Literal
 from recollect.models.weights import TOKENIZER, WEIGHTS
 from recollect.query.function_words import is_english
 from recollect.query.terms import words
+from recollect.types import Memory
 
 # Its list begins with a thousand characters and signs. Up to this place stand "keep" (2562), "run"
 # (2448) and some seven thousand other words of any text; "laptop" (12191) and "kamal" come later.
@@ -23,6 +24,7 @@ ENGLISH_MODELS = ("bge-small-en", "builtin:joint@")
 # What an English model can read of a text: its language, its letters, nothing.
 Reads = Literal["language", "letters", "nothing"]
 
+BEGINNING = 500  # the first characters of a text tell its language
 DIGITS = 6  # of a place at most, with the comma behind it
 
 
@@ -45,6 +47,11 @@ def readable_words(text: str) -> list[str]:
 def has_plain_letters(text: str) -> bool:
     """Whether half of its words have letters that an English model knows."""
     return 2 * len(readable_words(text)) >= len(words(text))
+
+
+def beginning(memory: Memory) -> str:
+    """Return as much of a memory as tells its language."""
+    return f"{memory.title} {memory.text[:BEGINNING]}"[:BEGINNING]
 
 
 def can_read(identity: str, query: str) -> bool:

@@ -12,7 +12,6 @@ import os
 import sys
 import unicodedata
 from collections.abc import Callable, Mapping
-from getpass import getpass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -225,6 +224,7 @@ def on_terminal() -> bool:
 
 
 def typed(prompt: str) -> str:
+    from getpass import getpass  # noqa: PLC0415  start-up time: only for locked vaults
 
     try:
         return getpass(prompt, stream=sys.stderr)
