@@ -155,6 +155,22 @@ def test_shares_are_of_what_counts_for_a_result_and_the_rest_counts_against_it(
     assert sum(map(int, re.findall(r"(\d+)%", first))) in (99, 100, 101)
 
 
+def test_a_memory_without_a_text_that_is_found_by_a_tag_has_its_title(home: Home) -> None:
+    home.save("--title", "We deploy with Jenkins", "--tag", "deploy")
+    for recipe in ("vault", "echovault", "router", "covalence", "blend"):
+        assert home.run("search", "deploy", "--recipe", recipe).out.startswith(
+            " 1  We deploy with Jenkins\n"
+        ), recipe
+
+
+def test_previews_of_scores_without_a_scale_have_bars(home: Home) -> None:
+    for number in range(3):
+        home.save("--title", f"Harbour {number}", "--text", "Pilots meet at nine.")
+    lines = home.run("search", "violin harbour", "--view", "preview").out.splitlines()
+    assert any("█" in line for line in lines)
+    assert not any("unverified" in line for line in lines)
+
+
 def test_what_says_the_same_scores_the_same_however_many_say_it(home: Home) -> None:
     subjects = "alpine bridge copper desert engine forest garden harbor island".split()
     home.bring_in(*({"id": one, "title": f"Token note: {one}"} for one in subjects))

@@ -102,7 +102,8 @@ def _heading(result: Result, most: int) -> tuple[str, MarkedText]:
     title = title_of(result.memory)
     start = result.passage.text if result.passage else result.memory.text
     passage = MarkedText.of(result.marked or start or title)
-    titled = title and result.memory.text  # where the title says it all, that goes on below itself
+    # Where the title says it all, it goes on below itself; its tags may have matched instead.
+    titled = title and (result.memory.text or passage.text != title)
     if titled or _field(result) != "text" or passage.text.startswith(CUT) or is_code(passage.text):
         return styled(shortened(title or result.memory.text, most), BOLD), passage
     passage = passage.flowed()
@@ -159,10 +160,9 @@ def passage_lines(passage: MarkedText, most: int, named: str = "") -> Iterator[s
 def _match(result: Result, response: Response) -> str:
     """How good the match is, compared with the best result: a bar, since the scores of recipes have
     no common scale. Previews show 0–100 and a word, as the `gnosis` recipe does."""
-    shown = result.shown
-    if not isinstance(shown, PreviewView) or result.score > 1:  # not every recipe's scores end at 1
-        best = max(other.score for other in response)
-        return bar(result.score, best, SHARE) if len(response) > 1 else ""
+    shown, scores = result.shown, [other.score for other in response]
+    if not isinstance(shown, PreviewView) or min(scores) < 0 or max(scores) > 1:
+        return bar(result.score, max(scores), SHARE) if len(response) > 1 else ""
     hundred = 100 * result.score
     if not shown.verified:
         return f"{hundred:.0f} unverified"
