@@ -46,7 +46,7 @@ LEAST_IDF = 1e-6
 FORM_SHARE = 0.7
 # Fewer memories than FEW are too few to tell how rare a word is: it is counted as if there were
 # UNSEEN more, which do not hold it.
-FEW, UNSEEN = 200, 20
+FEW, UNSEEN = 100, 20
 # Words of a query that are looked at for typing errors: each costs a few milliseconds at most.
 MOST_CORRECTED = 8
 # Memories that are read to see whether they hold a name as it is written: some milliseconds.
