@@ -63,7 +63,8 @@ class SearchContext:
     `roles` names the channels of the recipe that search by vectors, subwords and details, as far as
     there are any. `inlined`: how many results may carry their whole text. `before`: the query asked
     for what was before, in words that it has no longer. `languages`: times that the query names in
-    other languages than English count. `excluded`: what the query wants left out. `asked`: the
+    other languages than English count. `smooth`: in a vault of a few memories rarity is counted as
+    if there were more. `excluded`: what the query wants left out. `asked`: the
     query with what it excludes. `likeness`: how feedback on other queries counts; None where there
     is none, or the recipe takes none. `deadline`: what is late is left out; the channel that runs
     stops at `channel_deadline`.
@@ -82,6 +83,7 @@ class SearchContext:
         inlined: int = 0,
         before: bool = False,
         languages: bool = False,
+        smooth: bool = False,
         excluded: tuple[Exclusion, ...] = (),
         asked: str = "",
         likeness: Likeness | None = None,
@@ -94,7 +96,7 @@ class SearchContext:
         self.store = store
         self.models = models
         self.understanding = Understanding(
-            search, limit, now, store, before=before, languages=languages
+            search, limit, now, store, before=before, languages=languages, smooth=smooth
         )
         self.inlined = inlined
         self.passages: dict[str, Passage] = {}

@@ -144,6 +144,7 @@ def recalled(
         inlined=declared.limits.inlined,
         before=before,
         languages=declared.languages,
+        smooth=declared.smooth,
         excluded=excluded,
         asked=query,
         likeness=likeness,

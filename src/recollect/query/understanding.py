@@ -84,11 +84,14 @@ class Understanding:
         *,
         before: bool = False,
         languages: bool = False,
+        smooth: bool = False,
     ) -> None:
         """`before`: the query asked for what was before, in words that it has no longer.
-        `languages`: times in other languages than English count."""
+        `languages`: times in other languages than English count. `smooth`: in a vault of a few
+        memories rarity is counted as if there were more."""
         self._asked_before = before
         self._reads_languages = languages
+        self._smooth = smooth
         self._text = search.query
         self._filter = search.filter
         self._literal = bool(search.literal)
@@ -302,7 +305,7 @@ class Understanding:
     @property
     def unseen(self) -> int:
         """How many memories more the rarity of a word is counted in."""
-        return UNSEEN if self.documents < FEW else 0
+        return UNSEEN if self._smooth and self.documents < FEW else 0
 
     # What is meant literally
 

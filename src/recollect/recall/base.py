@@ -39,6 +39,11 @@ class Channel(Struct, frozen=True, forbid_unknown_fields=True):
         """Whether it reads queries in other languages than English by those languages."""
         return False
 
+    @property
+    def smooths(self) -> bool:
+        """Whether it counts rarity in a vault of a few memories as if there were some more."""
+        return False
+
     def check(self, where: str) -> None:
         """UserError that begins with `where` for what no recipe can mean."""
 

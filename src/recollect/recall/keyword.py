@@ -78,6 +78,10 @@ class Keyword(Channel, frozen=True, tag="keyword"):
         return self.languages
 
     @property
+    def smooths(self) -> bool:
+        return self.smooth
+
+    @property
     def role(self) -> ChannelRole | None:
         return "subwords" if self.index == "subwords" else None
 

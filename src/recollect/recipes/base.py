@@ -81,6 +81,11 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return any(channel.reads_languages for channel in self.recall)
 
     @property
+    def smooth(self) -> bool:
+        """Whether it counts rarity in a vault of a few memories as if there were some more."""
+        return any(channel.smooths for channel in self.recall)
+
+    @property
     def roles(self) -> dict[ChannelRole, str]:
         """The names of the channels that do what no other channel does."""
         return {channel.role: channel.name for channel in self.recall if channel.role is not None}

@@ -17,9 +17,9 @@ Search = Callable[..., SearchContext]
 WEIGHTS = FeatureWeights(base=-4.0, keyword=5.0, vector=3.0)
 FUSE = FeatureSum(weights=WEIGHTS, alone=FeatureWeights(base=-3.0, keyword=6.0))
 SHARE = FeatureWeights(base=0.0, keyword=1.0)
-# Nine memories, of which two hold "kayak", count as 29: idf ln((29 − 2 + ½) / (2 + ½)) = ln 11.
+# Nine memories, of which two hold "kayak": idf ln((9 − 2 + ½) / (2 + ½)) = ln 3.
 NINE = {f"m{n}": "kayak" if n < 2 else f"word{n}" for n in range(9)}
-LARGEST = 2.2 * log(11)
+LARGEST = 2.2 * log(3)
 
 
 def parts(fused: Ranking, id: str) -> dict[str, float]:
@@ -37,9 +37,9 @@ def test_words_alone_count_as_a_share_of_the_most_possible(search_at: Search) ->
 
 
 def test_a_word_that_no_memory_holds_counts_as_the_rarest(search_at: Search) -> None:
-    """ln(29½ / ½) for the unknown word: what holds the other word alone has less than half."""
-    at = search_at("kayak zanzibar", NINE, channels={"keyword": {"m0": LARGEST}})
-    share = log(11) / (log(11) + log(59))
+    """ln(9½ / ½) for the unknown word: what holds the other word alone has less than half."""
+    at = search_at("kayak zanzibar", NINE, channels={"keyword": {"m0": 2.2 * log(3)}})
+    share = log(3) / (log(3) + log(19))
     assert parts(FUSE.fuse(at), "m0")["keyword"] == pytest.approx(share)
 
 
