@@ -266,14 +266,14 @@ class Loss:
             "kept": divergence(cosines, earlier),
             "moved": moved,
         }
-        answer = 0.5 if block.old else 1.0
+        answer = args.answer * (0.5 if block.old else 1.0)
         shares = {
             "answer": answer,
-            "opinion": 1.0,
+            "opinion": args.opinion,
             "begun": args.begun * (2.0 if block.old else 1.0),
             "stop": args.stop,
             "vector": answer,
-            "vector_opinion": 1.0,
+            "vector_opinion": args.opinion,
             "kept": args.keep * (2.0 if block.old else 1.0),
             "moved": args.hold * (2.0 if block.old else 1.0),
         }
@@ -360,6 +360,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--onnx", type=Path, help="write the file of 8 bits as well")
     parser.add_argument("--like", type=Path, help="an ONNX file with the inputs and operators")
     parser.add_argument("--blocks", type=int, default=4, help=f"of {BLOCK} queries, in a step")
+    parser.add_argument("--answer", type=float, default=1.0, help="weight of the answer first")
+    parser.add_argument("--opinion", type=float, default=1.0, help="weight of the rerankers")
     parser.add_argument("--begun", type=float, default=0.5, help="weight of the first MaxSim")
     parser.add_argument("--stop", type=float, default=0.2, help="weight of stop words' share")
     parser.add_argument("--keep", type=float, default=1.0, help="weight of earlier similarities")
