@@ -12,10 +12,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from recollect.auth.audit import Audit
-from recollect.auth.capabilities import OWNER
+from recollect.auth.capabilities import ADMIN, OWNER
 from recollect.auth.home_access import HomeAccess
 from recollect.checks import refuse_link
 from recollect.engine.opening import make_home
+from recollect.engine.operations import operation
 from recollect.engine.session import NOT_IN_FILE, Session
 from recollect.errors import StoreError, UserError
 from recollect.files import locked_folder
@@ -60,6 +61,7 @@ class Restored(Struct, frozen=True, kw_only=True):
     unlocked: bool
 
 
+@operation(ADMIN)
 def backup(
     session: Session,
     file: str | os.PathLike[str] | None = None,
@@ -67,6 +69,12 @@ def backup(
     keep: int | None = None,
     progress: Progress = lambda copied: None,
 ) -> Backup:
+    """Copy the vault to a file, mode 0600, under the same key, while others write to it. The
+    file appears when the copy is verified: SQLite's check, the number of rows, each memory.
+
+    `file` may be a folder; without it, it is `backups` beside the vault. There the name has the
+    date and the time, and `keep` removes all but that many of these backups of this vault.
+    """
     database = session.in_file("`recollect backup`", BY_OPERATORS).database
     mark = session.mark("backup")[:8]  # which vault it is of: two may share a folder
     target = Path(file) if file is not None else backup_folder(session.path)

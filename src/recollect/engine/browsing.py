@@ -4,22 +4,24 @@ and changed around a memory, or around a moment."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from recollect.checks import bounded, named_ids
-from recollect.engine.filters import EVERYTHING, read_filter
+from recollect.auth.capabilities import ADMIN, DELETE, SEARCH
+from recollect.checks import LARGEST_LIMIT, bounded, named_ids
+from recollect.engine.filters import EVERYTHING, read_filter, selection
+from recollect.engine.operations import operation
 from recollect.engine.reading import looked_up
 from recollect.engine.session import Session
 from recollect.engine.upkeep import salvage_notes
 from recollect.errors import NotFound, UserError
 from recollect.present.words import state_json
-from recollect.store.base import FeedbackEvent, Stored
-from recollect.times import in_utc, iso, parse_moment
-from recollect.types import Filter, Memory, Place, place_of
+from recollect.store.base import Dates, Facets, FeedbackEvent, Stored
+from recollect.times import in_utc, iso, moved, parse_moment
+from recollect.types import Filter, Memory, Place, Use, place_of
 
 EXPORT_BATCH = 1000
 MOST_NAMED = 5  # ids in a message
@@ -34,6 +36,7 @@ class Overview(NamedTuple):
     decisions: list[Memory]
 
 
+@operation(SEARCH, retry=True)
 def browse(
     session: Session,
     filter: Filter = EVERYTHING,
@@ -43,6 +46,9 @@ def browse(
     newest: bool = False,
     as_of: datetime | None = None,
 ) -> list[Memory]:
+    """Memories in browsing order: core, then capture, then file, the newest first in each; with
+    `newest` the newest of all first. `after` goes on behind a memory, or behind the place where
+    it stood; `as_of` lists what there was."""
     session = session.at(as_of)
     if isinstance(after, str):
         [memory] = looked_up(session, [after])
@@ -54,7 +60,10 @@ def browse(
         return listed(read_filter(session, filter), bounded(limit), after)
 
 
+@operation(SEARCH, retry=True)
 def overview(session: Session, project: str | None, limit: int) -> Overview:
+    """The projects with their counts, most first, and the newest decisions that hold: those of
+    the project, or of all where it has none. Nothing of a locked vault."""
     if session.store.database.locked or session.store.database.at_rest:
         return Overview({}, [])
     memories, now = session.store.memories, session.clock()
@@ -64,8 +73,14 @@ def overview(session: Session, project: str | None, limit: int) -> Overview:
     return Overview(dict(projects), newest or memories.newest(decisions, limit))
 
 
-def expiring(
-    session: Session, filter: Filter, limit: int, *, since: datetime | None, until: datetime
+@operation(SEARCH, retry=True)
+def ending(
+    session: Session,
+    filter: Filter = EVERYTHING,
+    limit: int = 20,
+    *,
+    since: datetime | None,
+    until: datetime,
 ) -> Sequence[Memory]:
     """Memories whose validity ends between these moments; without `since` all that end until then,
     latest first."""
@@ -74,7 +89,11 @@ def expiring(
     )
 
 
+@operation(SEARCH, retry=True)
 def completed_ids(session: Session, starts: Sequence[str], *, forgotten: bool = False) -> list[str]:
+    """Each as the one id of this vault that begins so; UserError where several do. One that is
+    an id, or begins none, stays. Live memories come first, with `forgotten` those in the
+    trash."""
     known = session.store.memories.find(named_ids(starts))
     return [start if start in known else _completed(session, start, forgotten) for start in starts]
 
@@ -90,7 +109,10 @@ def _completed(session: Session, start: str, forgotten: bool) -> str:
     return start
 
 
+@operation(SEARCH, ADMIN)
 def marked(session: Session, marks: Collection[str]) -> dict[str, str]:
+    """The ids of memories, forgotten ones included, by their names in the audit log; those that
+    were purged have none."""
     found: dict[str, str] = {}
     for id in session.store.memories.ids(forgotten=True):
         if len(found) == len(marks):
@@ -100,17 +122,25 @@ def marked(session: Session, marks: Collection[str]) -> dict[str, str]:
     return found
 
 
+@operation(SEARCH)
 def export(session: Session) -> Iterator[Memory]:
+    """Every memory that is live when this begins, in browsing order, as it is when its turn
+    comes; one that is forgotten meanwhile is left out."""
     stored = _stored(session, session.store.memories.ids())
     return (one.memory for one in stored if not one.forgotten)
 
 
+@operation(SEARCH, DELETE)
 def export_all(session: Session) -> Iterator[Stored | FeedbackEvent]:
+    """Every memory, the forgotten ones after the others, then all feedback."""
     yield from _stored(session, session.store.memories.ids(forgotten=True))
     yield from session.store.feedback.every()
 
 
+@operation(SEARCH, DELETE)
 def export_salvaged(session: Session) -> tuple[Iterator[Stored | FeedbackEvent], list[str]]:
+    """Everything that can be read of a damaged vault, as `export_all` gives it, and sentences
+    about what cannot. A memory that is not what was saved counts as forgotten."""
     from recollect.store.rescue.repair import report, salvaging  # noqa: PLC0415  start-up time
 
     store = session.in_file("Salvaging", "a backup brings back what cannot be read")
@@ -145,6 +175,7 @@ class Timeline(NamedTuple):
     now: datetime
 
 
+@operation(SEARCH, retry=True)
 def timeline(
     session: Session,
     around: str | datetime,
@@ -152,6 +183,9 @@ def timeline(
     limit: int = LIMIT,
     filter: Filter = EVERYTHING,
 ) -> Timeline:
+    """What was saved and changed around a memory, by its id, or around a moment: at most
+    `limit` before it and as many after it. A text that is no id is a time: 2026-03-01,
+    yesterday, 7d."""
     at, memory = _moment(session, around)
     before = _next_to(session, at, memory, limit, filter, later=False)
     after = _next_to(session, at, memory, limit, filter, later=True)
@@ -202,3 +236,61 @@ def entry_json(entry: TimelineEntry, now: datetime) -> dict[str, Any]:
     memory = entry.memory
     facts = {"id": memory.id, "title": memory.title, "kind": memory.kind, "project": memory.project}
     return {"at": iso(entry.at), "what": entry.what, **facts, **state_json(memory, now)}
+
+
+@operation(SEARCH, retry=True)
+def selected(session: Session, *, query: str = "", filter: Filter = EVERYTHING) -> list[str]:
+    """The ids of the memories that pass the filter and hold every keyword of the query, in any
+    form, in browsing order. A search would also return what is only like it, so it is not
+    asked."""
+    chosen = selection(session, query, filter)
+    found = session.store.memories.browse(chosen, LARGEST_LIMIT)
+    return [memory.id for memory in found]
+
+
+@operation(SEARCH, retry=True)
+def facets(
+    session: Session, filter: Filter = EVERYTHING, *, as_of: datetime | None = None
+) -> Facets:
+    """Memories counted by project, kind, source and tag, every value, most first; and by
+    age."""
+    session = session.at(as_of)
+    return session.held().memories.facets(read_filter(session, filter), session.clock())
+
+
+@operation(SEARCH, retry=True)
+def dates(session: Session, filter: Filter = EVERYTHING, *, as_of: datetime | None = None) -> Dates:
+    """The days on which memories were made, and on which they expire, counted."""
+    session = session.at(as_of)
+    return session.held().memories.dates(read_filter(session, filter))
+
+
+@operation(SEARCH, retry=True)
+def expiring(
+    session: Session, filter: Filter = EVERYTHING, limit: int = 20, *, within: timedelta
+) -> Sequence[Memory]:
+    """Memories that expire within that time from now, soonest first."""
+    now = session.clock()
+    return ending(session, filter, limit, since=now, until=moved(now, within))
+
+
+@operation(SEARCH, retry=True)
+def expired(session: Session, filter: Filter = EVERYTHING, limit: int = 20) -> Sequence[Memory]:
+    """Memories that have expired, latest first."""
+    return ending(session, filter, limit, since=None, until=session.clock())
+
+
+@operation(SEARCH, retry=True)
+def usage(session: Session, ids: Sequence[str]) -> dict[str, Use]:
+    """How often each of these memories was returned, opened and accepted; those that never
+    were, or are in another vault, are left out."""
+    return session.store.usage.of(named_ids(ids)) if session.settings.usage.keep else {}
+
+
+@operation(SEARCH)
+def pulse(session: Session) -> tuple[int, int]:
+    """Two numbers of which one changes when somebody else writes or reads. Asking is no use of
+    the vault, and opens none that is at rest: then the first is -1. It counts for the thread
+    that asks."""
+    resting = session.store.database.at_rest
+    return -1 if resting else session.store.changes(), session.audit.reads()

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from recollect.auth.capabilities import WRITE
 from recollect.checks import clean_text
+from recollect.engine.operations import operation
 from recollect.engine.session import Command, Session
 from recollect.engine.writing import save_all
 from recollect.errors import NotFound
@@ -44,9 +46,12 @@ class UserTurn(NamedTuple):
     at: datetime | None = None
 
 
+@operation(WRITE)
 def capture(
     session: Session, turns: Iterable[UserTurn], said_in: AgentSession, *, late: bool = False
 ) -> int:
+    """Keep what is said outright in these turns; return how many candidates there are. `late`: a
+    process that stays does not wait for the write; what is lost of it, the transcript has."""
     if not session.settings.capture.enabled:
         return 0
     found = [(turn, remark) for turn in turns for remark in remarks(clean_text(turn.text))]

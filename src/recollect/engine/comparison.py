@@ -17,8 +17,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
-from recollect.auth.capabilities import SEARCH
+from recollect.auth.capabilities import SEARCH, WRITE
 from recollect.deadline import NO_DEADLINE
+from recollect.engine.operations import operation
 from recollect.engine.session import Session
 from recollect.errors import ProviderError, StoreError
 from recollect.ingest.saving import (
@@ -309,7 +310,15 @@ def _contradictions(
             yield Contradiction(memories[older].id, memories[newer].id)
 
 
+@operation(WRITE, retry=True)
 def similar(session: Session, memory: Memory, *, wait: bool = False) -> list[SimilarMemory]:
+    """The memories of the same project and space that a saved one is similar to: what it seems
+    to replace, then what says the same, then what is about the same thing.
+
+    One look at the vectors, or into the index of words where its own vector is not made yet;
+    `wait` waits for that. Nothing for a caller who may not read. A failure here is no failure
+    of the save: it only leaves memories out.
+    """
     found: list[SimilarMemory] = []
     if session.caller.may(SEARCH):
         with suppress(StoreError, ProviderError):
@@ -380,3 +389,11 @@ class _Compared:
         if (other.project, other.space) != (memory.project, memory.space):
             return False
         return seems_to_replace(Statement(other, self._tokens), self._statement, cosine)
+
+
+@operation(SEARCH)
+def duplicates(
+    session: Session, *, progress: Callable[[int], None] = lambda done: None
+) -> list[DuplicateGroup]:
+    """Groups of memories that say the same, the surest first."""
+    return list(compared(session, progress).duplicates)

@@ -12,7 +12,9 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from recollect.auth.capabilities import SEARCH, WRITE
 from recollect.checks import named_ids
+from recollect.engine.operations import operation
 from recollect.engine.reading import looked_up
 from recollect.engine.searching import in_vault, prepare_search
 from recollect.engine.session import Session
@@ -20,7 +22,15 @@ from recollect.errors import NotFound, RecollectError, UserError
 from recollect.models.embedding_queue import embed_queries
 from recollect.query.likeness import normalised
 from recollect.recipes.base import Recipe
-from recollect.recipes.learned import Lesson, Replay, fitted, learnable, lesson_for
+from recollect.recipes.learned import (
+    Learned,
+    Lesson,
+    Replay,
+    fitted,
+    learnable,
+    learned_by,
+    lesson_for,
+)
 from recollect.stages.ending import Cut
 from recollect.stages.signal_sums import Bonus
 from recollect.types import order
@@ -32,9 +42,16 @@ REPLAYED = 30
 RIVALS = 10
 
 
+@operation(WRITE, retry=True)
 def feedback(
     session: Session, query: str, id: str, *, accept: bool | None = None, undo: bool = False
 ) -> tuple[int, int]:
+    """Say whether a result was right, or take back what was said; returns how many results are
+    accepted and dismissed now. It is on the disk when this returns.
+
+    The same again changes nothing, and the opposite replaces what was said. `undo` with
+    `accept` takes back this and nothing else.
+    """
     kept = session.redaction.of_query(query)
     words = normalised(kept)
     if not words:
@@ -77,7 +94,10 @@ def _check_there(session: Session, id: str) -> None:
         raise
 
 
+@operation(SEARCH, retry=True)
 def judged(session: Session, query: str, ids: Sequence[str]) -> dict[str, bool]:
+    """Whether each of these memories is accepted for this query; those that nothing was said of
+    are left out."""
     if not session.store.feedback.state().given:
         return {}
     verdicts = session.store.feedback.on([normalised(session.redaction.of_query(query))])
@@ -87,7 +107,10 @@ def judged(session: Session, query: str, ids: Sequence[str]) -> dict[str, bool]:
     }
 
 
+@operation(SEARCH, retry=True)
 def judgements(session: Session) -> dict[str, dict[str, bool]]:
+    """The questions that have an accepted result, the newest first: what stands of which
+    memory."""
     log = session.store.feedback
     asked = {normalised(event.query): event.query for event in reversed(log.every())}
     found: dict[str, dict[str, bool]] = {words: {} for words in asked}
@@ -194,3 +217,24 @@ def _replayed(questions: Sequence[ReplayedQuestion], factors: Mapping[str, float
         better=sum(after > before for before, after in ranks),
         worse=sum(after < before for before, after in ranks),
     )
+
+
+@operation(WRITE, retry=True)
+def unlearn(session: Session) -> None:
+    """Put every learned weight back to what is declared. Only feedback given from now on is
+    learned from. What was said of results stays."""
+    session.store.feedback.unlearn()
+    session.wrote("unlearn")
+
+
+@operation(SEARCH, retry=True)
+def opinions(session: Session) -> tuple[int, int]:
+    """How many results are accepted and dismissed now."""
+    return session.store.feedback.standing()
+
+
+@operation(SEARCH, retry=True)
+def learned(session: Session, recipe: str | None = None) -> Learned:
+    """What feedback made of the weights of a recipe, and the evidence for it."""
+    made = session.models.embeds()
+    return learned_by(session.recipe(recipe), session.store.feedback, vectors=made)

@@ -10,7 +10,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from recollect.auth.capabilities import SEARCH
 from recollect.checks import checked_filter, clean_query
+from recollect.engine.operations import operation
 from recollect.engine.session import Session
 from recollect.errors import UserError
 from recollect.ingest.draft import Draft
@@ -68,7 +70,10 @@ def in_known_projects(session: Session, drafts: Sequence[Draft]) -> Iterator[Dra
             yield draft
 
 
+@operation(SEARCH, retry=True)
 def unknown_values(session: Session, filter: Filter) -> list[str]:
+    """Return a sentence for each kind, project and tag of the filter that no memory has, with
+    those that may be meant."""
     named = {"project": _values(filter, "project"), "kind": _values(filter, "kind")}
     every = named | {"tag": filter.tags}
     if not session.caller.sees(HOME) or not any(every.values()):

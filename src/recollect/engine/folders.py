@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from recollect.auth.capabilities import ADMIN, CAPABILITIES, DELETE, SEARCH
 from recollect.checks import existing_folder, not_around_home, outside_home
+from recollect.engine.operations import operation
 from recollect.engine.session import Command, Session
 from recollect.errors import NotFound, RecollectError, UserError
 from recollect.store.folders import TRANSCRIPTS, Folder
@@ -19,10 +21,11 @@ from recollect.store.sqlite.vault_files import LEASE, SPOOLS
 
 if TYPE_CHECKING:
     from recollect.folders.chunk_writing import Synced
-    from recollect.folders.mirroring import Mirrored, MirroredVault
+    from recollect.folders.mirroring import Mirrored
     from recollect.folders.scan import Scan
 
 
+@operation(*CAPABILITIES)
 def add_folder(
     session: Session,
     path: str | os.PathLike[str],
@@ -32,6 +35,8 @@ def add_folder(
     redact: bool = True,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Synced:
+    """Make memories of a folder's files, or bring them up to date. `follow`: whether its
+    changes are followed from now on; None leaves that as it is."""
     from recollect.folders.mirroring import STATE  # noqa: PLC0415  start-up time
 
     real = str(outside_home(existing_folder(Path(path)), session.home))
@@ -52,6 +57,7 @@ def add_folder(
     return sync_folder(session, folder, progress=progress)
 
 
+@operation(*CAPABILITIES)
 def add_instructions(
     session: Session,
     path: str | os.PathLike[str],
@@ -60,6 +66,9 @@ def add_instructions(
     redact: bool = True,
     dry_run: bool = False,
 ) -> tuple[list[Path], Synced]:
+    """Make core memories of a project's files of instructions (CLAUDE.md, AGENTS.md, rules of
+    Cursor and others), and follow them from now on. Returns the files and folders, and what was
+    done; with `dry_run` nothing is."""
     from recollect.folders.chunk_writing import Synced  # noqa: PLC0415  start-up time
     from recollect.folders.instructions import FILES, FOLDERS, instruction_places  # noqa: PLC0415  start-up time
 
@@ -80,6 +89,7 @@ def add_instructions(
     return places, done
 
 
+@operation(*CAPABILITIES)
 def add_transcripts(
     session: Session,
     path: str | os.PathLike[str],
@@ -88,6 +98,8 @@ def add_transcripts(
     redact: bool = True,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Synced:
+    """Make memories of the sessions that a coding agent keeps in a folder, turn by turn, and
+    follow them from now on. Each has the project of its working directory."""
     from recollect.folders.transcript import transcript_type  # noqa: PLC0415  start-up time
 
     transcript_type(client)
@@ -122,6 +134,7 @@ def _check_apart(path: str, known: Mapping[str, Folder]) -> None:
             )
 
 
+@operation(*CAPABILITIES)
 def sync_folder(
     session: Session,
     folder: Folder,
@@ -129,6 +142,7 @@ def sync_folder(
     *,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Synced:
+    """Bring the memories of a folder up to date with its files, or with those of a `scan`."""
     from recollect.folders.sync import Sync  # noqa: PLC0415  start-up time
 
     outside_home(Path(folder.path), session.home)
@@ -165,7 +179,11 @@ def _instruction_files(session: Session, folder: Folder) -> Iterator[str]:
             yield from (str(above / path) for path in session.store.folders.files(other))
 
 
+@operation(DELETE, ADMIN)
 def remove_folder(session: Session, path: str | os.PathLike[str], *, dry_run: bool = False) -> int:
+    """Forget the memories of a folder's files, and the folder; the files are not touched.
+    Returns how many memories that were; with `dry_run`, how many there are, and nothing is
+    done."""
     wanted = {str(path), os.path.realpath(path)}
     for folder in session.store.folders.all():
         if folder.path in wanted:
@@ -181,12 +199,15 @@ def remove_folder(session: Session, path: str | os.PathLike[str], *, dry_run: bo
     raise NotFound(f"{path} was never added; `recollect folders` shows those that were.")
 
 
+@operation(*CAPABILITIES)
 def follow_folders(
     session: Session,
     stop: threading.Event,
     tell: Callable[[str], None] = lambda sentence: None,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
+    """Index changes of the followed folders as they happen, until stopped. Vectors are made in
+    the background."""
     from recollect.folders.watch import Follower  # noqa: PLC0415  start-up time
 
     followed: list[Folder] = []
@@ -208,19 +229,30 @@ def follow_folders(
     Follower(current, sync, tell, stop).run(ready)
 
 
+@operation(*CAPABILITIES)
 def mirror(
+    session: Session, folder: str | os.PathLike[str] | None = None, *, dry_run: bool = False
+) -> Mirrored:
+    """Bring the vault and a folder of Markdown files together, once; without a name the folder of
+    the settings. `dry_run` says what would be done, and does nothing."""
+    return _mirror(session, folder, session.interface, dry_run=dry_run)
+
+
+def _mirror(
     session: Session,
-    vault: Callable[[], MirroredVault],
     folder: str | os.PathLike[str] | None,
+    interface: str,
     *,
+    automatic: bool = False,
     dry_run: bool = False,
 ) -> Mirrored:
-    """Mirror once; `vault` returns the `Recollect` that saves and forgets as for any caller."""
+    """Mirror once, as one operation of history through `interface`."""
     from recollect.folders.mirroring import installed_mirror  # noqa: PLC0415  start-up time
 
+    command = Command("mirror", WriteOperation(), interface, automatic)
     redaction = session.redaction
     return installed_mirror().mirror(
-        vault(),
+        session.recollect(replace(session, command=command)),
         _mirror_folder(session, folder),
         identity=session.store.topics.hashed("recollect mirror").hex()[:32],
         clean=lambda draft: redaction.of_draft(draft)[0],
@@ -238,14 +270,15 @@ def _mirror_folder(session: Session, folder: str | os.PathLike[str] | None) -> P
     return not_around_home(chosen, session.home)
 
 
+@operation(*CAPABILITIES)
 def follow_mirror(
     session: Session,
-    vault: Callable[[], MirroredVault],
     folder: str | os.PathLike[str] | None,
     stop: threading.Event,
     tell: Callable[[Mirrored | RecollectError], None],
 ) -> None:
-    """Mirror again and again; see `Recollect.follow_mirror`."""
+    """Mirror whenever the folder or the vault changes, until stopped. `tell` is called with what
+    was done, and once with the error that prevents it."""
     from recollect.folders.watch import folder_changes  # noqa: PLC0415  start-up time
 
     seen: int | None = None
@@ -257,7 +290,7 @@ def follow_mirror(
             continue
         seen = session.store.changes()
         try:
-            done = mirror(session, vault, folder)
+            done = _mirror(session, folder, "folder", automatic=True)
         except RecollectError as error:
             if str(error) != failed:
                 tell(error)
@@ -266,3 +299,9 @@ def follow_mirror(
         failed = ""
         if done.steps or done.problems:
             tell(done)
+
+
+@operation(SEARCH, retry=True)
+def folders(session: Session) -> Sequence[Folder]:
+    """The folders whose files are memories."""
+    return session.store.folders.all()

@@ -14,8 +14,9 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from recollect.auth.audit import NumberedRead
-from recollect.auth.capabilities import DELETE
+from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.checks import bounded, named_ids, unknown_memory
+from recollect.engine.operations import operation
 from recollect.engine.session import Session
 from recollect.errors import Changed, NotFound, UserError
 from recollect.store.base import Writing
@@ -78,7 +79,10 @@ class _Step(NamedTuple):
         return self.back_to.state == self.newest.state
 
 
+@operation(SEARCH, retry=True)
 def history(session: Session, id: str) -> list[Version]:
+    """The versions of a memory, newest first. Those of a forgotten one are for callers who may
+    bring it back."""
     named_ids([id])
     versions = session.store.history.of(id)
     if not versions:
@@ -92,6 +96,7 @@ def history(session: Session, id: str) -> list[Version]:
     return versions
 
 
+@operation(WRITE, retry=True)
 def undo(
     session: Session,
     id: str | None = None,
@@ -101,6 +106,9 @@ def undo(
     operation: int | None = None,
     agree: Agree | None = None,
 ) -> Undone:
+    """Take back the last change that this caller asked for, or the one of that `operation`;
+    with `id` the last change of that memory, or all since the version `to`. With `if_version`
+    only if that is still the newest. Raise Changed where a memory was changed since."""
     if id is not None:
         return _undo_memory(session, id, to, if_version, agree)
     if to is not None:
@@ -111,7 +119,10 @@ def undo(
     raise NotFound("There is nothing to undo: no change of yours is left in this vault.")
 
 
+@operation(WRITE, retry=True)
 def redo(session: Session, *, agree: Agree | None = None) -> Undone:
+    """Do again what this caller's last undo took back; history names it as it did the first
+    time. Raise Changed where a memory was changed since."""
     for undone in session.store.history.operations(session.user, MOST_OPERATIONS, undone=True):
         if steps := _steps(session, undone):
             versions = session.store.history.of(steps[0].id)
@@ -282,6 +293,7 @@ class ActivityPage(NamedTuple):
     newest: ActivityPlace
 
 
+@operation(SEARCH)
 def activity(
     session: Session,
     *,
@@ -291,6 +303,8 @@ def activity(
     project: str = "",
     by: str = "",
 ) -> ActivityPage:
+    """What was done before a place or after it, the newest first: everything, or what concerns
+    a project, or what was done `by` a client, an interface or a user of that name."""
     limit, start = bounded(limit), after or ActivityPlace(0, 0)
     # What comes while this is read is for the next time.
     last = session.store.history.log(after=start.write, before=LAST, limit=1, project="", by="")
@@ -309,7 +323,9 @@ def activity(
     return ActivityPage(shown, older if len(entries) > limit else None, newest)
 
 
+@operation(SEARCH)
 def active_clients(session: Session) -> list[str]:
+    """Who read or wrote lately: clients, or the interface where none said its name."""
     writes = session.store.history.log(after=0, before=LAST, limit=MOST_CLIENTS, project="", by="")
     names = {write.author.client or write.author.interface for write in writes}
     reads = (one.read for one in session.audit.reads_since(0))
@@ -375,3 +391,9 @@ def _named(session: Session, keys: Sequence[int]) -> tuple[Memory, ...]:
     stored = [found[key] for key in keys if key in found]
     all_of_them = session.caller.may(DELETE)
     return tuple([one.memory for one in stored if all_of_them or not one.forgotten])
+
+
+@operation(SEARCH, retry=True)
+def history_begins(session: Session) -> datetime | None:
+    """Return from when on it is known what memories were; None in a vault without any write."""
+    return session.store.history.begins()

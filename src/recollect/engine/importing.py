@@ -10,7 +10,8 @@ from functools import partial
 from itertools import chain, count, groupby, islice
 from typing import NamedTuple
 
-from recollect.auth.capabilities import DELETE
+from recollect.auth.capabilities import DELETE, WRITE
+from recollect.engine.operations import operation
 from recollect.engine.session import Session
 from recollect.errors import StoreError, UserError
 from recollect.ingest.draft import Draft, complete, made_id
@@ -138,6 +139,7 @@ class _Undone(Exception):
     """Ends a write that was only tried."""
 
 
+@operation(WRITE)
 def import_lines(
     session: Session,
     lines: Iterable[RawLine | Line],
@@ -147,6 +149,12 @@ def import_lines(
     dry_run: bool = False,
     progress: Callable[[int], None] = lambda size: None,
 ) -> Imported:
+    """Save the memories and the feedback of these lines. Bad lines are reported, and the others
+    are saved. What is there already, feedback too, is not added again.
+
+    `strict`: with one bad line nothing is saved. `redact` as for `save_all`. `dry_run`: say
+    what would be done, and do nothing.
+    """
     session.models.embeds()  # as for `save_all`
     counts = Imported(0, 0, 0, [], Counter())
     found = batches(lines, session.redaction, redact=redact)

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple, get_args
 
 from msgspec.structs import replace
 
+from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE
 from recollect.checks import LARGEST_LIMIT, bounded, clean_query, named_ids, several
 from recollect.engine.filters import EVERYTHING, read_filter, selection
+from recollect.engine.operations import operation
 from recollect.engine.searching import prepare_search
 from recollect.engine.session import Session
 from recollect.engine.writing import changing, live
@@ -42,7 +44,10 @@ MOST_SHARE = 0.5  # of the vault: what would touch more asks first
 DONE = {"expire": "forgotten", "archive": "archived", "cap": "archived", "purge": "purged"}
 
 
+@operation(WRITE, DELETE)
 def merge(session: Session, ids: Sequence[str], *, into: str | None = None) -> Memory:
+    """Make one memory of several: the first, or `into`, gets what the others say beside it, and
+    the others are forgotten. `show` answers their ids with it. Returns the merged memory."""
     names = list(dict.fromkeys([*([into] if into is not None else ()), *several(ids, "ids")]))
     if len(names) < 2:
         raise UserError("A memory cannot be merged with itself; name two or more.")
@@ -65,6 +70,7 @@ def merge(session: Session, ids: Sequence[str], *, into: str | None = None) -> M
     return session.shown(after)
 
 
+@operation(SEARCH, DELETE, retry=True)
 def trash(
     session: Session,
     query: str = "",
@@ -72,6 +78,8 @@ def trash(
     limit: int = 20,
     after: TrashPlace | None = None,
 ) -> list[Trashed]:
+    """What was forgotten, the last first, by whom and why; with a query what answers it, the
+    best first. It is searched by its words: a forgotten memory has no vector."""
     chosen, limit = read_filter(session, filter), bounded(limit)
     if not clean_query(query).strip():
         return session.store.trash.listed(chosen, limit, after)
@@ -84,9 +92,11 @@ def trash(
         return [found[result.id] for result in answer]
 
 
+@operation(SEARCH, DELETE, retry=True)
 def selected_in_trash(
     session: Session, *, query: str = "", filter: Filter = EVERYTHING
 ) -> list[str]:
+    """The ids of what is in the trash, as `selected` has those of live memories."""
     chosen = selection(session, query, filter)
     if not chosen.holding:
         listed = session.store.trash.listed(chosen, LARGEST_LIMIT)
@@ -110,9 +120,11 @@ def _searchable(session: Session) -> Iterator[tuple[Store, dict[str, Trashed]]]:
         store.close()
 
 
+@operation(DELETE)
 def empty_trash(
     session: Session, *, before: datetime | None = None, automatic: bool = False
 ) -> int:
+    """Purge what was forgotten, or what was forgotten before that time; returns how many."""
     purged = 0
     while True:
         listed = session.store.trash.listed(
@@ -221,9 +233,13 @@ class PolicyOutcome(NamedTuple):
         return f"Policy {self.name}: {what} would be {self.outcome}{much if self.asks else ''}."
 
 
+@operation(WRITE, DELETE, ADMIN)
 def tidy(
     session: Session, *, dry_run: bool = False, yes: bool = False, automatic: bool = False
 ) -> list[PolicyOutcome]:
+    """Purge what is too long in the trash, remove what is too old in history, and apply every
+    policy of the settings, each in one write; `dry_run` only says what each would do. One that
+    would touch more than half of the vault is applied only with `yes`."""
     if not dry_run:
         empty_old_trash(session, automatic=automatic)
         keep = parse_keep(session.settings.history.keep)
@@ -235,7 +251,9 @@ def tidy(
     ]
 
 
+@operation(WRITE, DELETE, ADMIN)
 def tidy_daily(session: Session) -> list[PolicyOutcome]:
+    """Do what `tidy` does, at most once a day for a vault, whichever server asks."""
     database, wanted = session.store.database, session.settings
     ages = wanted.policies or wanted.trash.keep or parse_keep(wanted.history.keep).days
     if not ages or database.at_rest or database.frozen:

@@ -8,8 +8,9 @@ from difflib import get_close_matches
 from posixpath import dirname, join, normpath
 from typing import NamedTuple
 
-from recollect.auth.capabilities import DELETE
+from recollect.auth.capabilities import DELETE, SEARCH
 from recollect.checks import is_text, named_ids, unknown_memory
+from recollect.engine.operations import operation
 from recollect.engine.session import Session
 from recollect.errors import NotFound
 from recollect.present.visible import shown_id
@@ -25,18 +26,24 @@ SHORTEST = 3  # characters that ids have in common
 REACH = 1  # passages on each side
 
 
+@operation(SEARCH, anywhere=True, retry=True)
 def show(
     session: Session, ids: Sequence[str], *, federate: bool = True, as_of: datetime | None = None
 ) -> list[Memory]:
+    """Whole memories, in the order asked for; without `federate` from no other vault, with
+    `as_of` as they were then. What was merged into another memory is answered with that one."""
     return [found.memory for found in _opened(session.at(as_of), ids, federate=federate)]
 
 
+@operation(SEARCH, anywhere=True, retry=True)
 def looked_up(
     session: Session, ids: Sequence[str], *, as_of: datetime | None = None
 ) -> list[Memory]:
+    """Return whole memories as `show` does, without counting them as opened by the user."""
     return [found.memory for found in _located(session.at(as_of), ids, federate=True)]
 
 
+@operation(SEARCH, anywhere=True, retry=True)
 def located(
     session: Session,
     ids: Sequence[str],
@@ -45,6 +52,8 @@ def located(
     as_of: datetime | None = None,
     opened: bool = True,
 ) -> list[FoundMemory]:
+    """Return memories by id, each with the name of its vault, what it replaces and what
+    replaced it. `opened`: count this as opened by the user."""
     session = session.at(as_of)
     every = (_opened if opened else _located)(session, ids, federate=federate)
     return [
@@ -89,7 +98,9 @@ def _merged(session: Session, ids: Sequence[str]) -> dict[str, str]:
     return merged_then(session.store.history, ids, session.as_of)
 
 
+@operation(SEARCH, retry=True)
 def chain(session: Session, id: str) -> Chain:
+    """What a memory of this vault replaces, by links, and what replaced it."""
     [found] = _located(session, [id], federate=False)
     return _chain(session, found.memory)
 
@@ -139,7 +150,10 @@ class Retrieved(NamedTuple):
     missing: list[MissingMemory]
 
 
+@operation(SEARCH, anywhere=True, retry=True)
 def retrieve(session: Session, ids: Sequence[str], *, as_of: datetime | None = None) -> Retrieved:
+    """The memories of these ids, as `located` has them, and those ids that name none. NotFound
+    where none of them names one."""
     try:
         return Retrieved(located(session, ids, as_of=as_of), [])
     except NotFound as error:
@@ -185,7 +199,9 @@ class FilePassages(NamedTuple):
     after: tuple[Memory, ...]
 
 
+@operation(SEARCH, retry=True)
 def in_file(session: Session, memory: Memory) -> FilePassages | None:
+    """The surroundings of a part of a file; None for what is no part of one."""
     places = session.store.folders.places([memory.id]) if memory.path else {}
     if memory.id not in places:
         return None
@@ -200,7 +216,10 @@ def in_file(session: Session, memory: Memory) -> FilePassages | None:
     )
 
 
+@operation(SEARCH, retry=True)
 def mentioned(session: Session, names: Sequence[str], *, beside: str = "") -> dict[str, str]:
+    """The memories that these names in a text lead to: by their ids, or the first part of a
+    file by its path, whole, below its folder, or seen from the file at `beside`."""
     plain = [name for name in names if name and is_text(name)]
     known = session.store.memories.stamps(plain)
     ways = {name: name for name in plain if name not in known}

@@ -16,12 +16,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from recollect.auth.capabilities import DELETE, WRITE
+from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.checks import bounded
-from recollect.engine import browsing, lifecycle
+from recollect.engine.browsing import ending
 from recollect.engine.capture import accept, candidate_draft
 from recollect.engine.comparison import compared
 from recollect.engine.filters import EVERYTHING
+from recollect.engine.lifecycle import merge, tidy
+from recollect.engine.operations import operation
 from recollect.engine.session import Session
 from recollect.engine.writing import edit_all, forget, supersede_all
 from recollect.errors import NotFound, StoreError, UserError
@@ -31,6 +33,7 @@ from recollect.memory_json import memory_json, revision
 from recollect.times import day, moved, to_micros
 from recollect.types import Choice, Memory, ReviewKind
 
+REVIEW_LIMIT = 20  # items that want a decision
 SOON = timedelta(days=7)
 UNUSED = timedelta(days=90)
 SAID_SURE = 0.9  # so large a share of what is captured is worth keeping, by bench_capture.py
@@ -147,7 +150,7 @@ def duplicates(session: Session) -> Iterator[Found]:
 
 
 def expired(session: Session) -> Iterator[Found]:
-    for memory in browsing.expiring(session, EVERYTHING, MOST, since=None, until=session.clock()):
+    for memory in ending(session, EVERYTHING, MOST, since=None, until=session.clock()):
         if memory.valid_until and not memory.superseded_by:
             why = f"It expired on {day(memory.valid_until)}."
             yield Found("expired", (memory.id,), why, "forget", ("forget", "edit", "keep", "later"))
@@ -156,7 +159,7 @@ def expired(session: Session) -> Iterator[Found]:
 def expiring(session: Session) -> Iterator[Found]:
     now = session.clock()
     soon = moved(now, SOON)
-    for memory in browsing.expiring(session, EVERYTHING, MOST, since=now, until=soon):
+    for memory in ending(session, EVERYTHING, MOST, since=now, until=soon):
         if memory.valid_until:
             why = f"It expires on {day(memory.valid_until)}."
             yield Found("expiring", (memory.id,), why, "keep", ("keep", "edit", "forget", "later"))
@@ -174,7 +177,7 @@ def unused(session: Session) -> Iterator[Found]:
 def policies(session: Session) -> Iterator[Found]:
     """Policies that a server does not apply by itself."""
     try:
-        outcomes = lifecycle.tidy(session, dry_run=True)
+        outcomes = tidy(session, dry_run=True)
     except UserError as error:
         yield Found("policy", (), str(error), "later", ("keep", "later"), name="settings")
         return
@@ -217,7 +220,9 @@ class Review(NamedTuple):
     counts: Mapping[str, int]
 
 
-def review(session: Session, *, limit: int, kind: str | None) -> Review:
+@operation(SEARCH, retry=True)
+def review(session: Session, *, limit: int = REVIEW_LIMIT, kind: str | None = None) -> Review:
+    """List what wants a decision, the most urgent first; only one kind where that is named."""
     counts: Counter[str] = Counter()
     shown: list[ReviewItem] = []
     for item in _items(session, kind):
@@ -227,28 +232,37 @@ def review(session: Session, *, limit: int, kind: str | None) -> Review:
     return Review(tuple(shown), dict(counts))
 
 
+@operation(SEARCH, DELETE)
 def decide(
     session: Session, item: str, decision: str, *, changes: Mapping[str, Any] | None = None
 ) -> str:
+    """Carry a decision out; return what was done, in a sentence. `changes`: for `edit`, the fields
+    of the memory that is named by `id` among them, or of the item's last one. Without them, a
+    secret is replaced."""
     return settle(session, _item(session, item), decision, changes=changes)
 
 
+@operation(SEARCH, WRITE, retry=True)
 def propose(session: Session, item: str, decision: str) -> str:
+    """Note what an agent would do, for a person to decide; return that in a sentence."""
     found = _item(session, item)
     _check(found, decision)
     session.store.reviews.decide(found.key, PROPOSED + decision, session.clock())
     return f"Proposed: {decision}. A person decides, in `recollect review` or on the page."
 
 
+@operation(SEARCH, WRITE)
 def decide_or_propose(
     session: Session, item: str, decision: str, *, changes: Mapping[str, Any] | None = None
 ) -> str:
+    """Propose a decision, or carry it out where the settings allow that to an agent."""
     if session.settings.review.agents_decide:
         session.require(DELETE, action="review")
         return decide(session, item, decision, changes=changes)
     return propose(session, item, decision)
 
 
+@operation(SEARCH, DELETE)
 def settle(
     session: Session,
     item: ReviewItem,
@@ -256,6 +270,7 @@ def settle(
     *,
     changes: Mapping[str, Any] | None = None,
 ) -> str:
+    """Carry out a decision on an item that `review` returned; see `decide`."""
     _check(item, decision)
     now = session.clock()
     done = _carried_out(session, item, decision, changes or {})
@@ -282,7 +297,7 @@ def _carried_out(
     if decision in ("merge", "supersede", "edit"):
         session.require(WRITE, action="review")
     if decision == "merge":
-        kept = lifecycle.merge(session, ids, into=ids[0])
+        kept = merge(session, ids, into=ids[0])
         return f"Merged into {kept.id}."
     if decision == "supersede":
         *olds, new = ids if item.kind == "contradiction" else [*ids[1:], ids[0]]

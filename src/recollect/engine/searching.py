@@ -10,9 +10,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from recollect.auth.capabilities import SEARCH
 from recollect.checks import bounded, checked_search, clean_query, one_of
 from recollect.deadline import Deadline
 from recollect.engine.filters import EVERYTHING, own_spelling, read_filter, unknown_values
+from recollect.engine.operations import operation
 from recollect.engine.reading import looked_up
 from recollect.engine.session import Session
 from recollect.errors import NotFound, ProviderError
@@ -35,7 +37,10 @@ CONTEXT_LIMIT = 10
 MATCHED_SHARE = 3
 
 
+@operation(SEARCH, anywhere=True, retry=True)
 def search(session: Session, search: Search | str, /, **fields: Any) -> Response:
+    """Search. `fields` are those of `Search` and of `Filter` by name: `limit=5`,
+    `project="harbor"`, `tags=("a",)`."""
     session, asked = prepare_search(session, search, **fields)
     found = federated(session, session.recipe(asked.recipe, asked.changes), asked)
     if not found.results and session.others.federation is None:
@@ -47,9 +52,11 @@ def search(session: Session, search: Search | str, /, **fields: Any) -> Response
     return found
 
 
+@operation(SEARCH, retry=True)
 def run_recipe(
     session: Session, recipe: Recipe, search: Search | str, /, **fields: Any
 ) -> Response:
+    """Search this vault alone, with a recipe that has no name."""
     session, asked = prepare_search(session, search, **fields)
     return in_vault(session, recipe, asked)
 
@@ -121,7 +128,9 @@ def in_vault(session: Session, recipe: Recipe, search: Search) -> Response:
     return replace(found, degraded=(*found.degraded, *degraded)) if degraded else found
 
 
+@operation(SEARCH, retry=True)
 def related(session: Session, id: str, limit: int | None = None) -> Response:
+    """Other memories about what this one is about, best first."""
     [memory] = looked_up(session, [id])
     text = f"{memory.title} {memory.text}"[:RELATED_READS]
     limit = bounded(RELATED.limits.default if limit is None else limit)
@@ -136,6 +145,7 @@ def related(session: Session, id: str, limit: int | None = None) -> Response:
     )
 
 
+@operation(SEARCH, retry=True)
 def context(
     session: Session,
     query: str = "",
@@ -148,6 +158,10 @@ def context(
     forms: Sequence[Form] = FORMS,
     as_of: datetime | None = None,
 ) -> Context:
+    """What an agent should know when it starts: what is pinned, then what the question finds,
+    then the newest, of which files are none. Sessions are in it only where `filter` asks for
+    that kind. `max_tokens` bounds the whole answer in each of `forms`. With `as_of`, what it
+    should have known then. Source: the `echovault` recipe, "Context"."""
     session = session.at(as_of)
     limit, filter = bounded(limit), read_filter(session, filter)
     if filter.kind is None:
@@ -239,3 +253,18 @@ def _asking(session: Session, recipe: Recipe, semantic: SemanticMode) -> Recipe:
     if semantic == "always":
         return recipe.asking_vectors("always")
     return recipe if models.embedder().warm() else recipe.asking_vectors("never")
+
+
+@operation(SEARCH, anywhere=True, retry=True)
+def deferral(session: Session, query: str, recipe: str | None = None) -> dict[str, object]:
+    """The changes with which a search for this query waits for no reranker; empty where none
+    would be asked anyway."""
+    if session.settings.rerank.provider == "none":
+        return {}
+    return session.recipe(recipe).deferral(query)
+
+
+@operation(SEARCH, anywhere=True)
+def recipe(session: Session, name: str | None = None) -> Recipe:
+    """The named recipe, or the one the settings make the default."""
+    return session.recipe(name)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -76,6 +76,8 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
     step: Callable[[str], None] = lambda what: None
     as_of: datetime | None = None
     closing: tuple[Closable, ...] = ()
+    # `Recollect` by a session such as this; set by `Recollect`, which imports this module.
+    recollect: Callable[[Session], Any] = lambda session: session
 
     def close(self) -> None:
         if self.closing:

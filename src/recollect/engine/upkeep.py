@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from recollect.auth.capabilities import ADMIN, SEARCH
 from recollect.engine.feedback import gold_folder, judgements
+from recollect.engine.operations import operation
 from recollect.engine.searching import in_vault, prepare_search
 from recollect.engine.session import Session
 from recollect.errors import ProviderError, RecollectError, StoreError, UserError
-from recollect.models.active import ActiveModels
+from recollect.models.active import ActiveModels, measured
 from recollect.models.embedding_queue import TextsRefused, embed_queries, embed_waiting
 from recollect.models.english import beginning, reading
 from recollect.models.folder import MULTILINGUAL, embedding_models
@@ -27,7 +29,7 @@ from recollect.store.base import Coverage
 from recollect.store.vault import Finding
 from recollect.types import Filter
 from recollect.vaults.keys import derived
-from recollect.vaults.known import KnownVault
+from recollect.vaults.known import KnownVault, known_vaults
 
 if TYPE_CHECKING:
     from recollect.store.rescue.repair import Mended, SalvageReport
@@ -46,12 +48,15 @@ MEASURED = (
 )
 
 
+@operation(ADMIN)
 def reindex(
     session: Session,
     *,
     everything: bool = False,
     progress: Callable[[int], None] = lambda done: None,
 ) -> int:
+    """Rebuild the keyword indexes, then make every missing vector of the settings' model, as
+    `switch_model` does. `everything` makes the vectors anew."""
     session.store.rebuild()
     session.wrote("reindex")
     if everything and session.models.embeds():
@@ -59,7 +64,9 @@ def reindex(
     return switch_model(session, session.models, progress=progress)
 
 
+@operation(ADMIN)
 def embed_now(session: Session, progress: Callable[[int], None] = lambda done: None) -> str | None:
+    """Embed what has no vector yet; returns the reason when the model failed, else None."""
     if not session.models.embeds():
         return None
     try:
@@ -71,6 +78,7 @@ def embed_now(session: Session, progress: Callable[[int], None] = lambda done: N
     return None
 
 
+@operation(ADMIN)
 def switch_model(
     session: Session,
     models: ActiveModels,
@@ -78,6 +86,9 @@ def switch_model(
     switched: Callable[[], object] = lambda: None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> int:
+    """Make every missing vector of the model that these name, and return how many. Vectors of
+    the vault's former model serve until the new ones are all there. Then `switched` is called,
+    and the former ones are removed. Interrupted, it goes on where it stopped."""
     if not models.embeds():
         return 0
     embedder, vectors = models.chosen(), session.store.vectors
@@ -98,6 +109,7 @@ def switch_model(
     return done
 
 
+@operation(ADMIN)
 def doctor(
     session: Session,
     *,
@@ -105,6 +117,9 @@ def doctor(
     quick: bool = False,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Sequence[Finding]:
+    """Check the memories and everything that is derived from them; `fix` repairs what is wrong,
+    and says what that cost in the notes of the findings. `quick` checks a sample, and repairs
+    nothing. `progress` is called with the number of memories that were checked since."""
     if quick:
         findings = session.store.glance()
         _note_damage(session, findings)
@@ -166,7 +181,10 @@ def salvage_notes(report: SalvageReport) -> list[str]:
     ] + report.others
 
 
+@operation(ADMIN)
 def configuration(session: Session) -> Sequence[Finding]:
+    """Load what a search uses by the settings: the recipes, those that are the defaults, and
+    the models, which read a word each; a remote one is asked, too."""
     broken = session.recipes.readable()[1]
 
     def reranked() -> None:
@@ -190,7 +208,12 @@ def configuration(session: Session) -> Sequence[Finding]:
     return found
 
 
+@operation(ADMIN)
 def warm_up(session: Session) -> None:
+    """Load the models and the vectors, so that the next search waits for neither. From then on
+    a server makes the vectors that are missing, and merges what others left. What
+    cannot be loaded is reported by the first search that needs it. A remote model is not asked:
+    each question may cost something."""
     with suppress(RecollectError):
         if not session.models.embeds() or not (embedder := session.models.embedder()).local:
             pass
@@ -210,7 +233,10 @@ def warm_up(session: Session) -> None:
             session.store.resume_merging()
 
 
+@operation(ADMIN)
 def dependencies(session: Session) -> dict[str, str | None]:
+    """What is wrong with each thing that a search needs of the vault; None: nothing. To ask is
+    not a use of the vault: one that is locked and idle stays closed."""
     found: dict[str, str | None] = {}
     for name, check in session.store.database.probes().items():
         try:
@@ -221,19 +247,27 @@ def dependencies(session: Session) -> dict[str, str | None]:
     return found
 
 
+@operation(ADMIN)
 def unlock(session: Session, passphrase: str) -> None:
+    """Open a locked vault with its passphrase, which is kept nowhere; Locked where it is wrong.
+    The key is held until the idle lock, or until the process ends."""
     store = session.in_file("Unlocking", "the database's own access control guards it")
     store.database.unlock(lambda header: derived(passphrase, header))
     session.wrote("unlock")
 
 
+@operation(SEARCH)
 def coverage(session: Session) -> Coverage:
+    """How many memories there are, and how many have a vector of the active model."""
     if not session.models.embeds():
         return Coverage(0, session.store.vocabulary.documents())
     return session.store.vectors.coverage(session.models.embedder().identity)
 
 
+@operation(SEARCH)
 def waiting(session: Session, models: ActiveModels | None = None) -> int:
+    """How many live memories have no vector of the settings' model, or of the one that `models`
+    name; 0 without a model."""
     models = models or session.models
     if not models.embeds():
         return 0
@@ -241,7 +275,9 @@ def waiting(session: Session, models: ActiveModels | None = None) -> int:
     return memories - embedded
 
 
+@operation(SEARCH)
 def stats(session: Session) -> dict[str, Any]:
+    """What the vault holds, which models are active, and how many vectors wait."""
     model = session.models.embedder().identity if session.models.embeds() else None
     return {
         "vault": session.store.database.place,
@@ -254,14 +290,18 @@ def stats(session: Session) -> dict[str, Any]:
     }
 
 
+@operation(ADMIN)
 def remove_recipe(session: Session, name: str) -> None:
+    """Delete a recipe of one's own; not the one that the settings name for every search."""
     file = session.recipes.own(name, "deleted")
     _not_the_setting(session, name)
     file.unlink(missing_ok=True)
     session.wrote("delete recipe")
 
 
+@operation(ADMIN)
 def rename_recipe(session: Session, name: str, new: str) -> Recipe:
+    """Give a recipe of one's own another name, under the same conditions."""
     session.recipes.own(name, "renamed")
     _not_the_setting(session, name)
     session.recipes.rename(name, new)
@@ -290,7 +330,9 @@ class KnownPlaces(NamedTuple):
     collections: tuple[CollectionSettings, ...]
 
 
+@operation(ADMIN)
 def configured(session: Session) -> list[ConfiguredSetting]:
+    """Every setting as this process has it."""
     found = []
     for key, source in sources(session.home, session.others.environment).items():
         section, name = key.split(".")
@@ -302,7 +344,10 @@ def configured(session: Session) -> list[ConfiguredSetting]:
     return found
 
 
+@operation(SEARCH)
 def model_notes(session: Session) -> list[str]:
+    """What a user should know of the embedding model and this vault; nothing where all is
+    well."""
     notes = [note] if (note := language_note(session)) else []
     former = session.models.former()
     if former is not None:
@@ -313,7 +358,11 @@ def model_notes(session: Session) -> list[str]:
     return notes
 
 
+@operation(SEARCH)
 def language_note(session: Session, *, compared: bool = False) -> str | None:
+    """What to do where much of a vault is in languages that the English model cannot read; None
+    where it can, or where another model was chosen. Questions of one's own decide where there
+    are some, unless they were asked (`compared`) and could not."""
     embedding = session.settings.embedding
     if embedding.provider != "builtin" or embedding.model == MULTILINGUAL:
         return None
@@ -334,3 +383,37 @@ def language_note(session: Session, *, compared: bool = False) -> str | None:
         f"{unread} of the {len(newest)} newest memories are in languages that the embedding model "
         f"does not read. {MEASURED} {do}"
     )
+
+
+@operation(ADMIN)
+def measure(session: Session) -> dict[str, float]:
+    """How many milliseconds it takes here to load and use the active models."""
+    return measured(session.models)
+
+
+@operation(ADMIN)
+def known_places(session: Session) -> KnownPlaces:
+    """Where memories are searched for."""
+    vaults = known_vaults(session.settings, session.home, session.path, None)
+    return KnownPlaces(vaults, session.settings.collections)
+
+
+@operation(ADMIN)
+def save_recipe(
+    session: Session,
+    name: str,
+    *,
+    extends: str,
+    changes: Mapping[str, object],
+    replace: bool = False,
+) -> Recipe:
+    """Save changed constants as a recipe of one's own, in `recipes/NAME.toml`."""
+    session.recipes.save(name, extends, changes, replace=replace)
+    session.wrote("save recipe")
+    return session.recipes.get(name)
+
+
+@operation(ADMIN)
+def mark(session: Session, id: str) -> str:
+    """The name of a memory in the audit log: a hash that only this vault can make."""
+    return session.mark(id)

@@ -8,9 +8,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from recollect.auth.capabilities import SEARCH
+from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.checks import is_text, named_ids, several, unknown_memory
 from recollect.engine.filters import in_known_projects
+from recollect.engine.operations import operation
 from recollect.engine.session import Session
 from recollect.errors import Changed, NotFound, UserError
 from recollect.ingest.draft import Draft, complete, draft
@@ -30,13 +31,23 @@ from recollect.types import Memory
 Changes = Callable[[Memory], dict[str, object]]
 
 
+@operation(WRITE, retry=True)
 def save(session: Session, /, **fields: object) -> Memory:
+    """Save one memory, or update the one that it repeats. It is on the disk when this returns.
+    `supersedes`: the ids of those whose place it takes."""
     supersedes: Any = fields.pop("supersedes", ())
     [saved] = save_all(session, [draft(fields, supersedes=supersedes)])
     return saved.memory
 
 
+@operation(WRITE, retry=True)
 def save_all(session: Session, drafts: Sequence[Draft], *, redact: bool = True) -> list[Saved]:
+    """Save these memories, all or none, and embed them, at once or in the background.
+
+    A draft without an id that repeats a memory of its project updates that memory. A project
+    that is there in another case, or with other blanks, is used as it is spelled there. What
+    looks like a secret is replaced first; without `redact` it is kept.
+    """
     session.models.embeds()  # settings that name no model are refused before anything is kept
     drafts = [*in_known_projects(session, drafts)]
     redaction = session.redaction
@@ -68,6 +79,7 @@ def _saved(session: Session, write: Writing, draft: Draft) -> Saved:
     return saved._replace(superseded=draft.supersedes)
 
 
+@operation(WRITE, retry=True)
 def edit_all(
     session: Session,
     ids: Sequence[str],
@@ -82,6 +94,11 @@ def edit_all(
     keep_age: bool = False,
     **changes: object,
 ) -> list[Saved]:
+    """Change fields of memories, of all or none; None puts a field back to its default.
+    `append` adds a paragraph to the text; `section` is the heading below which `text` is put,
+    in the place of what is there. With `if_revision` (see `memory_json.revision`) only if they
+    are still as they were then. `redact` as for `save_all`. `keep_age` leaves `updated_at` as
+    it is."""
     added, removed = several(add_tags, "add_tags"), several(remove_tags, "remove_tags")
     if "id" in changes:
         raise UserError("An id cannot be changed; save a new memory and forget this one.")
@@ -115,11 +132,16 @@ def _part_of_text(append: str | None, section: str | None, changes: dict[str, ob
     return lambda memory: markdown.section_replaced(memory, section, text)
 
 
+@operation(WRITE, retry=True)
 def pin(session: Session, ids: Sequence[str]) -> list[Memory]:
+    """Make memories core, the most trusted tier. Their age stays as it is."""
     return _put(session, "pin", ids, lambda memory: {"tier": "core"})
 
 
+@operation(WRITE, retry=True)
 def unpin(session: Session, ids: Sequence[str]) -> list[Memory]:
+    """Put core memories back into the tier that they have without it: file, or capture. Their
+    age stays as it is."""
     files = session.store.folders.places(named_ids(ids))
 
     def tier(memory: Memory) -> dict[str, object]:
@@ -128,18 +150,22 @@ def unpin(session: Session, ids: Sequence[str]) -> list[Memory]:
     return _put(session, "unpin", ids, lambda memory: tier(memory) if memory.tier == "core" else {})
 
 
+@operation(WRITE, retry=True)
 def tag(
     session: Session, ids: Sequence[str], *, add: Sequence[str] = (), remove: Sequence[str] = ()
 ) -> list[Memory]:
+    """Add tags to memories, and remove others. Their age stays as it is."""
     added, removed = several(add, "add"), several(remove, "remove")
     if not (added or removed):
         raise UserError("Name a tag to add or to remove.")
     return _put(session, "tag", ids, lambda memory: _tagged(memory, added, removed))
 
 
+@operation(WRITE, retry=True)
 def move(
     session: Session, ids: Sequence[str], *, project: str | None = None, space: str | None = None
 ) -> list[Memory]:
+    """Move memories to a project, or to a space; '' is none. Their age stays as it is."""
     places = {"project": project, "space": space}
     named: dict[str, object] = {name: place for name, place in places.items() if place is not None}
     if not named:
@@ -209,6 +235,7 @@ def _tagged(memory: Memory, added: tuple[str, ...], removed: tuple[str, ...]) ->
     return {"tags": [*(tag for tag in memory.tags if tag not in removed), *added]}
 
 
+@operation(DELETE, retry=True)
 def forget(
     session: Session,
     ids: Sequence[str],
@@ -217,6 +244,8 @@ def forget(
     purge: bool = False,
     if_revision: str | None = None,
 ) -> None:
+    """Take memories out of every answer; `undo` brings them back, `purge` is for good. With
+    `if_revision` only if they are still as they were then."""
     action = "purge" if purge else "restore" if undo else "forget"
     with changing(session, action, ids) as write:
         found = write.find(named_ids(ids))
@@ -283,7 +312,9 @@ def _forgotten(found: Mapping[str, Stored], id: str) -> Stored:
     return found[id]
 
 
+@operation(WRITE, SEARCH)
 def publish(session: Session, ids: Sequence[str], to: str) -> list[Memory]:
+    """Copy memories of one's own vault into a collection, or bring the copies up to date."""
     memories = session.store.memories.get(named_ids(ids))
     for id in ids:
         if id not in memories:
@@ -303,7 +334,9 @@ def publish(session: Session, ids: Sequence[str], to: str) -> list[Memory]:
     return [memories[id] for id in ids]
 
 
+@operation(DELETE)
 def unpublish(session: Session, ids: Sequence[str], collection: str) -> None:
+    """Take memories out of a collection; those of one's own stay."""
     store = _collection(session, collection)
     with session.writing("unpublish", store=store) as write:
         found = write.find(named_ids(ids))
@@ -317,3 +350,33 @@ def _collection(session: Session, name: str, *, make: bool = False) -> SqliteSto
     if collections is None or not session.caller.shares(name):
         raise NotFound(f"There is no collection {name!r} here.")
     return collections.store(name, make=make)
+
+
+@operation(WRITE, retry=True)
+def edit(session: Session, id: str, /, **changes: Any) -> Memory:
+    """Change fields of one memory as `edit_all` does, and return it."""
+    [saved] = edit_all(session, [id], **changes)
+    return saved.memory
+
+
+@operation(WRITE, retry=True)
+def edited(session: Session, id: str, /, **changes: Any) -> Saved:
+    """Change fields of one memory as `edit_all` does, and return what was changed."""
+    [saved] = edit_all(session, [id], **changes)
+    return saved
+
+
+@operation(WRITE, retry=True)
+def supersede(session: Session, old: str, new: str) -> Memory:
+    """Put the memory `new` in the place of the old one: a link from the old one, which is valid
+    until now. Both stay, and keep their age. Returns the old one."""
+    [after] = supersede_all(session, [old], new)
+    return after
+
+
+@operation(DELETE, retry=True)
+def restore(session: Session, ids: Sequence[str]) -> list[Memory]:
+    """Bring forgotten memories back, all or none."""
+    forget(session, ids, undo=True)
+    found = session.store.memories.get(ids)
+    return [session.shown(found[id]) for id in dict.fromkeys(ids) if id in found]

@@ -28,7 +28,7 @@ from recollect.interfaces.http.operations import (
     JSON,
     PREFIX,
     Call,
-    Operation,
+    Endpoint,
     ReplySpec,
     json_response,
 )
@@ -95,7 +95,7 @@ def openapi(*, required: bool) -> dict[str, Any]:
 
 
 def _operation(
-    operation: Operation, schema_of: dict[str, Any], components: dict[str, Any]
+    operation: Endpoint, schema_of: dict[str, Any], components: dict[str, Any]
 ) -> dict[str, Any]:
     described: dict[str, Any] = {
         "summary": operation.about,
@@ -124,17 +124,17 @@ def _operation(
     return described
 
 
-def _name(operation: Operation) -> str:
+def _name(operation: Endpoint) -> str:
     """`get_memories_id`: unique, and the name of the method in generated clients."""
     words = re.findall(r"[a-z]+", CONVERTOR.sub("}", operation.path).removeprefix(PREFIX))
     return "_".join([operation.method.lower(), *words])
 
 
-def _media(operation: Operation) -> Sequence[str]:
+def _media(operation: Endpoint) -> Sequence[str]:
     return BODIES if operation.method == "PATCH" else (JSON,)
 
 
-def _in_path(operation: Operation) -> list[dict[str, Any]]:
+def _in_path(operation: Endpoint) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
@@ -147,7 +147,7 @@ def _in_path(operation: Operation) -> list[dict[str, Any]]:
     ]
 
 
-def _in_query(operation: Operation, components: dict[str, Any]) -> list[dict[str, Any]]:
+def _in_query(operation: Endpoint, components: dict[str, Any]) -> list[dict[str, Any]]:
     if operation.parameters is None:
         return []
     schema = components[operation.parameters.__name__]
@@ -173,7 +173,7 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _headers(operation: Operation) -> list[dict[str, Any]]:
+def _headers(operation: Endpoint) -> list[dict[str, Any]]:
     return [
         {"name": name, "in": "header", "required": False, "description": about}
         | {"schema": {"type": "string"}}
@@ -250,16 +250,16 @@ OPERATIONS = (
     *memories.OPERATIONS,
     *lifecycle.OPERATIONS,
     *searching.OPERATIONS,
-    Operation(
+    Endpoint(
         "GET", "/healthz", health, "Whether the server is alive",
         {200: ReplySpec("It is.", schemas.Health)}, needs=None,
     ),
-    Operation(
+    Endpoint(
         "GET", "/readyz", ready, "Whether the server can answer searches",
         {200: ReplySpec("It can.", schemas.Health), 503: ReplySpec("Not yet.", schemas.Health)},
         needs=None,
     ),
-    Operation(
+    Endpoint(
         "GET", "/metrics", metrics, "Counts and times for Prometheus",
         {200: ReplySpec("Prometheus's text format.", str, METRICS_TYPE)},
     ),

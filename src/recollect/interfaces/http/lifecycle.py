@@ -14,7 +14,7 @@ from recollect.engine.history import undone_json
 from recollect.engine.review import review_json
 from recollect.interfaces.http import schemas
 from recollect.interfaces.http.memories import ETAG, etag, refuse_change
-from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
+from recollect.interfaces.http.operations import PREFIX, Call, Endpoint, ReplySpec, json_response
 from recollect.interfaces.http.schemas import Id, MemoryChange, fields_of
 from recollect.interfaces.lanes import SEARCHES, WRITES
 from recollect.memory_json import memory_json
@@ -94,8 +94,8 @@ def _bulk(
     needs: tuple[str, ...],
     body: type[schemas.Selected],
     example: dict[str, object],
-) -> Operation:
-    return Operation(
+) -> Endpoint:
+    return Endpoint(
         "POST", f"{PREFIX}/bulk/{name}", run, about,
         {200: ReplySpec("All of these, in one transaction.", schemas.SelectedIds)},
         body=body, example=example, problems=(404,), needs=needs, lane=WRITES,
@@ -220,18 +220,18 @@ async def duplicates(call: Call) -> Response:
 
 
 OPERATIONS = (
-    Operation(
+    Endpoint(
         "GET", f"{PREFIX}/trash", trash, "What was forgotten",
         {200: ReplySpec("The last first; with `q`, the best first.", schemas.TrashJson)},
         parameters=schemas.TrashParameters, needs=(SEARCH, DELETE), lane=SEARCHES,
         details=f"`{PREFIX}/restore/{{id}}` brings one back.",
     ),
-    Operation(
+    Endpoint(
         "DELETE", f"{PREFIX}/trash", empty, "Empty the trash",
         {200: ReplySpec("All of it is deleted permanently.", schemas.PurgedCount)},
         needs=(DELETE,), lane=WRITES,
     ),
-    Operation(
+    Endpoint(
         "POST", f"{PREFIX}/supersede/{{id:path}}", supersede, "Put another memory in its place",
         {200: ReplySpec("The memory, which is valid until now.", Memory, headers=ETAG)},
         body=schemas.Successor, example={"by": "auth-jwt-002"}, problems=(404,),
@@ -239,11 +239,11 @@ OPERATIONS = (
         details="Searches answer with the other one first. Memories cannot replace each other in a "
         "circle. To save a memory in the place of others, give their ids as `supersedes`.",
     ),
-    Operation(
+    Endpoint(
         "GET", f"{PREFIX}/chain/{{id:path}}", chain, "What a memory replaces, and what replaced it",
         {200: ReplySpec("Both, by links.", schemas.ChainJson)}, problems=(404,),
     ),
-    Operation(
+    Endpoint(
         "POST", f"{PREFIX}/merge", merge, "Make one memory of several",
         {200: ReplySpec("The merged memory.", Memory, headers=ETAG)},
         body=schemas.MergeBody, example={"ids": ["auth-jwt-001", "auth-jwt-002"]}, problems=(404,),
@@ -263,37 +263,37 @@ OPERATIONS = (
         "restore", restore_many, "Bring many forgotten memories back", (DELETE, SEARCH),
         schemas.Selected, {"project": "old-site", "dry_run": True},
     ),
-    Operation(
+    Endpoint(
         "GET", f"{PREFIX}/history/{{id:path}}", history, "What a memory was, change by change",
         {200: ReplySpec("Its versions, newest first.", VersionList)}, problems=(404,),
         details="Of a forgotten memory only for callers who may bring it back.",
     ),
-    Operation(
+    Endpoint(
         "POST", f"{PREFIX}/undo", undo, "Take a change back",
         {200: ReplySpec("What was taken back.", UndoneJson)}, body=UndoBody,
         example={"id": "auth-jwt-001"}, problems=(404, 412), needs=(WRITE, SEARCH), lane=WRITES,
         details="Taking back is a change as well: it is in the history, and can be taken back. "
         "Where a memory was changed since, nothing is changed.",
     ),
-    Operation(
+    Endpoint(
         "POST", f"{PREFIX}/redo", redo, "Do again what the last undo took back",
         {200: ReplySpec("What was done again.", RedoneJson)},
         problems=(404, 412), needs=(WRITE, SEARCH), lane=WRITES,
         details="Where a memory was changed since, nothing is changed.",
     ),
-    Operation(
+    Endpoint(
         "GET", f"{PREFIX}/review", review, "What wants a decision",
         {200: ReplySpec("The next items, and how many there are of each kind.", ReviewBody)},
         parameters=ReviewParameters, lane=SEARCHES,
         details="An item has the same id as long as it is about the same memories. One that was "
         "decided comes back when they change.",
     ),
-    Operation(
+    Endpoint(
         "POST", f"{PREFIX}/review/{{id:path}}", decide, "Decide an item of the review",
         {200: ReplySpec("What was done.", Decided)}, body=DecisionBody,
         example={"decision": "merge"}, problems=(404,), needs=(SEARCH, DELETE), lane=WRITES,
     ),
-    Operation(
+    Endpoint(
         "GET", f"{PREFIX}/duplicates", duplicates, "Memories that say the same",
         {200: ReplySpec("Groups, the surest first, the one to keep first.", list[DuplicateBody])},
         parameters=DuplicateParameters, lane=SEARCHES,

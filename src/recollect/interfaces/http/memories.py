@@ -12,7 +12,7 @@ from recollect.errors import UserError
 from recollect.ingest.draft import Draft, draft
 from recollect.ingest.saving import saved_json
 from recollect.interfaces.http import schemas
-from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
+from recollect.interfaces.http.operations import PREFIX, Call, Endpoint, ReplySpec, json_response
 from recollect.interfaces.http.parameters import PastFilterParameters
 from recollect.interfaces.lanes import SEARCHES, WRITES
 from recollect.interfaces.requests import as_of, cut_page, decode_place
@@ -137,7 +137,7 @@ async def common(call: Call) -> Response:
 
 
 OPERATIONS = (
-    Operation(
+    Endpoint(
         "POST", f"{PREFIX}/memories", save, "Save one memory or several",
         {
             200: ReplySpec(
@@ -159,14 +159,14 @@ OPERATIONS = (
         "again updates; so does a memory without an id that repeats one of its project. Durable "
         "when this answers.",
     ),
-    Operation(
+    Endpoint(
         "GET", f"{PREFIX}/memories", browse, "Browse memories",
         {200: ReplySpec("A page of memories.", schemas.MemoryPage)},
         parameters=schemas.BrowseParameters,
         details="Core, then captures, then files; newest first in each. `next` is the cursor of "
         "the next page: it stays right while memories come and go.",
     ),
-    Operation(
+    Endpoint(
         "GET", f"{PREFIX}/memories/{{id:path}}", show, "One memory, whole",
         {
             200: ReplySpec("The memory.", Memory, headers=ETAG | MERGED),
@@ -175,7 +175,7 @@ OPERATIONS = (
         headers={"If-None-Match": "Answer 304 if it is still in the state with this ETag."},
         parameters=schemas.ShowParameters, problems=(404,), anywhere=True,
     ),
-    Operation(
+    Endpoint(
         "PATCH", f"{PREFIX}/memories/{{id:path}}", change, "Change a memory",
         {200: ReplySpec("The memory as it is now.", Memory, headers={**ETAG, **REDACTED})},
         body=schemas.MemoryChange, example={"severity": "warning", "add_tags": ["auth"]},
@@ -183,19 +183,19 @@ OPERATIONS = (
         lane=WRITES,
         details="A caller who may write but not search gets the id and the times alone.",
     ),
-    Operation(
+    Endpoint(
         "DELETE", f"{PREFIX}/memories/{{id:path}}", forget, "Forget a memory",
         {204: ReplySpec("Forgotten: no search finds it any more.")},
         parameters=schemas.ForgetParameters, headers=IF_MATCH, problems=(404, 412), needs=(DELETE,),
         lane=WRITES,
         details=f"It can be restored by `{PREFIX}/restore/{{id}}`, unless it was purged.",
     ),
-    Operation(
+    Endpoint(
         "POST", f"{PREFIX}/restore/{{id:path}}", restore, "Restore a forgotten memory",
         {200: ReplySpec("The memory, restored.", Memory, headers=ETAG)}, problems=(404,),
         needs=(DELETE, SEARCH), lane=WRITES,
     ),
-    Operation(
+    Endpoint(
         "GET", f"{PREFIX}/facets", common, "What memories have in common",
         {200: ReplySpec("Counts by project, kind, source, tag and age.", schemas.FacetCounts)},
         parameters=PastFilterParameters, lane=SEARCHES,

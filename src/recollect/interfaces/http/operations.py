@@ -60,7 +60,7 @@ class ReplySpec(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
-class Operation(NamedTuple):
+class Endpoint(NamedTuple):
     """One method of one path."""
 
     method: str
@@ -90,17 +90,15 @@ def json_response(
     return Response(msgspec.json.encode(value), status, sent, JSON)
 
 
-def routes(operations: Sequence[Operation], service: Service, metrics: Metrics) -> list[BaseRoute]:
+def routes(operations: Sequence[Endpoint], service: Service, metrics: Metrics) -> list[BaseRoute]:
     """One route per path, so that a wrong method is answered with those it has."""
-    by_path: dict[str, dict[str, Operation]] = {}
+    by_path: dict[str, dict[str, Endpoint]] = {}
     for operation in operations:
         by_path.setdefault(operation.path, {})[operation.method] = operation
     return [_route(path, methods, service, metrics) for path, methods in by_path.items()]
 
 
-def _route(
-    path: str, methods: Mapping[str, Operation], service: Service, metrics: Metrics
-) -> Route:
+def _route(path: str, methods: Mapping[str, Endpoint], service: Service, metrics: Metrics) -> Route:
     async def endpoint(request: Request) -> Response:
         operation = methods["GET" if request.method == "HEAD" else request.method]
         LANE.set(operation.lane)
@@ -119,7 +117,7 @@ def _route(
     return Route(path, endpoint, methods=list(methods))
 
 
-async def _body(request: Request, operation: Operation) -> Any:
+async def _body(request: Request, operation: Endpoint) -> Any:
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media not in BODIES:
         raise HTTPException(415, f"The body must be JSON: Content-Type: {JSON}.")

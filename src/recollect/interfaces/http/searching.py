@@ -9,7 +9,7 @@ from starlette.responses import Response
 from recollect.auth.capabilities import ADMIN, SEARCH, WRITE
 from recollect.engine import Recollect
 from recollect.interfaces.http import schemas
-from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
+from recollect.interfaces.http.operations import PREFIX, Call, Endpoint, ReplySpec, json_response
 from recollect.interfaces.http.parameters import SearchParameters
 from recollect.interfaces.lanes import SEARCHES, WRITES
 from recollect.present.agent_context import context_json
@@ -122,11 +122,11 @@ async def unlearn(call: Call) -> Response:
 
 
 OPERATIONS = (
-    Operation(
+    Endpoint(
         "GET", f"{PREFIX}/related/{{id:path}}", related, "Memories about the same thing",
         FOUND, parameters=schemas.RelatedParameters, problems=(404,), lane=SEARCHES,
     ),
-    Operation(
+    Endpoint(
         "POST", f"{PREFIX}/search", search, "Search", FOUND, body=SearchParameters,
         example={"query": "how do we refresh tokens", "limit": 5, "explain": True}, problems=(404,),
         anywhere=True, lane=SEARCHES,
@@ -135,16 +135,16 @@ OPERATIONS = (
         "search; `whole` adds the memory to each result, whatever the view; `vaults` searches only "
         "these, and `federate: false` only this server's own vault.",
     ),
-    Operation(
+    Endpoint(
         "GET", f"{PREFIX}/search", search, "Search, with the query in the address", FOUND,
         parameters=SearchParameters, problems=(404,), anywhere=True, lane=SEARCHES,
     ),
-    Operation(
+    Endpoint(
         "GET", f"{PREFIX}/context", context, "What an agent should know when it starts",
         {200: ReplySpec("Memories, best first.", ContextJson)},
         parameters=schemas.ContextParameters, lane=SEARCHES,
     ),
-    Operation(
+    Endpoint(
         "POST", f"{PREFIX}/feedback", feedback, "Say whether a result was right",
         {200: ReplySpec("Recorded.", schemas.FeedbackCounts)}, body=schemas.FeedbackBody,
         example={"query": "refresh tokens", "id": "auth-jwt-001", "accepted": True},
@@ -152,38 +152,38 @@ OPERATIONS = (
         details="The same again changes nothing, the opposite replaces what was said, and "
         "`undo: true` takes it back.",
     ),
-    Operation(
+    Endpoint(
         "GET", f"{PREFIX}/recipes", recipes, "The rankings there are",
         {200: ReplySpec("Each in short.", schemas.RecipeList)}, anywhere=True,
     ),
-    Operation(
+    Endpoint(
         "POST", f"{PREFIX}/recipes", save_recipe, "Keep a ranking of your own",
         {201: ReplySpec("Saved.", schemas.RecipeDetails, headers={"Location": "Where it is."})},
         body=schemas.NewRecipe,
         example={"name": "mine", "extends": "blend", "set": {"fuse.weights.vector": 2.0}},
         problems=(404, 409), needs=(ADMIN, SEARCH), lane=WRITES,
     ),
-    Operation(
+    Endpoint(
         "GET", f"{PREFIX}/recipes/{{name}}", recipe, "A ranking, with everything it declares",
         {200: ReplySpec("The recipe.", schemas.RecipeDetails)}, problems=(404,), anywhere=True,
     ),
-    Operation(
+    Endpoint(
         "PATCH", f"{PREFIX}/recipes/{{name}}", rename_recipe, "Rename a ranking of your own",
         {200: ReplySpec("Renamed.", schemas.RecipeDetails)}, body=schemas.RecipeName,
         example={"name": "my-own"}, problems=(404, 409), needs=(ADMIN, SEARCH), lane=WRITES,
         details="Under the conditions of deleting it.",
     ),
-    Operation(
+    Endpoint(
         "DELETE", f"{PREFIX}/recipes/{{name}}", remove_recipe, "Delete a ranking of your own",
         {204: ReplySpec("Deleted.")}, problems=(404, 409), needs=(ADMIN, SEARCH), lane=WRITES,
         details="Not one that comes with Recollect, that another one extends, or that is the "
         "default.",
     ),
-    Operation(
+    Endpoint(
         "GET", f"{PREFIX}/recipes/{{name}}/learned", learned, "What feedback made of its weights",
         {200: ReplySpec("The weights and the evidence.", schemas.LearnedJson)}, problems=(404,),
     ),
-    Operation(
+    Endpoint(
         "DELETE", f"{PREFIX}/recipes/{{name}}/learned", unlearn, "Back to the declared weights",
         {200: ReplySpec("The weights as they are now.", schemas.LearnedJson)}, problems=(404,),
         needs=(WRITE, SEARCH), lane=WRITES,
