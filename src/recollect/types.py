@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from math import prod
 from operator import attrgetter
-from typing import Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
-from msgspec import Struct, field, structs
+from msgspec import Meta, Struct, field, structs
 
 Severity = Literal["critical", "warning", "suggestion"]
 Tier = Literal["core", "file", "capture"]
@@ -37,33 +37,54 @@ SESSION = "session"
 Origin = Literal["pinned", "matched", "newest"]
 
 
+def about(description: str, **extra: str) -> Any:
+    """What an interface says of a field that it offers; fields without this are not offered.
+
+    `metavar`: what stands for a value in help, as in `--kind KIND`. `one`: the name of a single
+    value where several make a list: `--not-tag`, `?not_tag=`. `short`: an option of one letter.
+    """
+    return Meta(description=description, extra=extra)
+
+
 class Memory(Struct, frozen=True, kw_only=True, gc=False):
     """One thing worth keeping, as stored. Texts that were never given are empty, not null.
     `superseded_by`: the id of the memory that took its place. `archived_at`: since when it is left
     out of searches that do not ask for it."""
 
-    id: str
-    title: str = ""
-    text: str = ""
-    context: str = ""
-    why: str = ""
-    impact: str = ""
-    details: str = ""
-    tags: tuple[str, ...] = ()
-    kind: str = "fact"
-    severity: Severity | None = None
-    domain: str = ""
-    project: str = ""
-    source: str = ""
-    tier: Tier = "capture"
-    space: str = ""
-    path: str = ""
-    created_at: datetime
-    updated_at: datetime
-    valid_from: datetime | None = None
-    valid_until: datetime | None = None
-    superseded_by: str = ""
-    archived_at: datetime | None = None
+    id: Annotated[str, about("an id of your own; otherwise made from the title")]
+    title: Annotated[str, about("the title, one line")] = ""
+    text: Annotated[str, about("the memory itself")] = ""
+    context: Annotated[str, about("the situation it comes from", metavar="TEXT")] = ""
+    why: Annotated[str, about("the reason", metavar="TEXT")] = ""
+    impact: Annotated[str, about("the consequence", metavar="TEXT")] = ""
+    details: Annotated[str, about("the long version")] = ""
+    tags: Annotated[tuple[str, ...], about("topics", one="tag", short="t")] = ()
+    kind: Annotated[
+        str, about("decision, bug, preference or any other (default: fact)", short="k")
+    ] = "fact"
+    severity: Annotated[
+        Severity | None, about("critical, warning or suggestion", metavar="LEVEL")
+    ] = None
+    domain: Annotated[str, about("the subject area, such as auth", metavar="NAME")] = ""
+    project: Annotated[str, about("the project it belongs to", metavar="NAME", short="p")] = ""
+    source: Annotated[
+        str, about("where it comes from, such as a tool or a person", metavar="NAME")
+    ] = ""
+    tier: Annotated[Tier, about("core, file or capture (default: capture)")] = "capture"
+    space: Annotated[
+        str, about("a separate group of memories, such as one conversation", metavar="NAME")
+    ] = ""
+    path: Annotated[str, about("the file that it is about")] = ""
+    created_at: Annotated[datetime, about("when it was created", metavar="TIME")]
+    updated_at: Annotated[datetime, about("when it was last changed", metavar="TIME")]
+    valid_from: Annotated[datetime | None, about("when it becomes true", metavar="TIME")] = None
+    valid_until: Annotated[datetime | None, about("when it stops being true", metavar="TIME")] = (
+        None
+    )
+    superseded_by: Annotated[str, about("the id of the memory that took its place")] = ""
+    archived_at: Annotated[
+        datetime | None, about("since when searches leave it out", metavar="TIME")
+    ] = None
 
 
 # The fields of a memory that are times.
@@ -119,27 +140,41 @@ class Filter(Struct, frozen=True, kw_only=True):
     projects, sources, domains or kinds one is enough. One alone stands there as a text, however it
     was given, so that equal filters are equal."""
 
-    project: AnyOf | None = None
-    source: AnyOf | None = None
-    domain: AnyOf | None = None
-    kind: AnyOf | None = None
-    space: str | None = None
-    tags: tuple[str, ...] = ()
-    since: datetime | None = None
-    until: datetime | None = None
+    project: Annotated[
+        AnyOf | None, about("only this project, or one of these", metavar="NAME", short="p")
+    ] = None
+    source: Annotated[
+        AnyOf | None, about("only from this source, or one of these", metavar="NAME")
+    ] = None
+    domain: Annotated[
+        AnyOf | None, about("only of this domain, or one of these", metavar="NAME")
+    ] = None
+    kind: Annotated[AnyOf | None, about("only of this kind, or one of these", short="k")] = None
+    space: Annotated[str | None, about("only in this space", metavar="NAME")] = None
+    tags: Annotated[tuple[str, ...], about("only with all of these", one="tag", short="t")] = ()
+    since: Annotated[
+        datetime | None, about("changed since: 2026-03-01, 7d, last week", metavar="TIME")
+    ] = None
+    until: Annotated[
+        datetime | None, about("changed until: the same, or yesterday", metavar="TIME")
+    ] = None
+    without_tags: Annotated[tuple[str, ...], about("only without this tag", one="not_tag")] = ()
+    without_projects: Annotated[
+        tuple[str, ...], about("only outside this project", one="not_project", metavar="NAME")
+    ] = ()
+    without_kinds: Annotated[tuple[str, ...], about("only of other kinds", one="not_kind")] = ()
+    without_sources: Annotated[
+        tuple[str, ...], about("only from other sources", one="not_source", metavar="NAME")
+    ] = ()
+    archived: Annotated[bool | None, about("archived memories as well")] = None
     severity: Severity | None = None
     tier: Tier | None = None
     made_since: datetime | None = None
     made_before: datetime | None = None
     holding: tuple[str, ...] = ()  # words that every memory must hold, in any form
     without: tuple[tuple[str, ...], ...] = ()  # a memory that holds all words of one is left out
-    without_kinds: tuple[str, ...] = ()
-    without_tags: tuple[str, ...] = ()
-    without_projects: tuple[str, ...] = ()
-    without_sources: tuple[str, ...] = ()
     valid_at: datetime | None = None
     among: tuple[str, ...] | None = None  # ids; none of them lets nothing pass
-    archived: bool | None = None  # True: archived ones as well, which are left out else
     unchanged_since: int | None = None  # a write's number: what later ones changed is left out
 
     def __post_init__(self) -> None:
@@ -162,44 +197,63 @@ WITHOUT = ("without_tags", "without_projects", "without_kinds", "without_sources
 
 class Search(Struct, frozen=True, kw_only=True):
     """One search, with everything it can be asked for. None leaves the choice to the recipe or to
-    the settings.
+    the settings."""
 
-    `prefer_tags`, `prefer_domain` and `prefer_project` count in the ranking and filter nothing.
-    `literal` reads nothing into the query: "last week" is no time then, "-redis" no exclusion, no
-    error corrected. `ignored` takes single readings back, as `understood` calls them: "kind bug",
-    or "last week", up to the `=`; or a word that was corrected. With `include_expired`, what no
-    longer holds is ranked like the rest.
-    `now` is the time that ages are counted from. `as_of` searches what the vault held then, and
-    then is `now`, too, unless that is given. `mark` cuts a snippet with the match marked for
-    every result, whatever the view. `facets` counts what all that was found has in common.
-    `changes` sets constants of the recipe otherwise, for this search alone:
-    `{"fuse.weights.vector": 2.0}`. `vaults` narrows to those of these names; without `federate` the
-    home's own vault is searched alone. What is not ready within `deadline_ms` milliseconds is left
-    out and named in `degraded`; the words of the query are always searched for. `sort` says in
-    which order the best are listed.
-    """
-
-    query: str
-    recipe: str | None = None
-    view: View | None = None
-    limit: int | None = None
-    deep: bool = False
+    query: Annotated[str, about("what to look for")]
+    recipe: Annotated[str | None, about("the ranking to use", metavar="NAME")] = None
+    view: Annotated[View | None, about("scan, full, pointer, preview or snippet")] = None
+    limit: Annotated[
+        int | None, about("maximum number of results", metavar="N", short="n"), Meta(ge=1)
+    ] = None
+    deep: Annotated[bool, about("search deeper: more candidates, more results")] = False
     filter: Filter = Filter()
-    prefer_tags: tuple[str, ...] = ()
-    prefer_domain: str | None = None
-    prefer_project: str | None = None
-    literal: bool | None = None
-    ignored: tuple[str, ...] = ()
-    include_expired: bool = False
-    now: datetime | None = None
-    as_of: datetime | None = None
-    mark: bool = False
-    facets: bool = False
+    # These count in the ranking and filter nothing.
+    prefer_tags: Annotated[
+        tuple[str, ...],
+        about("rank memories with this tag higher", one="prefer_tag"),
+    ] = ()
+    prefer_domain: Annotated[
+        str | None, about("rank memories of this domain higher", metavar="NAME")
+    ] = None
+    prefer_project: Annotated[
+        str | None, about("rank memories of this project higher", metavar="NAME")
+    ] = None
+    literal: Annotated[
+        bool | None,
+        about(
+            'search for every word as typed: read no times ("last week"), kinds ("bugs") or '
+            'exclusions ("-redis"), correct no typing errors'
+        ),
+    ] = None
+    ignored: Annotated[
+        tuple[str, ...],
+        about(
+            'take back one reading, such as "kind bug" or "last week", as the answer calls it',
+            one="ignore", metavar="READING",
+        ),
+    ] = ()  # fmt: skip
+    include_expired: Annotated[bool, about("rank what no longer holds like the rest")] = False
+    now: Annotated[
+        datetime | None, about("count ages from this time (ISO 8601)", metavar="TIME")
+    ] = None
+    as_of: Annotated[
+        datetime | None,
+        about("what the vault held then: 2026-03-01, yesterday, 7d", metavar="TIME"),
+    ] = None
+    mark: bool = False  # cut a snippet with the match marked for every result, whatever the view
+    facets: Annotated[bool, about("count what all that was found has in common")] = False
+    # Other constants of the recipe, for this search alone: `{"fuse.weights.vector": 2.0}`.
     changes: Mapping[str, object] = {}
-    vaults: tuple[str, ...] = ()
-    federate: bool = True
-    deadline_ms: int | None = None
-    sort: Sort = "best"
+    vaults: Annotated[tuple[str, ...], about("only this vault", one="vault", metavar="NAME")] = ()
+    federate: Annotated[bool, about("also in the other vaults that are known")] = True
+    deadline_ms: Annotated[
+        int | None,
+        about("time limit in ms; slow parts are skipped and listed", metavar="N"),
+        Meta(extra_json_schema={"minimum": 1}),
+    ] = None
+    sort: Annotated[Sort, about("newest: by date, the last changed first", metavar="ORDER")] = (
+        "best"
+    )
 
     @property
     def wanted_tags(self) -> frozenset[str]:

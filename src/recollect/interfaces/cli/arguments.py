@@ -14,10 +14,11 @@ from recollect.checks import LARGEST_LIMIT
 from recollect.errors import UserError
 from recollect.interfaces import requests
 from recollect.interfaces.cli.commands import COMMANDS, command_of, did_you_mean, near_misses
+from recollect.interfaces.declared import add_parameters, parameters
 from recollect.projects import project_of
 from recollect.retry import telling
 from recollect.times import parse_time
-from recollect.types import Filter, Search
+from recollect.types import Filter, Memory, Search
 
 # argparse looks for translations, and imports `locale` for it. There are none.
 argparse._ = str  # type: ignore[attr-defined]
@@ -186,7 +187,11 @@ def add_limit(parser: argparse.ArgumentParser, default: str, *, whole: bool = Fa
     """Add `--limit`. `whole`: also `--all`, for lists; a search has the best results."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
-        "--limit", type=int, metavar="N", help=f"maximum number of results (default: {default})"
+        "--limit",
+        "-n",
+        type=int,
+        metavar="N",
+        help=f"maximum number of results (default: {default})",
     )
     if whole:
         group.add_argument(
@@ -229,37 +234,17 @@ def add_repeatable(
 def add_filter(parser: argparse.ArgumentParser) -> None:
     """Conditions on a memory; all of them must hold."""
     group = parser.add_argument_group("filters", "a memory must satisfy all of them")
+    offered = parameters(Filter)
     where = group.add_mutually_exclusive_group()
-    add_repeatable(where, "--project", "NAME", "only this project, or one of these")
+    add_parameters(where, [offered.pop("project")])
     where.add_argument(
         "--here", action="store_true", help="only the project named after the working directory"
     )
-    add_repeatable(group, "--source", "NAME", "only from this source, or one of these")
-    add_repeatable(group, "--tag", "TAG", "only with this tag", dest="tags")
-    add_repeatable(group, "--not-tag", "TAG", "only without this tag", dest="without_tags")
-    add_repeatable(
-        group, "--not-project", "NAME", "only outside this project", dest="without_projects"
-    )
-    add_repeatable(group, "--not-source", "NAME", "only from other sources", dest="without_sources")
-    add_repeatable(group, "--domain", "NAME", "only of this domain, or one of these")
-    add_repeatable(group, "--kind", "KIND", "only of this kind, or one of these")
-    add_repeatable(group, "--not-kind", "KIND", "only of other kinds", dest="without_kinds")
-    group.add_argument("--space", metavar="NAME", help="only in this space")
-    group.add_argument("--since", metavar="TIME", help="changed since: 2026-03-01, 7d, last week")
-    group.add_argument("--until", metavar="TIME", help="changed until: the same, or yesterday")
-    group.add_argument("--archived", action="store_true", help="archived memories as well")
-
-
-def add_now(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--now", metavar="TIME", help="pretend that it is this time (ISO 8601)")
+    add_parameters(group, offered.values())
 
 
 def add_as_of(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--as-of",
-        metavar="TIME",
-        help="what the vault held then: 2026-03-01, yesterday, 7d, 2026-03-01T09:30Z",
-    )
+    add_parameters(parser, [parameters(Search)["as_of"]])
 
 
 def as_of(args: argparse.Namespace, now: datetime) -> datetime | None:
@@ -294,34 +279,19 @@ def here() -> str:
         raise UserError("--here: the working directory no longer exists.") from error
 
 
-# A memory's fields that are plain options → (what stands for its value in the help, what it is).
-FIELDS = {
-    "text": ("TEXT", "the memory itself; - reads standard input"),
-    "context": ("TEXT", "the situation it comes from"),
-    "why": ("TEXT", "the reason"),
-    "impact": ("TEXT", "the consequence"),
-    "kind": ("KIND", "decision, bug, preference or any other (default: fact)"),
-    "severity": ("LEVEL", "critical, warning or suggestion"),
-    "domain": ("NAME", "the subject area, such as auth"),
-    "source": ("NAME", "where it comes from, such as a tool or a person"),
-    "tier": ("TIER", "core, file or capture (default: capture)"),
-    "space": ("NAME", "a separate group of memories, such as one conversation"),
-    "path": ("PATH", "the file that it is about"),
-    "valid-from": ("TIME", "when it becomes true (ISO 8601)"),
-    "valid-until": ("TIME", "when it stops being true (ISO 8601)"),
-    "created-at": ("TIME", "when it was created (ISO 8601)"),
-    "updated-at": ("TIME", "when it was last changed (ISO 8601)"),
-}
+# Fields of a memory that are options of their own kind, or none.
+OTHERS = ("id", "tags", "project", "details", "superseded_by", "archived_at")
+TEXT = {"text": "the memory itself; - reads standard input"}
 
 
 def add_fields(parser: argparse.ArgumentParser) -> None:
     """A memory's fields as options."""
     group = parser.add_argument_group("fields")
-    group.add_argument("--title", metavar="TITLE", help="the title")
-    for name, (metavar, about) in FIELDS.items():
-        group.add_argument(f"--{name}", metavar=metavar, help=about)
+    offered = parameters(Memory)
+    plain = (each for name, each in offered.items() if name not in OTHERS)
+    add_parameters(group, (each._replace(default=None) for each in plain), TEXT)
     where = group.add_mutually_exclusive_group()
-    where.add_argument("--project", metavar="NAME", help="the project it belongs to")
+    add_parameters(where, [offered["project"]._replace(default=None)])
     where.add_argument(
         "--here", action="store_true", help="the project named after the working directory"
     )
@@ -334,8 +304,8 @@ def add_fields(parser: argparse.ArgumentParser) -> None:
 
 def fields_of(args: argparse.Namespace) -> dict[str, Any]:
     """The memory's fields that the arguments set."""
-    names = ("title", "project", *(name.replace("-", "_") for name in FIELDS))
-    fields = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    given = {name: getattr(args, name, None) for name in parameters(Memory) if name != "tags"}
+    fields = {name: value for name, value in given.items() if value is not None}
     if args.here:
         fields["project"] = here()
     if fields.get("text") == "-":

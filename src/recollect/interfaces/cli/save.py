@@ -47,7 +47,7 @@ def _save_arguments(parser: CommandParser) -> None:
     add_words(parser, "words", about, default="", metavar="TEXT")
     parser.add_argument("-e", "--edit", action="store_true", help="fill in a form in your editor")
     add_fields(parser)
-    parser.add_argument("--tag", action="append", metavar="TAG", help="a tag; repeatable")
+    parser.add_argument("--tag", "-t", action="append", metavar="TAG", help="a tag; repeatable")
     parser.add_argument(
         "--id", metavar="ID", help="an id of your own (default: made from the title)"
     )
@@ -63,8 +63,7 @@ def _save_arguments(parser: CommandParser) -> None:
     _save_arguments,
 )
 def save(args: argparse.Namespace) -> None:
-    options = fields_of(args) | {"tags": args.tag, "id": args.id}
-    fields = {name: value for name, value in options.items() if value is not None}
+    fields = fields_of(args) | ({} if args.tag is None else {"tags": args.tag})
     named = fields.keys() & {"title", "text"}
     words = _with_standard_input(args, named)
     if words and len(named) == 2:
@@ -144,7 +143,7 @@ def _edit_arguments(parser: argparse.ArgumentParser) -> None:
     add_selection(parser, named=True)
     add_fields(parser)
     parser.add_argument(
-        "--tag", action="append", metavar="TAG", help="replace all tags; repeatable"
+        "--tag", "-t", action="append", metavar="TAG", help="replace all tags; repeatable"
     )
     add_repeatable(parser, "--add-tag", "TAG", "add a tag")
     add_repeatable(parser, "--remove-tag", "TAG", "remove a tag")

@@ -16,8 +16,6 @@ from recollect.interfaces.cli.arguments import (
     add_ids_only,
     add_json,
     add_limit,
-    add_now,
-    add_repeatable,
     add_words,
     now_of,
     search_of,
@@ -25,32 +23,21 @@ from recollect.interfaces.cli.arguments import (
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import rows_text, screen
 from recollect.interfaces.cli.selection import only, remember
+from recollect.interfaces.declared import add_parameters, parameters
 from recollect.present.response import as_json, compact
 from recollect.present.visible import visible_json
+from recollect.types import Filter, Search
+
+# Fields of a search that a person has no use for, or that are options of their own kind.
+OTHERS = ("query", "limit", "facets", "federate", "as_of", *parameters(Filter))
 
 
 def _search_arguments(parser: CommandParser) -> None:
     add_words(parser, "query", "what to look for; quotes are not needed")
-    parser.add_argument(
-        "--recipe", metavar="NAME", help="the ranking to use; see `recollect recipes`"
-    )
-    parser.add_argument("--view", metavar="VIEW", help="scan, full, pointer, preview or snippet")
-    parser.add_argument(
-        "--deep", action="store_true", help="search deeper: more candidates, more results"
-    )
     add_limit(parser, "the recipe's own")
-    parser.add_argument(
-        "--sort",
-        default="best",
-        metavar="ORDER",
-        help="newest: list the results by date, the last changed first (default: best)",
-    )
+    offered = parameters(Search)
+    add_parameters(parser, (each for name, each in offered.items() if name not in OTHERS))
     add_filter(parser)
-    liked = parser.add_argument_group("preferences", "rank these higher; nothing is filtered out")
-    add_repeatable(liked, "--prefer-tag", "TAG", "a tag", dest="prefer_tags")
-    liked.add_argument("--prefer-domain", metavar="NAME", help="a domain")
-    liked.add_argument("--prefer-project", metavar="NAME", help="a project")
-    add_repeatable(parser, "--vault", "NAME", "only this vault", dest="vaults")
     parser.add_argument(
         "--explain", action="store_const", const="words", default="", help="say why each is there"
     )
@@ -61,33 +48,8 @@ def _search_arguments(parser: CommandParser) -> None:
         const="full",
         help="show how each score came about, with every number",
     )
-    parser.add_argument(
-        "--literal",
-        action="store_const",
-        const=True,
-        help='search for every word as typed: read no times ("last week"), kinds ("bugs") or '
-        'exclusions ("-redis"), correct no typing errors',
-    )
-    parser.add_argument(
-        "--ignore",
-        dest="ignored",
-        action="append",
-        default=[],
-        metavar="READING",
-        help='take back one reading, such as "kind bug" or "last week", as the answer calls it',
-    )
-    parser.add_argument(
-        "--include-expired", action="store_true", help="rank what no longer holds like the rest"
-    )
-    parser.add_argument(
-        "--deadline-ms",
-        type=int,
-        metavar="N",
-        help="answer within so many milliseconds; what is late is left out and named",
-    )
     add_dates(parser)
     add_as_of(parser)
-    add_now(parser)
     add_ids_only(parser)
     add_json(parser, rows=True)
     parser.add_argument(

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -31,8 +32,9 @@ from recollect.interfaces.cli.arguments import (
     read_text,
 )
 from recollect.interfaces.cli.output import say, screen
+from recollect.interfaces.declared import Parameter, parameters
 from recollect.present.words import counted
-from recollect.types import ANY_OF, Filter, Memory
+from recollect.types import Filter, Memory
 from recollect.vaults.keys import on_terminal
 
 opened = partial(Recollect, interface="command line")
@@ -40,16 +42,6 @@ FOLDER = "last-results"  # in the home
 PLACE = re.compile("@[1-9]")
 MOST = 9  # results
 KEPT = 50  # terminal sessions
-# What `list` filters by, for commands whose options of these names are something else.
-FILTERS = ("space", "since", "until")
-SEVERAL = {
-    **{name: name for name in ANY_OF},
-    "tag": "tags",
-    "not-tag": "without_tags",
-    "not-project": "without_projects",
-    "not-kind": "without_kinds",
-    "not-source": "without_sources",
-}
 Select = Callable[..., list[str]]
 
 
@@ -194,18 +186,24 @@ def confirm(args: argparse.Namespace, sentence: str, option: str = "yes") -> Non
 def _filter(memory: Recollect, args: argparse.Namespace) -> Filter:
     if "where" not in args:
         return filter_of(args, memory.now())
-    found: dict[str, str] = {}
-    several: dict[str, list[str]] = {}
+    names = _filters()
+    found: dict[str, Any] = {}
     for text in args.where:
         name, equals, value = text.partition("=")
-        if name in SEVERAL and equals:
-            several.setdefault(SEVERAL[name], []).append(value)
-        elif name in FILTERS and equals:
-            found[name] = value
-        else:
+        if name not in names or not equals:
             raise WrongUsage(f"--where {text}: write it as NAME=VALUE; names are: {_names()}.")
-    return requests.filter_of({**found, **several}, memory.now(), "--where ")
+        if names[name].several:
+            found.setdefault(names[name].name, []).append(value)
+        else:
+            found[name] = value
+    return requests.filter_of(found, memory.now(), "--where ")
+
+
+def _filters() -> dict[str, Parameter]:
+    """Return what `list` filters by, by the names of its options."""
+    offered = parameters(Filter).values()
+    return {each.one.replace("_", "-"): each for each in offered if each.kind is not bool}
 
 
 def _names() -> str:
-    return ", ".join((*SEVERAL, *FILTERS))
+    return ", ".join(_filters())

@@ -14,46 +14,32 @@ from starlette.datastructures import QueryParams
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.interfaces.requests import Milliseconds, Query, as_of, filter_of, search_of
-from recollect.types import ANY_OF, WITHOUT, Filter, Response, Sort, View
+from recollect.interfaces.declared import MOST_NAMES, Text, parameters, wire_struct
+from recollect.interfaces.requests import as_of, filter_of, search_of
+from recollect.types import ANY_OF, Filter, Response, Search
 
 MOST_RESULTS = 1000
-MOST_NAMES = 100
 
-Text = Annotated[str, Meta(max_length=1000)]
 AsOf = Annotated[
     Text, Meta(description="What the vault held then: 2026-03-01, yesterday, 7d, or ISO 8601.")
 ]
-Names = Annotated[tuple[Text, ...], Meta(max_length=MOST_NAMES)]
-OneOrSeveral = Annotated[Text | Names | None, Meta(description="A value, or any of several.")]
 Constants = Annotated[dict[Text, bool | int | float | str], Meta(max_length=MOST_NAMES)]
+FILTER, SEARCH = parameters(Filter), parameters(Search)
+FILTER_FIELDS: Any = wire_struct("FILTER_FIELDS", FILTER.values())
+SEARCH_FIELDS: Any = wire_struct(
+    "SEARCH_FIELDS", (each for each in SEARCH.values() if each.name != "limit")
+)
 
 
-class FilterParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FilterParameters(FILTER_FIELDS):  # type: ignore[misc]
     """What a memory must satisfy; every given part must hold."""
-
-    project: OneOrSeveral = None
-    source: OneOrSeveral = None
-    domain: OneOrSeveral = None
-    kind: OneOrSeveral = None
-    space: Text | None = None
-    tags: Names = ()
-    without_tags: Names = ()
-    without_projects: Names = ()
-    without_kinds: Names = ()
-    without_sources: Names = ()
-    since: Annotated[Text, Meta(description="2026-03-01, 7d, 12h, 2w, last week, march")] | None = (
-        None
-    )
-    until: Text | None = None
-    archived: Annotated[bool, Meta(description="Archived ones as well.")] = False
 
     def filter(self, engine: Recollect) -> Filter:
         """The Filter that is asked for."""
         return filter_of(asdict(self), engine.now())
 
 
-class PastFilterParameters(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PastFilterParameters(FilterParameters):
     """Filters of what there is, or of what there was at a moment."""
 
     as_of: AsOf | None = None
@@ -66,29 +52,21 @@ class PastFilterParameters(FilterParameters, frozen=True, kw_only=True, forbid_u
         return filter_of(asdict(self), self.then(engine) or engine.now())
 
 
-class SearchParameters(PastFilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SearchParameters(SEARCH_FIELDS):  # type: ignore[misc]
     """One search."""
 
-    query: Query
-    recipe: Text | None = None
-    view: View | None = None
     limit: Annotated[int, Meta(ge=1, le=MOST_RESULTS)] | None = None
-    deep: bool = False
-    prefer_tags: Names = ()
-    prefer_domain: Text | None = None
-    prefer_project: Text | None = None
     explain: bool = False
-    facets: bool = False
-    literal: bool | None = None
-    ignored: Names = ()
-    include_expired: bool = False
-    now: Text | None = None
-    vaults: Names = ()
-    federate: bool = True
-    deadline_ms: Milliseconds | None = None
     whole: bool = False
-    set: Constants = {}
-    sort: Sort = "best"
+    set: Constants = msgspec.field(default_factory=dict)
+
+    def then(self, engine: Recollect) -> datetime | None:
+        """The moment that is asked for."""
+        return as_of(asdict(self), engine.now())
+
+    def filter(self, engine: Recollect) -> Filter:
+        """The Filter that is asked for."""
+        return filter_of(asdict(self), self.then(engine) or engine.now())
 
     def answered(self, engine: Recollect, *, mark: bool = False) -> Response:
         """What the engine answers."""
@@ -96,19 +74,9 @@ class SearchParameters(PastFilterParameters, frozen=True, kw_only=True, forbid_u
         return engine.search(search, changes=self.set, mark=mark)
 
 
-# How a field of several values, or one with a shorter name, is called in a query string.
-PARAMETERS = {
-    "query": "q",
-    "tags": "tag",
-    "without_tags": "not_tag",
-    "without_projects": "not_project",
-    "without_kinds": "not_kind",
-    "without_sources": "not_source",
-    "prefer_tags": "prefer_tag",
-    "vaults": "vault",
-    "ignored": "ignore",
-}
-SEVERAL = frozenset({"tags", *WITHOUT, "prefer_tags", "vaults", "ignored"})
+# A field → its name in a query string, where one value is a parameter of its own.
+PARAMETERS = {each.name: each.one for each in SEARCH.values()} | {"query": "q"}
+SEVERAL = {each.name for each in SEARCH.values() if each.several}.difference(ANY_OF)
 SETS = "set."
 NO_NAMES: Mapping[str, str] = {}
 FIELD = re.compile(

@@ -10,19 +10,18 @@ from msgspec.structs import fields
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.ingest.saving import SimilarReason
+from recollect.interfaces.declared import MOST_NAMES, Text, parameters, wire_struct
 from recollect.interfaces.http.parameters import (
-    MOST_NAMES,
     AsOf,
     Constants,
     FilterParameters,
     PastFilterParameters,
-    Text,
 )
 from recollect.interfaces.requests import FieldText, LongText, Query
 from recollect.recipes.learned import Lesson
 from recollect.settings import SemanticMode
 from recollect.store.base import WriteOutcome
-from recollect.types import Memory, Severity, Tier, View
+from recollect.types import Memory, View
 
 MOST_SAVED = 1000
 MOST_CHANGED = 10_000
@@ -32,31 +31,20 @@ Tags = Annotated[tuple[Annotated[str, Meta(min_length=1)], ...], Meta(max_length
 Time = Annotated[str, Meta(description="ISO 8601; without a zone it is UTC.")]
 
 
-class NewMemory(Struct, forbid_unknown_fields=True, omit_defaults=True):
+NEW_MEMORY: Any = wire_struct(
+    "NEW_MEMORY",
+    (each._replace(default=None) for name, each in parameters(Memory).items()
+     if name not in ("id", "tags", "kind")),
+    text=FieldText,
+)  # fmt: skip
+
+
+class NewMemory(NEW_MEMORY):  # type: ignore[misc]
     """A memory to keep. Only `title` or `text` is required; null counts as not given."""
 
     id: Id | None = None
-    title: FieldText | None = None
-    text: LongText | None = None
-    context: FieldText | None = None
-    why: FieldText | None = None
-    impact: FieldText | None = None
-    details: LongText | None = None
     tags: Tags | None = None
     kind: Annotated[FieldText, Meta(min_length=1)] | None = None
-    severity: Severity | None = None
-    domain: FieldText | None = None
-    project: FieldText | None = None
-    source: FieldText | None = None
-    tier: Tier | None = None
-    space: FieldText | None = None
-    path: FieldText | None = None
-    created_at: Time | None = None
-    updated_at: Time | None = None
-    valid_from: Time | None = None
-    valid_until: Time | None = None
-    superseded_by: FieldText | None = None
-    archived_at: Time | None = None
     supersedes: (
         Annotated[tuple[Id, ...], Meta(max_length=MOST_NAMES, description="Whose place it takes.")]
         | None
@@ -118,7 +106,7 @@ class SaveOutcome(Struct):
     superseded: list[str] | UnsetType = UNSET
 
 
-class BrowseParameters(PastFilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class BrowseParameters(PastFilterParameters):
     """What to browse."""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 50
@@ -147,7 +135,7 @@ class ForgetParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     purge: Annotated[bool, Meta(description="For good: it cannot be brought back.")] = False
 
 
-class Selected(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Selected(FilterParameters):
     """Which memories: these ids, or all that pass the filters and hold every word of `query`. With
     `dry_run` they are only named."""
 
@@ -166,7 +154,7 @@ class Selected(FilterParameters, frozen=True, kw_only=True, forbid_unknown_field
         return list(dict.fromkeys(self.ids))
 
 
-class SelectedChange(Selected, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SelectedChange(Selected, kw_only=True):  # type: ignore[call-arg]
     """What is to change in which memories. `keep_age`: `updated_at` stays as it is, for a change of
     where they belong."""
 
@@ -201,7 +189,7 @@ class MergeBody(Struct, forbid_unknown_fields=True):
     into: Id | None = None
 
 
-class TrashParameters(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TrashParameters(FilterParameters):
     """What to list of the trash, or to look for in it."""
 
     query: Query = ""
@@ -231,9 +219,7 @@ class PurgedCount(Struct):
     purged: int
 
 
-class ContextParameters(
-    PastFilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True
-):
+class ContextParameters(PastFilterParameters):
     """What an agent is about to work on."""
 
     query: Query = ""

@@ -49,7 +49,7 @@ Cursor = Annotated[str, Meta(max_length=2000)]
 Trail = Annotated[str, Meta(max_length=50_000)]
 
 
-class Browsing(PastFilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Browsing(PastFilterParameters):
     """A page of the listing, behind `after`; `back` has the cursors of the pages before."""
 
     after: Cursor | None = None

@@ -53,7 +53,7 @@ class LabAddress(NamedTuple):
 
     @property
     def query(self) -> str:
-        return self.left.query
+        return str(self.left.query)
 
     def pairs(self) -> Pairs:
         """The shortest address that asks for the same."""

@@ -37,7 +37,7 @@ LISTED = 20
 BARS = 12  # of validity
 
 
-class TimelineParameters(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TimelineParameters(FilterParameters):
     """Which memories, and how they are drawn."""
 
     by: Grain | None = None

@@ -1,0 +1,178 @@
+"""The parameters of an operation, or the fields of a value that every interface offers, read from
+where they are declared: from the signature of a function or the fields of a struct.
+
+FastAPI and Litestar make routes of signatures, Typer and cyclopts commands, the MCP SDK tools. None
+was taken: each knows one interface alone, so that bounds, descriptions and capabilities would be
+written for each of them again, and Typer and FastAPI need pydantic or click at every start (60 and
+25 ms; a whole search takes 180). msgspec, which checks requests here already, reads the same
+annotations and makes the structs and the JSON schemas.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from types import NoneType
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, defstruct
+from msgspec.structs import fields
+
+from recollect.ingest.draft import LONG_FIELDS
+from recollect.interfaces.requests import LongText, Query, as_of, filter_of, moment, search_of
+from recollect.types import AnyOf, Filter, Search
+
+MOST_NAMES = 100
+REQUIRED: Any = object()  # the default of a parameter that has none
+
+Text = Annotated[str, Meta(max_length=1000)]
+Names = Annotated[tuple[Text, ...], Meta(max_length=MOST_NAMES)]
+OneOrSeveral = Annotated[Text | Names, Meta(description="A value, or any of several.")]
+
+
+class Parameter(NamedTuple):
+    """One parameter. `kind`: its type without None; `bounds`: what else is said of it; `one`: the
+    name of a single value where it takes several; `metavar`: what stands for a value in help."""
+
+    name: str
+    kind: Any
+    default: Any
+    about: str
+    bounds: tuple[Meta, ...]
+    one: str
+    metavar: str
+    short: str
+
+    @property
+    def several(self) -> bool:
+        """Whether it takes several values."""
+        return self.kind == AnyOf or get_origin(self.kind) in (tuple, list)
+
+
+def parameters(source: Callable[..., Any] | type[Struct]) -> dict[str, Parameter]:
+    """Return the parameters of a function, or the offered fields of a struct, by name. A parameter
+    that is a `Filter` or a `Search` is all of its fields."""
+    if isinstance(source, type):
+        listed = [(each.name, each.type, _default(each.default)) for each in fields(source)]
+    else:
+        hints = get_type_hints(source, include_extras=True)
+        _, *own = inspect.signature(source).parameters.values()  # the first is the session
+        listed = [(each.name, hints[each.name], _default(each.default)) for each in own]
+    found: dict[str, Parameter] = {}
+    for name, kind, default in listed:
+        if kind in (Filter, Search):
+            found |= parameters(kind)
+        elif get_origin(kind) is Annotated:
+            found[name] = _parameter(name, kind, default)
+    return found
+
+
+def _default(value: Any) -> Any:
+    return REQUIRED if value in (NODEFAULT, inspect.Parameter.empty) else value
+
+
+def _parameter(name: str, annotated: Any, default: Any) -> Parameter:
+    kind, *bounds = get_args(annotated)
+    about: Meta = bounds[0]
+    options = [each for each in get_args(kind) if each is not NoneType]
+    if NoneType in get_args(kind):
+        kind = options[0] if len(options) == 1 else Union[tuple(options)]  # noqa: UP007
+    extra = about.extra or {}
+    one = extra.get("one", name)
+    metavar = extra.get("metavar") or one.split("_")[-1].upper()
+    return Parameter(
+        name, kind, default, about.description or "", tuple(bounds), one, metavar,
+        extra.get("short", ""),
+    )  # fmt: skip
+
+
+# As JSON and in a query string
+
+
+def wire_struct(
+    name: str,
+    offered: Iterable[Parameter],
+    *,
+    text: Any = Text,
+    unset: bool = False,
+    bases: tuple[type[Struct], ...] | None = None,
+    namespace: Mapping[str, Any] | None = None,
+) -> Any:
+    """Make the struct that checks these parameters as JSON has them: times are texts. `text`: the
+    type of a text; `unset`: what is not given is UNSET, so that null can be told from it."""
+    listed = [
+        (each.name, *_wire(each, text, unset))
+        for each in sorted(offered, key=lambda each: each.default is not REQUIRED)
+    ]
+    return defstruct(
+        name, listed, bases=bases, namespace=dict(namespace or {}), module=__name__,
+        frozen=True, kw_only=True, forbid_unknown_fields=True,
+    )  # fmt: skip
+
+
+def _wire(parameter: Parameter, text: Any, unset: bool) -> tuple[Any, ...]:
+    kind: Any = parameter.kind
+    if kind == AnyOf:
+        kind = OneOrSeveral
+    elif get_origin(kind) is tuple:
+        kind = Names
+    elif kind is datetime:
+        kind = Text
+    elif kind is str:
+        kind = {"query": Query, **dict.fromkeys(LONG_FIELDS, LongText)}.get(parameter.name, text)
+    elif datetime in get_args(kind):
+        kind = Text
+    about = f"{parameter.about[:1].upper()}{parameter.about[1:]}."
+    kind = Annotated[kind, *parameter.bounds[1:], Meta(description=about)]
+    if parameter.default is REQUIRED:
+        return (kind,)
+    if unset:
+        return (kind | None | UnsetType, UNSET)
+    return (kind, parameter.default) if parameter.default is not None else (kind | None, None)
+
+
+def arguments(
+    function: Callable[..., Any], given: Mapping[str, Any], now: datetime, prefix: str = ""
+) -> dict[str, Any]:
+    """Return the arguments of an operation, by name, from what an interface was given: times read
+    as people write them, a `Filter` and a `Search` made of their fields. `prefix`: what the
+    interface writes before a name, for messages."""
+    hints = get_type_hints(function, include_extras=True)
+    then = as_of(given, now, prefix) or now
+    found: dict[str, Any] = {}
+    for name in [*inspect.signature(function).parameters][1:]:
+        if hints[name] is Filter:
+            found[name] = filter_of(given, then, prefix)
+        elif hints[name] is Search:
+            found[name] = search_of(given, now, prefix)
+        elif given.get(name) is not None:
+            value = given[name]
+            kinds = get_args(get_args(hints[name])[0]) or (get_args(hints[name])[0],)
+            read = datetime in kinds and str not in kinds
+            found[name] = moment(value, now, f"{prefix}{name}") if read else value
+    return found
+
+
+# On the command line
+
+
+def add_parameters(
+    parser: Any, offered: Iterable[Parameter], about: Mapping[str, str] = {}
+) -> None:
+    """Add these as options to a parser, or to a group of one. `about`: what the command line says
+    of some otherwise."""
+    for each in offered:
+        flags = [f"--{each.one.replace('_', '-')}", *([f"-{each.short}"] if each.short else [])]
+        help = about.get(each.name, each.about).replace("%", "%%")
+        if each.kind is bool:
+            how = {"action": "store_const", "const": not each.default, "default": each.default}
+            flags = flags if not each.default else [f"--no-{flags[0].removeprefix('--')}"]
+        elif each.several:
+            how = {"action": "append", "default": [], "metavar": each.metavar}
+            help = f"{help}; repeatable"
+        else:
+            how = {"metavar": each.metavar}
+            how |= {} if each.default is REQUIRED else {"default": each.default}
+            how |= {"type": int} if each.kind is int else {}
+        parser.add_argument(*flags, dest=each.name, help=help, **how)
