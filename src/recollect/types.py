@@ -37,13 +37,15 @@ SESSION = "session"
 Origin = Literal["pinned", "matched", "newest"]
 
 
-def about(description: str, **extra: str) -> Any:
+def about(description: str, example: object = None, **extra: str) -> Any:
     """What an interface says of a field that it offers; fields without this are not offered.
 
-    `metavar`: what stands for a value in help, as in `--kind KIND`. `one`: the name of a single
-    value where several make a list: `--not-tag`, `?not_tag=`. `short`: an option of one letter.
+    `example`: a value for the documentation of the HTTP API. `metavar`: what stands for a value in
+    help, as in `--kind KIND`. `one`: the name of a single value where several make a list:
+    `--not-tag`, `?not_tag=`. `short`: an option of one letter.
     """
-    return Meta(description=description, extra=extra)
+    examples = None if example is None else [example]
+    return Meta(description=description, examples=examples, extra=extra)
 
 
 class Memory(Struct, frozen=True, kw_only=True, gc=False):

@@ -29,7 +29,7 @@ from recollect import Filter, Recollect
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.registry import BUILT_IN
-from recollect.settings import ContextSettings
+from recollect.settings import ContextSettings, SemanticMode
 
 pytestmark = pytest.mark.usefixtures("each_store")
 
@@ -245,7 +245,7 @@ def plan_context(server: PlannedServer) -> None:
     ],
 )
 def test_context_embeds_as_its_mode_and_the_models_warmth_say(
-    tmp_path: Path, semantic: str, provider: str, warm: bool, embeds: bool
+    tmp_path: Path, semantic: SemanticMode, provider: str, warm: bool, embeds: bool
 ) -> None:
     with PlannedServer() as server:
         plan_context(server)

@@ -11,8 +11,9 @@ import pytest
 
 from recollect import Recollect, UserError
 from recollect.checks import LONGEST_QUERY
+from recollect.interfaces.http.api import OPERATIONS
 from recollect.interfaces.http.parameters import SearchParameters
-from recollect.interfaces.http.schemas import ContextParameters, FeedbackBody
+from recollect.interfaces.http.schemas import FeedbackBody
 from recollect.interfaces.mcp import arguments
 from recollect.pipeline import LONGEST_READ
 from recollect.query.corrections import Corrections
@@ -68,8 +69,9 @@ def test_a_query_is_at_most_ten_thousand_characters_long(memory: Recollect, tmp_
 
 
 def test_the_schemas_state_the_longest_query() -> None:
+    context = next(one.parameters for one in OPERATIONS if one.path.endswith("/context"))
     kinds = (
-        SearchParameters, ContextParameters, FeedbackBody, arguments.SearchArguments,
+        SearchParameters, context, FeedbackBody, arguments.SearchArguments,
         arguments.ContextArguments, arguments.FeedbackArguments,
     )  # fmt: skip
     for kind in kinds:

@@ -136,9 +136,9 @@ def test_a_context_skips_what_does_not_fit(memory: Recollect) -> None:
 
 def test_a_context_asks_for_one_of_three_modes(memory: Recollect) -> None:
     with pytest.raises(UserError, match="auto, always, never"):
-        memory.context("token", semantic="sometimes")
+        memory.context("token", semantic="sometimes")  # type: ignore[arg-type]
     with pytest.raises(UserError, match="auto, always, never"):
-        memory.context(semantic="sometimes")  # nothing is searched, and still it is wrong
+        memory.context(semantic="sometimes")  # type: ignore[arg-type]  # nothing is searched, and still it is wrong
 
 
 def test_a_context_needs_no_question(memory: Recollect) -> None:

@@ -22,6 +22,7 @@ from recollect.settings import (
     Secrets,
     Settings,
 )
+from recollect.types import ReviewKind
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
@@ -41,7 +42,7 @@ def memory(tmp_path: Path) -> Iterator[Recollect]:
         yield held
 
 
-def items(memory: Recollect, kind: str | None = None) -> list[ReviewItem]:
+def items(memory: Recollect, kind: ReviewKind | None = None) -> list[ReviewItem]:
     return list(memory.review(kind=kind).items)
 
 
@@ -207,7 +208,7 @@ def test_wrong_decisions_are_refused_with_what_is_allowed(memory: Recollect) -> 
     with pytest.raises(NotFound, match=r"There is no item 'duplicate-0'"):
         memory.decide("duplicate-0", "keep")
     with pytest.raises(UserError, match=r"There is no kind 'odd' .* candidate, secret"):
-        memory.review(kind="odd")
+        memory.review(kind="odd")  # type: ignore[arg-type]
     with pytest.raises(UserError, match="Say what to change"):
         memory.decide(item.id, "edit")
     with pytest.raises(NotFound, match="'c' is not part of this item"):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
@@ -21,7 +21,7 @@ from recollect.errors import NotFound, UserError
 from recollect.present.words import state_json
 from recollect.store.base import Dates, Facets, FeedbackEvent, Stored
 from recollect.times import in_utc, iso, moved, parse_moment
-from recollect.types import Filter, Memory, Place, Use, place_of
+from recollect.types import Filter, Memory, Place, Use, about, place_of
 
 EXPORT_BATCH = 1000
 MOST_NAMED = 5  # ids in a message
@@ -248,12 +248,14 @@ def selected(session: Session, *, query: str = "", filter: Filter = EVERYTHING) 
     return [memory.id for memory in found]
 
 
-@operation(SEARCH, retry=True)
+@operation(SEARCH, retry=True, route="GET /facets")
 def facets(
-    session: Session, filter: Filter = EVERYTHING, *, as_of: datetime | None = None
+    session: Session,
+    filter: Filter = EVERYTHING,
+    *,
+    as_of: Annotated[datetime | None, about("what the vault held then")] = None,
 ) -> Facets:
-    """Memories counted by project, kind, source and tag, every value, most first; and by
-    age."""
+    """Count memories by project, kind, source and tag, every value, most first; and by age."""
     session = session.at(as_of)
     return session.held().memories.facets(read_filter(session, filter), session.clock())
 

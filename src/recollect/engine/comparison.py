@@ -14,8 +14,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 from weakref import WeakKeyDictionary
+
+from msgspec import Meta
 
 from recollect.auth.capabilities import SEARCH, WRITE
 from recollect.deadline import NO_DEADLINE
@@ -45,7 +47,7 @@ from recollect.query.replacement import (
 from recollect.query.sameness import ALIKE, Wording, same_facts
 from recollect.query.word_pairs import nearly_equal
 from recollect.times import validity
-from recollect.types import Filter, Memory, order
+from recollect.types import Filter, Memory, about, order
 
 if TYPE_CHECKING:
     from recollect.store.vault import VaultStore
@@ -391,9 +393,15 @@ class _Compared:
         return seems_to_replace(Statement(other, self._tokens), self._statement, cosine)
 
 
-@operation(SEARCH)
+@operation(SEARCH, route="GET /duplicates")
 def duplicates(
-    session: Session, *, progress: Callable[[int], None] = lambda done: None
+    session: Session,
+    *,
+    limit: Annotated[
+        int | None, about("maximum number of groups", short="n"), Meta(ge=1, le=1000)
+    ] = None,
+    progress: Callable[[int], None] = lambda done: None,
 ) -> list[DuplicateGroup]:
-    """Groups of memories that say the same, the surest first."""
-    return list(compared(session, progress).duplicates)
+    """Return groups of memories that say the same, the surest first, and of each the one to keep
+    first."""
+    return list(compared(session, progress).duplicates[:limit])

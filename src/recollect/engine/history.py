@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from heapq import merge
 from itertools import groupby, islice
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from msgspec import Meta
 
 from recollect.auth.audit import NumberedRead
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE
@@ -22,7 +24,7 @@ from recollect.errors import Changed, NotFound, UserError
 from recollect.store.base import Writing
 from recollect.store.history import Author, Done, Version
 from recollect.times import from_micros, iso, minute
-from recollect.types import Memory
+from recollect.types import Memory, about
 
 MOST_OPERATIONS = 100  # that are looked at for one that can be taken back
 NAMED = 3  # memories of an entry; its count says how many there are
@@ -43,10 +45,19 @@ class Undone(NamedTuple):
     restored: tuple[str, ...] = ()
 
 
-def undone_json(done: Undone, verb: str) -> dict[str, object]:
-    """Return it for programs; `verb` is `undone` or `redone`, the name of the action's field."""
+def undone_json(done: Undone) -> dict[str, object]:
+    """Return for programs what was taken back."""
+    return {"undone": done.action} | _done_json(done)
+
+
+def redone_json(done: Undone) -> dict[str, object]:
+    """Return for programs what was done again."""
+    return {"redone": done.action} | _done_json(done)
+
+
+def _done_json(done: Undone) -> dict[str, object]:
     ids = [memory.id for memory in done.memories]
-    return {verb: done.action, "at": iso(done.at), "ids": ids, "forgotten": list(done.forgotten)}
+    return {"at": iso(done.at), "ids": ids, "forgotten": list(done.forgotten)}
 
 
 Agree = Callable[[Undone], None]  # called before anything is written; raises to prevent it
@@ -96,19 +107,22 @@ def history(session: Session, id: str) -> list[Version]:
     return versions
 
 
-@operation(WRITE, retry=True)
+@operation(WRITE, retry=True, route="POST /undo", as_json=undone_json, answer="UndoneJson")
 def undo(
     session: Session,
-    id: str | None = None,
+    id: Annotated[str | None, about("the memory; without it, your own last change")] = None,
     *,
-    to: int | None = None,
-    if_version: int | None = None,
+    to: Annotated[int | None, about("the version to go back to", metavar="V"), Meta(ge=1)] = None,
+    if_version: Annotated[
+        int | None, about("only while this is the newest version"), Meta(ge=1)
+    ] = None,
     operation: int | None = None,
     agree: Agree | None = None,
 ) -> Undone:
-    """Take back the last change that this caller asked for, or the one of that `operation`;
-    with `id` the last change of that memory, or all since the version `to`. With `if_version`
-    only if that is still the newest. Raise Changed where a memory was changed since."""
+    """Take back the last change that this caller asked for, or the one of that `operation`; with
+    `id` the last change of that memory, or all since the version `to`. Taking back is a change as
+    well: it is in the history, and can be taken back. Raises Changed, and changes nothing, where a
+    memory was changed since."""
     if id is not None:
         return _undo_memory(session, id, to, if_version, agree)
     if to is not None:
@@ -119,10 +133,10 @@ def undo(
     raise NotFound("There is nothing to undo: no change of yours is left in this vault.")
 
 
-@operation(WRITE, retry=True)
+@operation(WRITE, retry=True, route="POST /redo", as_json=redone_json, answer="RedoneJson")
 def redo(session: Session, *, agree: Agree | None = None) -> Undone:
-    """Do again what this caller's last undo took back; history names it as it did the first
-    time. Raise Changed where a memory was changed since."""
+    """Do again what the caller's last undo took back; history names it as it did the first time.
+    Raises Changed, and changes nothing, where a memory was changed since."""
     for undone in session.store.history.operations(session.user, MOST_OPERATIONS, undone=True):
         if steps := _steps(session, undone):
             versions = session.store.history.of(steps[0].id)

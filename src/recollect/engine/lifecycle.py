@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, get_args
+from typing import Annotated, Any, NamedTuple, get_args
 
+from msgspec import Meta
 from msgspec.structs import replace
 
 from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE
@@ -29,7 +30,7 @@ from recollect.store.history import parse_keep
 from recollect.store.sqlite.store import UNKEPT, ScratchStore
 from recollect.store.trash import Trashed, TrashPlace
 from recollect.times import from_micros, moved, to_micros
-from recollect.types import Filter, Memory, Severity
+from recollect.types import Filter, Memory, Severity, about
 
 # A search copies what was forgotten into memory, some thousand a second: the last ones.
 MOST_SEARCHED = 20_000
@@ -44,8 +45,17 @@ MOST_SHARE = 0.5  # of the vault: what would touch more asks first
 DONE = {"expire": "forgotten", "archive": "archived", "cap": "archived", "purge": "purged"}
 
 
-@operation(WRITE, DELETE)
-def merge(session: Session, ids: Sequence[str], *, into: str | None = None) -> Memory:
+@operation(WRITE, DELETE, route="POST /merge")
+def merge(
+    session: Session,
+    ids: Annotated[
+        Sequence[str],
+        about("the memories", ["auth-jwt-001", "auth-jwt-002"]),
+        Meta(min_length=1, max_length=100),
+    ],
+    *,
+    into: Annotated[str | None, about("the one that stays (default: the first of them)")] = None,
+) -> Memory:
     """Make one memory of several: the first, or `into`, gets what the others say beside it, and
     the others are forgotten. `show` answers their ids with it. Returns the merged memory."""
     names = list(dict.fromkeys([*([into] if into is not None else ()), *several(ids, "ids")]))
@@ -120,11 +130,17 @@ def _searchable(session: Session) -> Iterator[tuple[Store, dict[str, Trashed]]]:
         store.close()
 
 
-@operation(DELETE)
+def purged_json(purged: int) -> dict[str, int]:
+    """Return for programs how many memories were deleted permanently."""
+    return {"purged": purged}
+
+
+@operation(DELETE, route="DELETE /trash", as_json=purged_json, answer="PurgedCount")
 def empty_trash(
     session: Session, *, before: datetime | None = None, automatic: bool = False
 ) -> int:
-    """Purge what was forgotten, or what was forgotten before that time; returns how many."""
+    """Delete permanently what was forgotten, or what was forgotten before that time; return how
+    many memories that were."""
     purged = 0
     while True:
         listed = session.store.trash.listed(

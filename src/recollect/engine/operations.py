@@ -26,20 +26,33 @@ class Operation(NamedTuple):
     anywhere: having them in one of the vaults that a search spans is enough; it uses no other.
     retry: it only reads, or writes once and at its end, so it is repeated when the connection to a
         database is lost.
+    command: its command, with the parameters that are words of the line: `chain ID`.
+    route: its method and path below /api/v1: `GET /chain/{id}`.
+    tool: its name as a tool for agents.
+    as_json: makes JSON of its answer, where that is not made of its fields.
+    answer: the name of the type of that JSON in `present.schema`; else what the function returns.
+
+    An interface that has something special to do or to show calls the method by itself; the other
+    names here are all that the interfaces need.
     """
 
     needs: frozenset[str]
     anywhere: bool
     retry: bool
+    command: str = ""
+    route: str = ""
+    tool: str = ""
+    as_json: Callable[[Any], Any] | None = None
+    answer: str = ""
 
 
 def operation(
-    *needs: str, anywhere: bool = False, retry: bool = False
+    *needs: str, anywhere: bool = False, retry: bool = False, **offered: Any
 ) -> Callable[[Declared], Declared]:
     """Declare an operation; see `Operation` for what is declared of it."""
 
     def declare(function: Declared) -> Declared:
-        function.operation = Operation(frozenset(needs), anywhere, retry)  # type: ignore[attr-defined]
+        function.operation = Operation(frozenset(needs), anywhere, retry, **offered)  # type: ignore[attr-defined]
         return function
 
     return declare

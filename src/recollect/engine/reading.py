@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from difflib import get_close_matches
 from posixpath import dirname, join, normpath
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from recollect.auth.capabilities import DELETE, SEARCH
 from recollect.checks import is_text, named_ids, unknown_memory
@@ -17,7 +17,7 @@ from recollect.present.visible import shown_id
 from recollect.store.history import merged_then
 from recollect.store.trash import Trashed
 from recollect.times import day
-from recollect.types import Chain, FilePlace, Filter, Memory
+from recollect.types import Chain, FilePlace, Filter, Memory, about
 from recollect.vaults.known import HOME, FoundMemory
 
 MOST_NEAREST = 3
@@ -98,9 +98,9 @@ def _merged(session: Session, ids: Sequence[str]) -> dict[str, str]:
     return merged_then(session.store.history, ids, session.as_of)
 
 
-@operation(SEARCH, retry=True)
-def chain(session: Session, id: str) -> Chain:
-    """What a memory of this vault replaces, by links, and what replaced it."""
+@operation(SEARCH, retry=True, route="GET /chain/{id}")
+def chain(session: Session, id: Annotated[str, about("the memory")]) -> Chain:
+    """Return what a memory of this vault replaces, by links, and what replaced it."""
     [found] = _located(session, [id], federate=False)
     return _chain(session, found.memory)
 

@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.checks import bounded
@@ -31,7 +32,7 @@ from recollect.hashing import content_digest
 from recollect.ingest.draft import complete
 from recollect.memory_json import memory_json, revision
 from recollect.times import day, moved, to_micros
-from recollect.types import Choice, Memory, ReviewKind
+from recollect.types import Choice, Memory, ReviewKind, about
 
 REVIEW_LIMIT = 20  # items that want a decision
 SOON = timedelta(days=7)
@@ -220,9 +221,37 @@ class Review(NamedTuple):
     counts: Mapping[str, int]
 
 
-@operation(SEARCH, retry=True)
-def review(session: Session, *, limit: int = REVIEW_LIMIT, kind: str | None = None) -> Review:
-    """List what wants a decision, the most urgent first; only one kind where that is named."""
+def item_json(item: ReviewItem) -> dict[str, object]:
+    """An item for programs."""
+    return {
+        "id": item.id,
+        "kind": item.kind,
+        "why": item.why,
+        "sure": item.sure,
+        "suggested": item.suggested,
+        "choices": list(item.choices),
+        "proposed": item.proposed,
+        "memories": [memory_json(memory) for memory in item.memories],
+    }
+
+
+def review_json(found: Review) -> dict[str, object]:
+    """Return the items and the counts for programs."""
+    return {"items": [item_json(item) for item in found.items], "counts": dict(found.counts)}
+
+
+@operation(SEARCH, retry=True, route="GET /review", as_json=review_json, answer="ReviewJson")
+def review(
+    session: Session,
+    *,
+    limit: Annotated[
+        int, about("maximum number of items", short="n"), Meta(ge=1, le=1000)
+    ] = REVIEW_LIMIT,
+    kind: Annotated[ReviewKind | None, about("only this kind")] = None,
+) -> Review:
+    """List what needs a decision, the most urgent first, and how much there is of each kind. An
+    item has the same id as long as it is about the same memories. One that was decided comes back
+    when they change."""
     counts: Counter[str] = Counter()
     shown: list[ReviewItem] = []
     for item in _items(session, kind):
@@ -376,21 +405,3 @@ def _items(session: Session, kind: str | None, wanted: str | None = None) -> Ite
             id, found.kind, found.why, found.sure, found.suggested, found.choices, every,
             proposed, key,
         )  # fmt: skip
-
-
-def item_json(item: ReviewItem) -> dict[str, object]:
-    """An item for programs."""
-    return {
-        "id": item.id,
-        "kind": item.kind,
-        "why": item.why,
-        "sure": item.sure,
-        "suggested": item.suggested,
-        "choices": list(item.choices),
-        "proposed": item.proposed,
-        "memories": [memory_json(memory) for memory in item.memories],
-    }
-
-
-def review_json(found: Review) -> dict[str, object]:
-    return {"items": [item_json(item) for item in found.items], "counts": dict(found.counts)}

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence, Set
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
+from msgspec import Meta
 from msgspec.structs import replace
 
 from recollect.auth.capabilities import SEARCH
@@ -19,7 +20,8 @@ from recollect.engine.reading import looked_up
 from recollect.engine.session import Session
 from recollect.errors import NotFound, ProviderError
 from recollect.pipeline import run, topics
-from recollect.present.agent_context import FORMS, Form, fitted
+from recollect.present.agent_context import FORMS, Form, context_json, fitted
+from recollect.present.response import as_json
 from recollect.query.cosine_scale import on_english_scale
 from recollect.query.replacement import Statement, is_statement, replaced_by
 from recollect.query.terms import keywords
@@ -27,7 +29,16 @@ from recollect.recipes.base import Recipe
 from recollect.recipes.related import RELATED
 from recollect.settings import SemanticMode
 from recollect.times import validity
-from recollect.types import SESSION, Context, Filter, Memory, Origin, Response, Search
+from recollect.types import (
+    SESSION,
+    Context,
+    Filter,
+    Memory,
+    Origin,
+    Response,
+    Search,
+    about,
+)
 from recollect.vaults.known import HOME
 
 FORMER_MODEL = "The former embedding model serves until `recollect reindex` has made new vectors."
@@ -128,9 +139,13 @@ def in_vault(session: Session, recipe: Recipe, search: Search) -> Response:
     return replace(found, degraded=(*found.degraded, *degraded)) if degraded else found
 
 
-@operation(SEARCH, retry=True)
-def related(session: Session, id: str, limit: int | None = None) -> Response:
-    """Other memories about what this one is about, best first."""
+@operation(SEARCH, retry=True, route="GET /related/{id}", as_json=as_json, answer="ResponseJson")
+def related(
+    session: Session,
+    id: Annotated[str, about("the memory")],
+    limit: Annotated[int | None, about("how many", short="n"), Meta(ge=1, le=100)] = None,
+) -> Response:
+    """Return other memories about what this one is about, best first."""
     [memory] = looked_up(session, [id])
     text = f"{memory.title} {memory.text}"[:RELATED_READS]
     limit = bounded(RELATED.limits.default if limit is None else limit)
@@ -145,23 +160,34 @@ def related(session: Session, id: str, limit: int | None = None) -> Response:
     )
 
 
-@operation(SEARCH, retry=True)
+@operation(SEARCH, retry=True, route="GET /context", as_json=context_json, answer="ContextJson")
 def context(
     session: Session,
-    query: str = "",
+    query: Annotated[str, about("what the work is about")] = "",
     *,
-    limit: int = CONTEXT_LIMIT,
-    max_tokens: int | None = None,
+    limit: Annotated[
+        int, about("maximum number of memories", short="n"), Meta(ge=1, le=1000)
+    ] = CONTEXT_LIMIT,
+    max_tokens: Annotated[
+        int | None,
+        about("maximum length of the whole answer, in tokens of four characters"),
+        Meta(ge=1, le=1_000_000_000),
+    ] = None,
     filter: Filter = EVERYTHING,
-    semantic: str | None = None,
-    topup_recent: bool | None = None,
+    semantic: Annotated[
+        SemanticMode | None,
+        about("search by meaning: auto, always or never (default: setting context.semantic)"),
+    ] = None,
+    topup_recent: Annotated[
+        bool | None, about("fill up with the newest memories (default: setting)")
+    ] = None,
     forms: Sequence[Form] = FORMS,
-    as_of: datetime | None = None,
+    as_of: Annotated[datetime | None, about("what it should have known then")] = None,
 ) -> Context:
-    """What an agent should know when it starts: what is pinned, then what the question finds,
-    then the newest, of which files are none. Sessions are in it only where `filter` asks for
-    that kind. `max_tokens` bounds the whole answer in each of `forms`. With `as_of`, what it
-    should have known then. Source: the `echovault` recipe, "Context"."""
+    """Return what an agent should know when it starts: what is pinned, then what the question
+    finds, then the newest that are not files. Sessions are in it only where the filter asks for
+    that kind. `max_tokens` bounds the whole answer in each of `forms`. Source: the `echovault`
+    recipe, "Context"."""
     session = session.at(as_of)
     limit, filter = bounded(limit), read_filter(session, filter)
     if filter.kind is None:

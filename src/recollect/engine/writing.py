@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec.structs import replace
 
@@ -26,7 +26,7 @@ from recollect.ingest.saving import (
 from recollect.memory_json import revision
 from recollect.store.base import Stored, WriteOutcome, Writing
 from recollect.store.sqlite.store import SqliteStore
-from recollect.types import Memory
+from recollect.types import Memory, about
 
 Changes = Callable[[Memory], dict[str, object]]
 
@@ -366,11 +366,16 @@ def edited(session: Session, id: str, /, **changes: Any) -> Saved:
     return saved
 
 
-@operation(WRITE, retry=True)
-def supersede(session: Session, old: str, new: str) -> Memory:
-    """Put the memory `new` in the place of the old one: a link from the old one, which is valid
-    until now. Both stay, and keep their age. Returns the old one."""
-    [after] = supersede_all(session, [old], new)
+@operation(WRITE, retry=True, route="POST /supersede/{id}")
+def supersede(
+    session: Session,
+    id: Annotated[str, about("the memory that no longer holds")],
+    by: Annotated[str, about("the memory that takes its place", "auth-jwt-002")],
+) -> Memory:
+    """Mark a memory as replaced by a newer one. It gets a link to that one and is valid until now;
+    searches answer with the newer one first. Both stay, and keep their age. Memories cannot
+    replace each other in a circle. Returns the old one."""
+    [after] = supersede_all(session, [id], by)
     return after
 
 

@@ -11,7 +11,7 @@ annotations and makes the structs and the JSON schemas.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import NoneType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -43,6 +43,11 @@ class Parameter(NamedTuple):
     one: str
     metavar: str
     short: str
+
+    @property
+    def examples(self) -> list[Any]:
+        """Values for the documentation."""
+        return self.bounds[0].examples or []
 
     @property
     def several(self) -> bool:
@@ -152,6 +157,20 @@ def arguments(
             read = datetime in kinds and str not in kinds
             found[name] = moment(value, now, f"{prefix}{name}") if read else value
     return found
+
+
+def camel(name: str) -> str:
+    """Return `word_count` as `WordCount`."""
+    return "".join(map(str.capitalize, name.split("_")))
+
+
+def json_type(kind: Any) -> Any:
+    """Return the type of an answer as JSON has it: a NamedTuple is an object there."""
+    if isinstance(kind, type) and hasattr(kind, "_fields"):
+        hints = get_type_hints(kind, include_extras=True)
+        return defstruct(kind.__name__, [(name, json_type(hints[name])) for name in kind._fields])
+    of, several = get_args(kind), get_origin(kind)
+    return list[json_type(of[0])] if several in (list, tuple, Sequence) else kind  # type: ignore[misc]
 
 
 # On the command line

@@ -7,7 +7,18 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType, defstruct, structs
 
 from recollect.present.views import VIEWS, Count, Time
-from recollect.types import Degraded, Evidence, Intent, Memory, Severity, Term, Tier, View
+from recollect.types import (
+    Choice,
+    Degraded,
+    Evidence,
+    Intent,
+    Memory,
+    ReviewKind,
+    Severity,
+    Term,
+    Tier,
+    View,
+)
 
 
 class MemoryDate(Struct):
@@ -128,3 +139,47 @@ class ContextJson(Struct):
     degraded: list[Degraded]
     note: str | UnsetType = UNSET
     as_of: Time | UnsetType = UNSET
+
+
+class PurgedCount(Struct):
+    """How many memories were deleted permanently."""
+
+    purged: int
+
+
+class UndoneJson(Struct):
+    """What was taken back; those of `forgotten` went to the trash."""
+
+    undone: str
+    at: Time
+    ids: list[str]
+    forgotten: list[str]
+
+
+class RedoneJson(Struct):
+    """What was done again; those of `forgotten` went to the trash."""
+
+    redone: str
+    at: Time
+    ids: list[str]
+    forgotten: list[str]
+
+
+class ReviewItemJson(Struct):
+    """Something to decide. `proposed`: what an agent would do; empty where none said anything."""
+
+    id: str
+    kind: ReviewKind
+    why: str
+    sure: float
+    suggested: Choice
+    choices: list[Choice]
+    proposed: str
+    memories: list[Memory]
+
+
+class ReviewJson(Struct):
+    """The next items, and how many there are of each kind."""
+
+    items: list[ReviewItemJson]
+    counts: dict[str, int]

@@ -13,21 +13,16 @@ from recollect.auth.audit import AuditEntry
 from recollect.auth.credentials import BrowserSession
 from recollect.auth.token_store import Token
 from recollect.engine.browsing import TimelineEntry
+from recollect.engine.comparison import DuplicateGroup
 from recollect.engine.lifecycle import PolicyOutcome
 from recollect.errors import NotFound
 from recollect.folders.mirroring import MirrorStep
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import print_json
-from recollect.interfaces.http.lifecycle import (
-    Decided,
-    DuplicateBody,
-    RedoneJson,
-    ReviewBody,
-    UndoneJson,
-)
+from recollect.interfaces.declared import json_type
+from recollect.interfaces.http.lifecycle import Decided
 from recollect.interfaces.http.schemas import (
     LearnedJson,
-    PurgedCount,
     RecipeFacts,
     SaveOutcome,
     TrashedJson,
@@ -36,7 +31,16 @@ from recollect.interfaces.setup.clients import Client
 from recollect.interfaces.setup.registration import FileChange
 from recollect.models.folder import Declared
 from recollect.present.history import VersionJson
-from recollect.present.schema import ContextJson, ErrorJson, ResponseJson, ResultJson
+from recollect.present.schema import (
+    ContextJson,
+    ErrorJson,
+    PurgedCount,
+    RedoneJson,
+    ResponseJson,
+    ResultJson,
+    ReviewJson,
+    UndoneJson,
+)
 from recollect.present.views import Count, Time
 from recollect.settings import CollectionSettings, PolicySettings
 from recollect.store.folders import Folder
@@ -125,8 +129,8 @@ SCHEMAS: dict[str, Any] = {
     "redo": RedoneJson,
     "supersede": _object("Superseded", superseded=str, superseded_by=str),
     "merge": _object("Merged", merged=Ids, into=str),
-    "duplicates": List[DuplicateBody],
-    "review": (ReviewBody, Decided),
+    "duplicates": List[json_type(DuplicateGroup)],
+    "review": (ReviewJson, Decided),
     "policies": dict[str, PolicySettings],
     "tidy": _rows(
         "Tidied", PolicyOutcome, "asks done", policy=str, what=str, outcome=str, memories=Ids

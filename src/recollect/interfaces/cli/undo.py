@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from recollect.checks import LARGEST_LIMIT
 from recollect.engine import Recollect
-from recollect.engine.history import Agree, Undone, undone_json
+from recollect.engine.history import Agree, Undone, redone_json, undone_json
 from recollect.interfaces.cli.arguments import (
     WrongUsage,
     add_dates,
@@ -72,7 +72,8 @@ def take_back(
         done = act(memory, agree)
     back = f"To go back: recollect {other}"
     told = [f"{verb.capitalize()}ne: {_what(done)}.", *_lines(done), back]
-    say(args.json, "\n".join(told), **undone_json(done, f"{verb}ne"))
+    as_json = undone_json if verb == "undo" else redone_json
+    say(args.json, "\n".join(told), **as_json(done))
 
 
 def _what(done: Undone) -> str:

@@ -168,8 +168,8 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
         kept = [option for option in made.pop("anyOf") if option != {"type": "null"}]
         lists = [option for option in kept if option.get("type") == "array"]
         made |= (lists or kept)[0] if lists or len(kept) == 1 else {"anyOf": kept}
-    if isinstance(made.get("enum"), list):
-        made["enum"] = [value for value in made["enum"] if value is not None]
+    if isinstance(made.get("enum"), list):  # an empty parameter counts as not given
+        made["enum"] = [value for value in made["enum"] if value is not None] + [""]
     return made
 
 
@@ -250,6 +250,7 @@ OPERATIONS = (
     *memories.OPERATIONS,
     *lifecycle.OPERATIONS,
     *searching.OPERATIONS,
+    *operations.offered_endpoints(),
     Endpoint(
         "GET", "/healthz", health, "Whether the server is alive",
         {200: ReplySpec("It is.", schemas.Health)}, needs=None,

@@ -12,11 +12,17 @@ from recollect.errors import UserError
 from recollect.ingest.draft import Draft, draft
 from recollect.ingest.saving import saved_json
 from recollect.interfaces.http import schemas
-from recollect.interfaces.http.operations import PREFIX, Call, Endpoint, ReplySpec, json_response
-from recollect.interfaces.http.parameters import PastFilterParameters
-from recollect.interfaces.lanes import SEARCHES, WRITES
+from recollect.interfaces.http.operations import (
+    PREFIX,
+    Call,
+    Endpoint,
+    ReplySpec,
+    etag,
+    json_response,
+)
+from recollect.interfaces.lanes import WRITES
 from recollect.interfaces.requests import as_of, cut_page, decode_place
-from recollect.memory_json import id_path, memory_json, revision
+from recollect.memory_json import id_path, memory_json
 from recollect.types import Memory
 
 ETAG = {"ETag": "Which state of the memory this is; send it back as If-Match."}
@@ -25,11 +31,6 @@ REDACTED = {"Recollect-Redacted": "How many secrets were replaced; only where th
 # All that a caller who may write and not read is told of a memory.
 UNREAD = ("id", "created_at", "updated_at")
 IF_MATCH = {"If-Match": "Change it only if it is still in the state with this ETag."}
-
-
-def etag(memory: Memory) -> dict[str, str]:
-    """Headers with which a browser may keep a memory, but must ask each time if it changed."""
-    return {"ETag": f'"{revision(memory)}"', "Cache-Control": "private, no-cache"}
 
 
 def expected(call: Call) -> str | None:
@@ -128,14 +129,6 @@ async def restore(call: Call) -> Response:
     return json_response(memory_json(memory), headers=etag(memory))
 
 
-async def common(call: Call) -> Response:
-    asked: PastFilterParameters = call.parameters
-    found = await call.service.ask(
-        call.engine.facets, asked.filter(call.engine), as_of=asked.then(call.engine)
-    )
-    return json_response(found._asdict())
-
-
 OPERATIONS = (
     Endpoint(
         "POST", f"{PREFIX}/memories", save, "Save one memory or several",
@@ -194,10 +187,5 @@ OPERATIONS = (
         "POST", f"{PREFIX}/restore/{{id:path}}", restore, "Restore a forgotten memory",
         {200: ReplySpec("The memory, restored.", Memory, headers=ETAG)}, problems=(404,),
         needs=(DELETE, SEARCH), lane=WRITES,
-    ),
-    Endpoint(
-        "GET", f"{PREFIX}/facets", common, "What memories have in common",
-        {200: ReplySpec("Counts by project, kind, source, tag and age.", schemas.FacetCounts)},
-        parameters=PastFilterParameters, lane=SEARCHES,
     ),
 )  # fmt: skip

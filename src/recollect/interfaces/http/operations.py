@@ -4,30 +4,37 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
+from types import NoneType
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import structs
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from recollect.auth.capabilities import SEARCH
+from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.engine import Recollect
 from recollect.errors import UserError
+from recollect.interfaces.declared import camel, json_type, wire_struct
 from recollect.interfaces.http.logs import Metrics
 from recollect.interfaces.http.parameters import from_parameters, sentence
 from recollect.interfaces.http.service import LANE, Service
-from recollect.interfaces.lanes import READS, Lane
-from recollect.memory_json import id_of_path
+from recollect.interfaces.lanes import READS, SEARCHES, WRITES, Lane
+from recollect.interfaces.offered import OfferedOperation, offered_operations
+from recollect.memory_json import id_of_path, revision
+from recollect.types import Memory
 
 # An escape of one half of a pair, without the other half beside it.
 HALF_PAIR = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
+IN_PATH = re.compile(r"{(\w+)}")
 PREFIX = "/api/v1"
 JSON = "application/json"
 BODIES = (JSON, "application/merge-patch+json")
@@ -80,6 +87,43 @@ class Endpoint(NamedTuple):
     needs: tuple[str, ...] | None = (SEARCH,)
     anywhere: bool = False  # also for a caller who may only use other vaults than the home's own
     lane: Lane = READS  # whose threads do its work
+
+
+def offered_endpoints() -> Iterator[Endpoint]:
+    """Make a route of each operation that declares one."""
+    for offered in offered_operations("route"):
+        method, path = offered.declared.route.split()
+        in_path = IN_PATH.findall(path)
+        asked = [each for name, each in offered.parameters.items() if name not in in_path]
+        taken = wire_struct(f"{camel(offered.name)}Parameters", asked) if asked else None
+        in_query = method in ("GET", "DELETE")
+        written = WRITE in offered.declared.needs or DELETE in offered.declared.needs
+        answers = {200: ReplySpec("What came of it.", json_type(offered.answer))}
+        yield Endpoint(
+            method, PREFIX + IN_PATH.sub(r"{\1:path}", path), partial(_call_offered, offered),
+            offered.about, answers if offered.answer is not NoneType else {204: ReplySpec("Done.")},
+            parameters=taken if in_query else None, body=None if in_query else taken,
+            example={each.name: value for each in asked for value in each.examples},
+            problems=(404, 412) if written else (404,), details=offered.details,
+            needs=offered.needs, anywhere=offered.declared.anywhere,
+            lane=WRITES if written else SEARCHES,
+        )  # fmt: skip
+
+
+async def _call_offered(offered: OfferedOperation, call: Call) -> Response:
+    in_path = {name: id_of_path(value) for name, value in call.request.path_params.items()}
+    asked = call.parameters or call.body
+    given = in_path | (structs.asdict(asked) if asked else {})
+    answer = await call.service.ask(offered.call, call.engine, given)
+    if offered.answer is NoneType:
+        return Response(status_code=204)
+    headers = etag(answer) if isinstance(answer, Memory) else {}
+    return json_response(offered.as_json(answer), headers=headers)
+
+
+def etag(memory: Memory) -> dict[str, str]:
+    """Headers with which a browser may keep a memory, but must ask each time if it changed."""
+    return {"ETag": f'"{revision(memory)}"', "Cache-Control": "private, no-cache"}
 
 
 def json_response(

@@ -52,7 +52,7 @@ class PastFilterParameters(FilterParameters):
         return filter_of(asdict(self), self.then(engine) or engine.now())
 
 
-class SearchParameters(SEARCH_FIELDS):  # type: ignore[misc]
+class SearchParameters(SEARCH_FIELDS, kw_only=True):  # type: ignore[misc, call-arg]
     """One search."""
 
     limit: Annotated[int, Meta(ge=1, le=MOST_RESULTS)] | None = None

@@ -19,7 +19,6 @@ from recollect.interfaces.http.parameters import (
 )
 from recollect.interfaces.requests import FieldText, LongText, Query
 from recollect.recipes.learned import Lesson
-from recollect.settings import SemanticMode
 from recollect.store.base import WriteOutcome
 from recollect.types import Memory, View
 
@@ -169,26 +168,6 @@ class SelectedIds(Struct):
     dry_run: bool
 
 
-class Successor(Struct, forbid_unknown_fields=True):
-    """The memory that takes the place of another."""
-
-    by: Id
-
-
-class ChainJson(Struct):
-    """What a memory replaces, by links, the newest first, and what followed it, the next first."""
-
-    replaces: list[Memory]
-    replaced_by: list[Memory]
-
-
-class MergeBody(Struct, forbid_unknown_fields=True):
-    """The memories that become one: the first of them, or `into`."""
-
-    ids: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=MOST_NAMES)]
-    into: Id | None = None
-
-
 class TrashParameters(FilterParameters):
     """What to list of the trash, or to look for in it."""
 
@@ -211,22 +190,6 @@ class TrashJson(Struct):
     """What was forgotten."""
 
     trash: list[TrashedJson]
-
-
-class PurgedCount(Struct):
-    """How many memories were deleted permanently."""
-
-    purged: int
-
-
-class ContextParameters(PastFilterParameters):
-    """What an agent is about to work on."""
-
-    query: Query = ""
-    limit: Annotated[int, Meta(ge=1, le=1000)] = 10
-    max_tokens: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
-    semantic: SemanticMode | None = None
-    topup_recent: bool | None = None
 
 
 class FeedbackBody(Struct, forbid_unknown_fields=True):
@@ -304,22 +267,6 @@ class RecipeName(Struct, forbid_unknown_fields=True):
     """The name that a recipe of your own is to have."""
 
     name: Annotated[str, Meta(min_length=1, max_length=64)]
-
-
-class FacetCounts(Struct):
-    """How many memories have each value."""
-
-    project: dict[str, int]
-    kind: dict[str, int]
-    source: dict[str, int]
-    tags: dict[str, int]
-    age: dict[str, int]
-
-
-class RelatedParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How many related memories."""
-
-    limit: Annotated[int, Meta(ge=1, le=100)] = 5
 
 
 class Health(Struct):

@@ -12,9 +12,8 @@ from recollect.interfaces.http import schemas
 from recollect.interfaces.http.operations import PREFIX, Call, Endpoint, ReplySpec, json_response
 from recollect.interfaces.http.parameters import SearchParameters
 from recollect.interfaces.lanes import SEARCHES, WRITES
-from recollect.present.agent_context import context_json
 from recollect.present.response import as_json
-from recollect.present.schema import ContextJson, ResponseJson
+from recollect.present.schema import ResponseJson
 from recollect.recipes.base import Recipe
 from recollect.recipes.overrides import tree
 from recollect.recipes.show import as_toml, facts, learned_json, weights_json
@@ -25,21 +24,6 @@ async def search(call: Call) -> Response:
     response = await call.service.ask(asked.answered, call.engine)
     call.metrics.search(response)
     return json_response(as_json(response, asked.explain, whole=asked.whole))
-
-
-async def context(call: Call) -> Response:
-    asked: schemas.ContextParameters = call.parameters
-    found = await call.service.ask(
-        call.engine.context,
-        asked.query,
-        limit=asked.limit,
-        max_tokens=asked.max_tokens,
-        filter=asked.filter(call.engine),
-        semantic=asked.semantic,
-        topup_recent=asked.topup_recent,
-        as_of=asked.then(call.engine),
-    )
-    return json_response(context_json(found))
 
 
 async def feedback(call: Call) -> Response:
@@ -56,11 +40,6 @@ async def feedback(call: Call) -> Response:
             "weights": weights_json(learned),
         }
     )
-
-
-async def related(call: Call) -> Response:
-    found = await call.service.ask(call.engine.related, call.id, call.parameters.limit)
-    return json_response(as_json(found))
 
 
 FOUND = {200: ReplySpec("The results, best first.", ResponseJson)}
@@ -123,10 +102,6 @@ async def unlearn(call: Call) -> Response:
 
 OPERATIONS = (
     Endpoint(
-        "GET", f"{PREFIX}/related/{{id:path}}", related, "Memories about the same thing",
-        FOUND, parameters=schemas.RelatedParameters, problems=(404,), lane=SEARCHES,
-    ),
-    Endpoint(
         "POST", f"{PREFIX}/search", search, "Search", FOUND, body=SearchParameters,
         example={"query": "how do we refresh tokens", "limit": 5, "explain": True}, problems=(404,),
         anywhere=True, lane=SEARCHES,
@@ -138,11 +113,6 @@ OPERATIONS = (
     Endpoint(
         "GET", f"{PREFIX}/search", search, "Search, with the query in the address", FOUND,
         parameters=SearchParameters, problems=(404,), anywhere=True, lane=SEARCHES,
-    ),
-    Endpoint(
-        "GET", f"{PREFIX}/context", context, "What an agent should know when it starts",
-        {200: ReplySpec("Memories, best first.", ContextJson)},
-        parameters=schemas.ContextParameters, lane=SEARCHES,
     ),
     Endpoint(
         "POST", f"{PREFIX}/feedback", feedback, "Say whether a result was right",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -20,6 +20,7 @@ from recollect.interfaces.web.rendering import (
     query_string,
     submitted,
 )
+from recollect.types import ReviewKind
 
 LABELS = {
     "keep": "Keep",
@@ -53,7 +54,8 @@ async def items(service: Service, request: Request) -> Response:
 
 
 async def _find_items(service: Service, kind: str | None) -> dict[str, Any]:
-    found = await service.ask(service.engine.review, kind=kind)
+    # The engine refuses a kind that there is not.
+    found = await service.ask(service.engine.review, kind=cast(ReviewKind | None, kind))
     return {
         "items": found.items,
         "counts": found.counts,

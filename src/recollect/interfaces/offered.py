@@ -1,0 +1,123 @@
+"""The operations that interfaces offer as they are declared: their parameters, their answers as
+JSON and as text."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from functools import cached_property
+from types import NoneType
+from typing import Any, get_type_hints
+
+import msgspec
+
+from recollect.auth.capabilities import SEARCH
+from recollect.engine import Recollect
+from recollect.engine.operations import Operation, declared_function
+from recollect.interfaces.declared import Parameter, arguments, parameters
+from recollect.memory_json import memory_json
+from recollect.present import schema
+from recollect.present.words import two_lines
+from recollect.times import iso
+from recollect.types import Memory
+
+
+class OfferedOperation:
+    """A method of `Recollect` with what it declares."""
+
+    def __init__(self, name: str, method: Any) -> None:
+        self.name = name
+        self.function = declared_function(method)
+        self.declared: Operation = self.function.operation  # type: ignore[attr-defined]
+
+    @cached_property
+    def about(self) -> str:
+        """The first sentence of its docstring."""
+        return self._sentences[0]
+
+    @cached_property
+    def details(self) -> str:
+        """The rest of its docstring."""
+        return self._sentences[1]
+
+    @cached_property
+    def _sentences(self) -> tuple[str, str]:
+        text = " ".join((inspect.getdoc(self.function) or "").split())
+        first, _, rest = text.partition(". ")
+        return first.removesuffix("."), rest
+
+    @cached_property
+    def parameters(self) -> dict[str, Parameter]:
+        return parameters(self.function)
+
+    @cached_property
+    def answer(self) -> Any:
+        """The type of its answer as JSON."""
+        if self.declared.answer:
+            return getattr(schema, self.declared.answer)
+        return get_type_hints(self.function, include_extras=True)["return"]
+
+    @cached_property
+    def needs(self) -> tuple[str, ...]:
+        """The capabilities that it needs; who gets an answer must be allowed to read memories."""
+        answers = self.answer is not NoneType
+        return tuple(sorted(self.declared.needs | ({SEARCH} if answers else set())))
+
+    def call(self, engine: Recollect, given: Mapping[str, Any], prefix: str = "") -> Any:
+        """Call it with what an interface was given, by the names of its parameters."""
+        named = arguments(self.function, given, engine.now(), prefix)
+        return getattr(engine, self.name)(**named)
+
+    def as_json(self, answer: Any) -> Any:
+        """Return its answer as JSON has it."""
+        return plain(self.declared.as_json(answer) if self.declared.as_json else answer)
+
+
+def offered_operations(named: str) -> Iterator[OfferedOperation]:
+    """Every operation that has a name of this kind: a `command`, a `route` or a `tool`."""
+    for name, method in vars(Recollect).items():
+        if hasattr(method, "function") and not name.startswith("_"):
+            found = OfferedOperation(name, method)
+            if getattr(found.declared, named):
+                yield found
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: memories with their times in UTC."""
+    if isinstance(value, Memory):
+        return memory_json(value)
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, msgspec.Struct):
+        return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
+    if hasattr(value, "_asdict"):
+        return plain(value._asdict())
+    if isinstance(value, Mapping):
+        return {name: plain(each) for name, each in value.items()}
+    return [*map(plain, value)] if isinstance(value, list | tuple) else value
+
+
+def as_text(value: Any, indent: str = "") -> str:
+    """Return an answer as lines for people and models: memories by their titles and ids, objects
+    by their fields."""
+    if isinstance(value, Memory):
+        return indent + two_lines(value).replace("\n", f"\n{indent}")
+    if isinstance(value, list | tuple) and not hasattr(value, "_asdict"):
+        return "\n".join(as_text(each, indent) for each in value) or f"{indent}Nothing."
+    if isinstance(value, msgspec.Struct) or hasattr(value, "_asdict"):
+        value = {name: getattr(value, name) for name in _fields(value)}
+    if isinstance(value, Mapping):
+        return "\n".join(_field(str(name), each, indent) for name, each in value.items())
+    return f"{indent}{iso(value) if isinstance(value, datetime) else value}"
+
+
+def _fields(value: Any) -> tuple[str, ...]:
+    names: tuple[str, ...] = getattr(value, "__struct_fields__", ()) or value._fields
+    return names
+
+
+def _field(name: str, value: Any, indent: str) -> str:
+    if isinstance(value, list | tuple | Mapping | msgspec.Struct):
+        return f"{indent}{name}:\n{as_text(value, indent + '  ')}"
+    return f"{indent}{name}: {as_text(value)}"
