@@ -91,6 +91,9 @@ class Memory(Struct, frozen=True, kw_only=True, gc=False):
 
 # The fields of a memory that are times.
 TIMES = ("created_at", "updated_at", "valid_from", "valid_until", "archived_at")
+# Those that are texts of their own, as they are read, and what every text may stand in.
+TEXTS = ("title", "text", "context", "why", "impact", "details")
+PLACES = ("kind", "domain", "project", "source", "space", "path")
 
 
 class Span(NamedTuple):

@@ -19,7 +19,7 @@ from recollect.ingest.jsonl import Line, RawLine, parsed
 from recollect.ingest.saving import Saved, save_drafts, save_forgotten
 from recollect.maths import parts
 from recollect.present.words import counted
-from recollect.secrets.redaction import TEXTS, Redaction
+from recollect.secrets.redaction import SEARCHED, Redaction
 from recollect.store.base import SEGMENTS_FROM, FeedbackEvent, Writing
 from recollect.store.history import WriteOperation
 from recollect.store.prepared import PreparedMemories
@@ -87,7 +87,7 @@ def ready_made(redaction: Redaction, redact: bool, lines: Sequence[RawLine | Lin
     live = [line.draft for line, row in pairs if line.draft and row is not None]
     memories = packing.split(map(row_of, live))
     suspect = memories.having(redaction.suspect_pieces(memories.pieces)) if redact else set()
-    unseen = {*TEXTS} - {*packing.FIELDS}
+    unseen = {*SEARCHED} - {*packing.FIELDS}
     changes: dict[int, Sequence[str] | None] = {}
     found: list[Cleaned] = []
     for line, row in pairs:

@@ -30,13 +30,12 @@ from recollect.store.history import parse_keep
 from recollect.store.sqlite.store import UNKEPT, ScratchStore
 from recollect.store.trash import Trashed, TrashPlace
 from recollect.times import from_micros, moved, to_micros
-from recollect.types import Filter, Memory, Severity, about
+from recollect.types import TEXTS, Filter, Memory, Severity, about
 
 # A search copies what was forgotten into memory, some thousand a second: the last ones.
 MOST_SEARCHED = 20_000
 PURGED_AT_ONCE = 1000  # so that no other writer waits long
 LAST = datetime.max.replace(tzinfo=UTC)
-TEXTS = ("context", "why", "impact", "details")
 NAMES = ("title", "domain", "project", "source", "space", "path")
 DAYS = {"d": 1, "w": 7, "m": 30, "y": 365}
 DAY = timedelta(days=1)
@@ -182,7 +181,7 @@ def union(first: Memory, others: Sequence[Memory], ids: Iterable[str]) -> dict[s
         name: next((value for each in every if (value := getattr(each, name))), None)
         for name in NAMES
     }
-    for name in TEXTS:
+    for name in TEXTS[2:]:
         fields[name] = _united([getattr(each, name) for each in every]) or None
     fields["text"] = _united(_bodies(every, title)) or None
     fields["tags"] = list(dict.fromkeys(tag for each in every for tag in each.tags))

@@ -15,7 +15,7 @@ from recollect.checks import is_text, several
 from recollect.errors import UserError
 from recollect.hashing import content_digest
 from recollect.times import parse_time
-from recollect.types import TIMES, Memory, Severity, Tier
+from recollect.types import TEXTS, TIMES, Memory, Severity, Tier
 
 CHOICES = {"severity": get_args(Severity), "tier": get_args(Tier)}
 FIELDS = Memory.__struct_fields__
@@ -39,18 +39,7 @@ LONGEST_SLUG = 48
 SUFFIX = 6
 LONG_SUFFIX = 20
 # The fields that tell one memory from another.
-CONTENT = (
-    "title",
-    "text",
-    "context",
-    "why",
-    "impact",
-    "details",
-    "kind",
-    "project",
-    "space",
-    "path",
-)
+CONTENT = (*TEXTS, "kind", "project", "space", "path")
 
 
 class Draft(msgspec.Struct, frozen=True):

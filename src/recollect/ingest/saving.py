@@ -25,10 +25,9 @@ from recollect.query.fts5 import any_of
 from recollect.query.sameness import same_in_order, spoken
 from recollect.query.terms import keywords
 from recollect.store.base import COLUMNS, KeywordQuery, Store, Stored, WriteOutcome, Writing
-from recollect.types import Filter, Memory
+from recollect.types import TEXTS, Filter, Memory
 
 # The texts that are compared, each where both have it.
-TEXTS = ("title", "text", "context", "why", "impact", "details")
 # Fields that tell two memories apart: with different values, they are two.
 VALIDITY = ("valid_from", "valid_until")
 SAID = ("kind", *VALIDITY)

@@ -24,10 +24,8 @@ from recollect.types import Context, Memory
 
 # What JSON has of every memory, and what of those that have it. Details are asked for apart.
 ALWAYS = ("id", "title", "text", "kind", "project", "tier", "tags", "created_at", "updated_at")
-WHERE_SET = (
-    "context", "why", "impact", "severity", "domain", "source", "space", "path", "valid_from",
-    "valid_until",
-)  # fmt: skip
+NEVER = ("details", "superseded_by", "archived_at")
+WHERE_SET = tuple(n for n in Memory.__struct_fields__ if n not in (*ALWAYS, *NEVER))
 
 Form = Callable[[Context], str]
 

@@ -15,10 +15,9 @@ from recollect.memory_json import memory_json
 from recollect.present.words import counted
 from recollect.store.history import Version
 from recollect.times import iso, minute
-from recollect.types import Memory
+from recollect.types import TEXTS, Memory
 
 WORDS = re.compile(r"\w+|\s+|[^\w\s]")
-TEXTS = ("title", "text", "context", "why", "impact", "details")
 MOST_COMPARED = 2_000  # words: more than that are shown as removed and added as a whole
 MOST_NAMED = 10  # ids in a sentence
 BESIDE = 40  # characters that are shown of what is the same, on each side

@@ -33,7 +33,7 @@ from recollect.secrets.detectors import (
 from recollect.secrets.formats import BLOCKS, DECODED, TOKENS
 from recollect.secrets.prefixes import PREFIXED
 from recollect.settings import Secrets
-from recollect.types import Memory, Span
+from recollect.types import PLACES, TEXTS, Memory, Span
 from recollect.version import __version__
 
 # In this order: a format of its own is a better sign than the name before a value.
@@ -54,10 +54,7 @@ OVERLAP = 500
 # Fields without free text: the id is checked apart, and the others allow only a few words.
 NOT_TEXTS = frozenset({"id", "superseded_by", *CHOICES})
 # Where a secret may stand in a memory, beside its tags.
-TEXTS = (
-    "title", "text", "context", "why", "impact", "details", "kind", "domain", "project", "source",
-    "space", "path",
-)  # fmt: skip
+SEARCHED = (*TEXTS, *PLACES)
 
 
 def replacement(name: str) -> str:
@@ -398,7 +395,7 @@ class Redaction:
     def of_memory(self, memory: Memory) -> tuple[Mapping[str, Any], Mapping[str, int]]:
         """The fields of a memory that hold secrets, without them, and how many of each kind there
         are."""
-        fields = {name: getattr(memory, name) for name in (*TEXTS, "tags")}
+        fields = {name: getattr(memory, name) for name in (*SEARCHED, "tags")}
         clean, found = self.of_draft(Draft(fields))
         changed = {name: new for name, new in clean.fields.items() if new != fields[name]}
         return changed, found

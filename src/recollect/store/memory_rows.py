@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Any
 from recollect.hashing import content_digest
 from recollect.store.base import MemoryStamp, MomentField, Stored, UsedColumn
 from recollect.times import from_micros, to_micros
-from recollect.types import TIMES, Filter, Memory
+from recollect.types import TEXTS, TIMES, Filter, Memory
 
 if TYPE_CHECKING:
     from recollect.store.vault import SqlDatabase
 
-TEXTS = (
-    "id", "title", "text", "context", "why", "impact", "details", "kind", "severity", "domain",
-    "project", "source", "tier", "space", "path", "superseded_by",
-)  # fmt: skip
-FIELDS = (*TEXTS, *TIMES)  # the columns, without the tags
-SAME_CONTENT = ("title", "text", "context", "why", "impact", "details", "kind")
+# The columns, without the tags: texts, then times.
+COLUMNS = tuple(name for name in Memory.__struct_fields__ if name != "tags" and name not in TIMES)
+FIELDS = (*COLUMNS, *TIMES)
+SAME_CONTENT = (*TEXTS, "kind")
 EQUAL = ("project", "source", "domain", "kind", "space", "severity", "tier")
 TIERS = ("core", "capture", "file")  # in browsing order
 UNEQUAL = {"without_kinds": "kind", "without_projects": "project", "without_sources": "source"}
@@ -54,7 +52,7 @@ SELECT {field}, count(*) FROM memories WHERE {{vault}} AND forgotten_at IS NULL
 LAST = "\U0010ffff"  # no text that begins as another does comes behind that one and this
 LIMITLESS = 1 << 60
 
-_texts = attrgetter(*TEXTS)
+_texts = attrgetter(*COLUMNS)
 _times = attrgetter(*TIMES)
 _same_content = attrgetter(*SAME_CONTENT)
 

@@ -13,10 +13,10 @@ import apsw
 import msgspec
 
 from recollect.hashing import bytes_digest
-from recollect.store.memory_rows import SAME_CONTENT, TEXTS, content_hash
+from recollect.store.memory_rows import COLUMNS, SAME_CONTENT, content_hash
 from recollect.types import TIMES
 
-FIELDS = ("key", *TEXTS, *TIMES, "forgotten_at")  # what the first half of a checksum covers
+FIELDS = ("key", *COLUMNS, *TIMES, "forgotten_at")  # what the first half of a checksum covers
 WIDTH = len(FIELDS)
 RAW_TAGS, CONTENT_HASH, CHECKSUM = WIDTH, WIDTH + 1, WIDTH + 2  # behind them in RAW
 SUPERSEDED, ARCHIVED = FIELDS.index("superseded_by"), FIELDS.index("archived_at")
@@ -25,7 +25,7 @@ HALF = 8  # bytes: it is there to notice damage, not to resist anybody
 TAGS = """(SELECT json_group_array(t.name ORDER BY mt.position)
           FROM memory_tags mt JOIN tags t ON t.key = mt.tag WHERE mt.memory = m.key)"""
 # As bytes: a damaged text may not be one any more.
-_BYTES = [f"CAST(m.{name} AS BLOB)" if name in TEXTS else f"m.{name}" for name in FIELDS]
+_BYTES = [f"CAST(m.{name} AS BLOB)" if name in COLUMNS else f"m.{name}" for name in FIELDS]
 _READ = [*_BYTES, f"CAST({TAGS} AS BLOB)", "m.content_hash", "m.checksum"]
 RAW = f"SELECT {', '.join(_READ)} FROM memories m"
 MASK = (1 << 62) - 1  # sums of checksums stay within SQLite's integers
