@@ -32,7 +32,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("interfaces.serving",),
     ("interfaces.web",),
     ("interfaces.http", "interfaces.mcp", "interfaces.setup"),
-    ("interfaces.hooks",),
+    ("interfaces.hooks", "interfaces.offered"),
+    ("interfaces.declared",),
     (
         "interfaces.lanes",
         "interfaces.listening",
