@@ -110,6 +110,7 @@ def test_they_are_taken_back(memory: Recollect, tmp_path: Path) -> None:
     with Recollect(tmp_path / "vault.db", home=tmp_path, settings=settings) as opened:
         assert opened.search("kind:bug tokens").understood == ()
         assert opened.search("kind:bug tokens", literal=False).understood == ("kind bug",)
+        assert opened.selected(query="kind:bug tokens") == []
 
 
 def test_no_query_becomes_syntax(memory: Recollect) -> None:
@@ -153,6 +154,9 @@ def test_the_context_of_an_agent_reads_them(memory: Recollect) -> None:
 def test_the_trash_and_a_selection_read_them(memory: Recollect) -> None:
     assert memory.selected(query="kind:bug tokens -docker") == ["bug", "old"]
     assert memory.selected(query="project:site") == ["pin"]
+    assert memory.selected(query="tokens NOT early AND NOT docker kind:bug") == ["old"]
+    memory.edit("old", text="Issued without refresh")
+    assert memory.selected(query="tokens without refresh") == ["old"]
     with pytest.raises(UserError, match="no word to select by"):
         memory.selected(query="kind:bug the")
     memory.forget(["bug", "rule", "docker"])

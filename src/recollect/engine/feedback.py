@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from recollect.auth.capabilities import SEARCH, WRITE
 from recollect.checks import named_ids
+from recollect.engine.filters import fields_of
 from recollect.engine.operations import operation
 from recollect.engine.reading import looked_up
 from recollect.engine.searching import in_vault, prepare_search
 from recollect.engine.session import Session
 from recollect.errors import NotFound, RecollectError, UserError
 from recollect.models.embedding_queue import embed_queries
-from recollect.query.fields import read_fields
 from recollect.query.likeness import normalised
 from recollect.recipes.base import Recipe
 from recollect.recipes.learned import (
@@ -53,7 +53,7 @@ def feedback(
     The same again changes nothing, and the opposite replaces what was said. `undo` with
     `accept` takes back this and nothing else.
     """
-    kept = read_fields(session.redaction.of_query(query)).text
+    kept = fields_of(session, session.redaction.of_query(query)).text
     words = normalised(kept)
     if not words:
         raise UserError("Feedback needs the query that the result answered, in words.")
@@ -101,7 +101,7 @@ def judged(session: Session, query: str, ids: Sequence[str]) -> dict[str, bool]:
     are left out."""
     if not session.store.feedback.state().given:
         return {}
-    words = normalised(read_fields(session.redaction.of_query(query)).text)
+    words = normalised(fields_of(session, session.redaction.of_query(query)).text)
     verdicts = session.store.feedback.on([words])
     wanted = set(named_ids(ids))
     return {

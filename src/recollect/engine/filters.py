@@ -18,7 +18,7 @@ from recollect.errors import UserError
 from recollect.ingest.draft import Draft
 from recollect.present.visible import label
 from recollect.query.exclusions import exclusions, without
-from recollect.query.fields import read_fields
+from recollect.query.fields import QueryFields, read_fields
 from recollect.query.terms import keywords
 from recollect.store.base import UsedColumn
 from recollect.types import ANY_OF, WITHOUT, Filter, any_of
@@ -27,6 +27,8 @@ from recollect.vaults.known import HOME
 EVERYTHING = Filter()
 LEFT_OUT: dict[UsedColumn, str] = {"kind": "without_kinds", "project": "without_projects"}
 PLURAL = re.compile(r"(?:(s|x|z|ch|sh)es|(?<!s)s)$")
+# What leaves out where memories are changed: "without" may be part of a topic, and do harm.
+SIGN = re.compile(r"\s*(?:-|(?:AND\s+)?NOT\b)")
 MOST_NAMED = 5  # values in a message
 
 
@@ -148,14 +150,23 @@ def _unknown_sentence(field: str, value: str, known: Sequence[str]) -> str:
     return f"There is no {field} {value!r}; {hint if known else 'no memory has one.'}"
 
 
+def fields_of(session: Session, query: str) -> QueryFields:
+    """Read the fields of a query that is no search, unless the settings take queries literally."""
+    literal = session.settings.search.literal
+    return QueryFields(query) if literal else read_fields(query)
+
+
 def selection(session: Session, query: str, filter: Filter) -> Filter:
     """The filter with the query's fields, keywords and exclusions. UserError where it would let
     everything pass: a change of all memories is hardly ever meant."""
-    chosen = read_filter(session, filter)
-    read = read_fields(clean_query(query))
+    chosen, read = read_filter(session, filter), fields_of(session, clean_query(query))
     chosen = join_filters(chosen, own_spelling(session, read.filter))
     if read.text.strip():
-        excluded = exclusions(read.text)
+        excluded = [
+            one
+            for one in exclusions(read.text)
+            if SIGN.match(read.text, one.span.start) and not session.settings.search.literal
+        ]
         words = tuple(keywords(without(read.text, excluded)))
         if not words:
             raise UserError(f"The query {query!r} has no word to select by; add one.")
