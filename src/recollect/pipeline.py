@@ -18,7 +18,7 @@ from recollect.present.snippet import marked, passages
 from recollect.present.views import VIEWS
 from recollect.query.exclusions import exclusions, left_out, without
 from recollect.query.intent import asks_before, without_past
-from recollect.query.terms import keywords, words
+from recollect.query.terms import LONGEST_READ, keywords, words
 from recollect.recipes.base import Recipe
 from recollect.recipes.learned import taught
 from recollect.recipes.registry import with_deep_search
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from recollect.query.exclusions import Exclusion
     from recollect.query.likeness import Likeness
     from recollect.store.base import Store
-
-# A longer query is a prompt or a text: "last week" or "not" in it speak of something else.
-LONGEST_READ = 25
 
 
 def run(

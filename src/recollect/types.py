@@ -226,8 +226,8 @@ class Search(Struct, frozen=True, kw_only=True):
     literal: Annotated[
         bool | None,
         about(
-            'search for every word as typed: read no times ("last week"), kinds ("bugs") or '
-            'exclusions ("-redis"), correct no typing errors'
+            'search for every word as typed: read no fields ("kind:bug"), times ("last week"), '
+            'kinds ("bugs") or exclusions ("-redis"), correct no typing errors'
         ),
     ] = None
     ignored: Annotated[

@@ -15,6 +15,7 @@ from commandline import ESCAPE, RECOLLECT, Home, refused, wrong_usage
 
 from patience import until
 from recollect.interfaces.cli import commands
+from recollect.interfaces.cli.arguments import CommandParser, add_words
 from recollect.interfaces.cli.commands import COMMANDS, GROUPS
 from recollect.version import __version__
 
@@ -156,6 +157,46 @@ def test_the_rest_of_the_line_is_the_query_wherever_options_stand(home: Home) ->
     assert home.call(*line.split()).json()["query"] == "how do we refresh -1 --x y"
     assert home.call("context", "refreshed", "tokens", "--json").json()["matched"] == 1
     assert home.call("context", "--json").json()["matched"] == 0
+
+
+def test_a_word_behind_one_dash_leaves_out(home: Home) -> None:
+    home.save("--title", "Connection refused by docker", "--kind", "bug", "--id", "docker")
+    home.save("--title", "A connection that nobody refused", "--kind", "bug", "--id", "apart")
+    home.save("--title", "Port 5432: connection refused", "--kind", "bug", "--id", "bug")
+    home.save("--title", "Why a firewall says connection refused", "--id", "fact")
+    line = ("kind:bug", "-docker", "connection refused", "--limit", "1")
+    found = home.json("search", *line)
+    assert found["query"] == 'kind:bug -docker "connection refused"'
+    assert found["understood"] == ["kind bug", "without docker"]
+    assert [result["id"] for result in found["results"]] == ["bug"]
+    assert home.json(*line)["results"] == found["results"]
+    for before in ("-hosts", "-limit", "-h5", "-j4", "-x=y"):  # no cluster of short options
+        query = f"{before} connection"
+        assert home.json("search", *query.split())["query"] == query
+    assert home.call("search", "connection", "-h").out == home.call("help", "search").out
+    saved = home.save("build", "with", "-j4", "by make")
+    assert home.json("show", saved)[0]["title"] == "build with -j4 by make"
+    assert home.json("context", "kind:fact", "-docker")["matched"] == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "limit", "query"),
+    [
+        ("tokens -n 5 -docker", "5", "tokens -docker"),
+        ("-n5 tokens -name", "5", "tokens -name"),
+        ("-not tokens -q", None, "-not tokens"),
+        ("-qn5 tokens", None, "-qn5 tokens"),
+        ("tokens -- -n 5", None, "tokens -n 5"),
+    ],
+)
+def test_short_options_stand_alone(typed: str, limit: str | None, query: str) -> None:
+    parser = CommandParser(prog="recollect try", allow_abbrev=False)
+    add_words(parser, "query", "the words")
+    parser.add_argument("-n", "--limit")
+    parser.add_argument("-q", "--quiet", action="store_true")
+    parsed = parser.parse_args(typed.split())
+    assert (parsed.limit, parsed.query) == (limit, query)
+    assert parsed.quiet == (" -q" in typed)
 
 
 def test_an_option_that_there_is_not_is_answered_with_what_was_meant(home: Home) -> None:

@@ -29,6 +29,8 @@ def test_the_trash_says_what_when_why_and_by_whom(home: Home) -> None:
     assert told["memory"]["id"] == "b"
     assert (told["why"], told["forgotten_at"]) == ("forgotten", "2026-03-01T12:00:00Z")
     assert "matches" in home.call("trash", "ships").out
+    for words in ("project:harbor", "noon -jenkins", "tides turn -project:site"):
+        assert [each["memory"]["id"] for each in home.json("trash", *words.split())] == ["b"]
 
 
 def test_restore_takes_ids_filters_and_a_query(home: Home) -> None:

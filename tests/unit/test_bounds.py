@@ -15,8 +15,8 @@ from recollect.interfaces.http.api import OPERATIONS
 from recollect.interfaces.http.parameters import SearchParameters
 from recollect.interfaces.http.schemas import FeedbackBody
 from recollect.interfaces.mcp import arguments
-from recollect.pipeline import LONGEST_READ
 from recollect.query.corrections import Corrections
+from recollect.query.terms import LONGEST_READ
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.types import Filter

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from recollect.auth.capabilities import SEARCH, WRITE
 from recollect.checks import named_ids
+from recollect.engine.filters import fields_of
 from recollect.engine.operations import operation
 from recollect.engine.reading import looked_up
 from recollect.engine.searching import in_vault, prepare_search
@@ -52,7 +53,7 @@ def feedback(
     The same again changes nothing, and the opposite replaces what was said. `undo` with
     `accept` takes back this and nothing else.
     """
-    kept = session.redaction.of_query(query)
+    kept = fields_of(session, session.redaction.of_query(query)).text
     words = normalised(kept)
     if not words:
         raise UserError("Feedback needs the query that the result answered, in words.")
@@ -100,7 +101,8 @@ def judged(session: Session, query: str, ids: Sequence[str]) -> dict[str, bool]:
     are left out."""
     if not session.store.feedback.state().given:
         return {}
-    verdicts = session.store.feedback.on([normalised(session.redaction.of_query(query))])
+    words = normalised(fields_of(session, session.redaction.of_query(query)).text)
+    verdicts = session.store.feedback.on([words])
     wanted = set(named_ids(ids))
     return {
         verdict.memory_id: verdict.accepted for verdict in verdicts if verdict.memory_id in wanted
@@ -130,7 +132,7 @@ class ReplayedQuestion:
 
     def __init__(self, session: Session, recipe: Recipe, query: str) -> None:
         verdicts = session.store.feedback.on([normalised(query)])
-        _, search = prepare_search(session, query, limit=REPLAYED)
+        search = prepare_search(session, query, limit=REPLAYED).search
         found = in_vault(session, recipe, search)
         self._accepted = {verdict.memory_id for verdict in verdicts if verdict.accepted}
         self._parts = {

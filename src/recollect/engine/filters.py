@@ -17,14 +17,18 @@ from recollect.engine.session import Session
 from recollect.errors import UserError
 from recollect.ingest.draft import Draft
 from recollect.present.visible import label
+from recollect.query.exclusions import exclusions, without
+from recollect.query.fields import QueryFields, read_fields
 from recollect.query.terms import keywords
 from recollect.store.base import UsedColumn
-from recollect.types import Filter
+from recollect.types import ANY_OF, WITHOUT, Filter, any_of
 from recollect.vaults.known import HOME
 
 EVERYTHING = Filter()
-WITHOUT: dict[UsedColumn, str] = {"kind": "without_kinds", "project": "without_projects"}
+LEFT_OUT: dict[UsedColumn, str] = {"kind": "without_kinds", "project": "without_projects"}
 PLURAL = re.compile(r"(?:(s|x|z|ch|sh)es|(?<!s)s)$")
+# What leaves out where memories are changed: "without" may be part of a topic, and do harm.
+SIGN = re.compile(r"\s*(?:-|(?:AND\s+)?NOT\b)")
 MOST_NAMED = 5  # values in a message
 
 
@@ -45,14 +49,31 @@ def own_spelling(session: Session, filter: Filter) -> Filter:
                 tag if _is_known("tag", tag, known) else _spellings("tag", tag, known)[0]
                 for tag in getattr(filter, name)
             )
-    for field, without in WITHOUT.items():
-        wanted, unwanted = _values(filter, field), getattr(filter, without)
+    for field, others in LEFT_OUT.items():
+        wanted, unwanted = _values(filter, field), getattr(filter, others)
         if wanted or unwanted:
             store = session.fanned(session.store) or session.store
             known = store.memories.values(field)
-            for name, values in ((field, wanted), (without, unwanted)):
+            for name, values in ((field, wanted), (others, unwanted)):
                 every = [one for value in values for one in _spellings(field, value, known)]
                 changes[name] = tuple(every)
+    return replace(filter, **changes)
+
+
+def join_filters(filter: Filter, other: Filter) -> Filter:
+    """Return what passes both filters, in the vault's own spelling; raise UserError where they want
+    different values of what a memory has one of."""
+    changes: dict[str, Any] = {}
+    for name in ANY_OF:
+        given, also = any_of(getattr(filter, name)), any_of(getattr(other, name))
+        changes[name] = tuple(value for value in given or also if value in (also or given))
+        if given and also and not changes[name]:
+            raise UserError(
+                f"The query asks for {name}:{also[0]} and the filter for the {name} {given[0]!r}; "
+                "no memory has both. Leave one out."
+            )
+    for name in ("tags", "without", *WITHOUT):
+        changes[name] = tuple(dict.fromkeys((*getattr(filter, name), *getattr(other, name))))
     return replace(filter, **changes)
 
 
@@ -129,15 +150,28 @@ def _unknown_sentence(field: str, value: str, known: Sequence[str]) -> str:
     return f"There is no {field} {value!r}; {hint if known else 'no memory has one.'}"
 
 
+def fields_of(session: Session, query: str) -> QueryFields:
+    """Read the fields of a query that is no search, unless the settings take queries literally."""
+    literal = session.settings.search.literal
+    return QueryFields(query) if literal else read_fields(query)
+
+
 def selection(session: Session, query: str, filter: Filter) -> Filter:
-    """The filter with the query's keywords. UserError where it would let everything pass: a change
-    of all memories is hardly ever meant."""
-    chosen = read_filter(session, filter)
-    if clean_query(query).strip():
-        words = tuple(keywords(query))
+    """The filter with the query's fields, keywords and exclusions. UserError where it would let
+    everything pass: a change of all memories is hardly ever meant."""
+    chosen, read = read_filter(session, filter), fields_of(session, clean_query(query))
+    chosen = join_filters(chosen, own_spelling(session, read.filter))
+    if read.text.strip():
+        excluded = [
+            one
+            for one in exclusions(read.text)
+            if SIGN.match(read.text, one.span.start) and not session.settings.search.literal
+        ]
+        words = tuple(keywords(without(read.text, excluded)))
         if not words:
             raise UserError(f"The query {query!r} has no word to select by; add one.")
-        chosen = replace(chosen, holding=words)
+        left_out = tuple(each.words for each in excluded)
+        chosen = replace(chosen, holding=words, without=(*chosen.without, *left_out))
     if not chosen.narrows():
         raise UserError("Name memories by id, or give a filter or a query.")
     return chosen

@@ -13,8 +13,8 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE
-from recollect.checks import LARGEST_LIMIT, bounded, clean_query, named_ids, several
-from recollect.engine.filters import EVERYTHING, read_filter, selection
+from recollect.checks import LARGEST_LIMIT, bounded, named_ids, several
+from recollect.engine.filters import EVERYTHING, selection
 from recollect.engine.operations import operation
 from recollect.engine.searching import prepare_search
 from recollect.engine.session import Session
@@ -89,11 +89,12 @@ def trash(
 ) -> list[Trashed]:
     """What was forgotten, the last first, by whom and why; with a query what answers it, the
     best first. It is searched by its words: a forgotten memory has no vector."""
-    chosen, limit = read_filter(session, filter), bounded(limit)
-    if not clean_query(query).strip():
-        return session.store.trash.listed(chosen, limit, after)
+    limit = bounded(limit)
+    search = prepare_search(session, query, filter=filter, limit=limit).search
+    if not search.query.strip():
+        return session.store.trash.listed(search.filter, limit, after)
     recipe = session.recipe().asking_vectors("never")
-    _, search = prepare_search(session, query, filter=replace(chosen, archived=True), limit=limit)
+    search = replace(search, filter=replace(search.filter, archived=True))
     with _searchable(session) as (store, found):
         answer = run(
             recipe, replace(search, include_expired=True), store=store, models=session.models

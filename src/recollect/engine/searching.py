@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence, Set
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta
 from msgspec.structs import replace
@@ -14,7 +14,13 @@ from msgspec.structs import replace
 from recollect.auth.capabilities import SEARCH
 from recollect.checks import bounded, checked_search, clean_query, one_of
 from recollect.deadline import Deadline
-from recollect.engine.filters import EVERYTHING, own_spelling, read_filter, unknown_values
+from recollect.engine.filters import (
+    EVERYTHING,
+    join_filters,
+    own_spelling,
+    read_filter,
+    unknown_values,
+)
 from recollect.engine.operations import operation
 from recollect.engine.reading import looked_up
 from recollect.engine.session import Session
@@ -23,9 +29,11 @@ from recollect.pipeline import run, topics
 from recollect.present.agent_context import FORMS, Form, context_json, fitted
 from recollect.present.response import as_json
 from recollect.query.cosine_scale import on_english_scale
+from recollect.query.fields import QueryFields, read_fields
 from recollect.query.replacement import Statement, is_statement, replaced_by
 from recollect.query.terms import keywords
 from recollect.recipes.base import Recipe
+from recollect.recipes.registry import BUILT_IN
 from recollect.recipes.related import RELATED
 from recollect.settings import SemanticMode
 from recollect.times import validity
@@ -44,16 +52,50 @@ from recollect.vaults.known import HOME
 FORMER_MODEL = "The former embedding model serves until `recollect reindex` has made new vectors."
 RELATED_READS = 1000  # characters: what a memory is about stands at its beginning
 CONTEXT_LIMIT = 10
+BROWSING = "covalence"  # answers a query without words by browsing
 # However much is pinned: one place of so many is for what the question finds.
 MATCHED_SHARE = 3
+
+
+class Prepared(NamedTuple):
+    """A checked search in the session at the moment that it asks for. The fields of its query are
+    in its filter; `typed` is the query with them, and `readings` say what was read."""
+
+    session: Session
+    search: Search
+    typed: str
+    readings: tuple[str, ...]
+
+    @property
+    def browses(self) -> bool:
+        """Whether the query has fields and no word."""
+        return bool(self.readings) and not self.search.query
+
+    def with_recipe(self, recipe: Recipe) -> tuple[Recipe, Search]:
+        """Return the recipe that answers, and the search for it: without a word to look for, the
+        one that browses, with the limit and the view of this one."""
+        if not self.browses:
+            return recipe, self.search
+        limit = recipe.limits.default if self.search.limit is None else self.search.limit
+        view = self.search.view or recipe.view
+        return BUILT_IN[BROWSING], replace(self.search, view=view, limit=limit, deep=False)
+
+    def tell(self, found: Response) -> Response:
+        """Return the response with the query as it was typed, and what was read in it."""
+        if not self.readings:
+            return found
+        read = tuple(dict.fromkeys((*self.readings, *found.understood)))
+        return replace(found, query=self.typed, understood=read)
 
 
 @operation(SEARCH, anywhere=True, retry=True)
 def search(session: Session, search: Search | str, /, **fields: Any) -> Response:
     """Search. `fields` are those of `Search` and of `Filter` by name: `limit=5`,
     `project="harbor"`, `tags=("a",)`."""
-    session, asked = prepare_search(session, search, **fields)
-    found = federated(session, session.recipe(asked.recipe, asked.changes), asked)
+    prepared = prepare_search(session, search, **fields)
+    session, asked = prepared.session, prepared.search
+    recipe = session.recipe(asked.recipe, asked.changes)
+    found = prepared.tell(federated(session, *prepared.with_recipe(recipe)))
     if not found.results and session.others.federation is None:
         found = replace(found, notes=(*found.notes, *unknown_values(session, asked.filter)))
     session.used("returned", [result.id for result in found if result.vault == HOME], "search")
@@ -68,20 +110,24 @@ def run_recipe(
     session: Session, recipe: Recipe, search: Search | str, /, **fields: Any
 ) -> Response:
     """Search this vault alone, with a recipe that has no name."""
-    session, asked = prepare_search(session, search, **fields)
-    return in_vault(session, recipe, asked)
+    prepared = prepare_search(session, search, **fields)
+    return prepared.tell(in_vault(prepared.session, *prepared.with_recipe(recipe)))
 
 
-def prepare_search(
-    session: Session, search: Search | str, /, **fields: Any
-) -> tuple[Session, Search]:
-    """Check a search, and fill in what it leaves to the settings and the clock. Return it with the
-    session at the moment that it asks for."""
+def prepare_search(session: Session, search: Search | str, /, **fields: Any) -> Prepared:
+    """Check a search, read the fields of its query, and fill in what it leaves to the settings and
+    the clock."""
     asked = checked_search(search, **fields)
     session = session.at(asked.as_of)
     literal = session.settings.search.literal if asked.literal is None else asked.literal
     now, filter = asked.now or session.clock(), own_spelling(session, asked.filter)
-    return session, replace(asked, literal=literal, now=now, filter=filter)
+    typed, read = asked.query, QueryFields(asked.query)
+    if not literal:
+        read = read_fields(typed, frozenset(asked.ignored))
+    if read.readings:
+        filter = join_filters(filter, own_spelling(session, read.filter))
+    asked = replace(asked, query=read.text, literal=literal, now=now, filter=filter)
+    return Prepared(session, asked, typed, read.readings)
 
 
 def federated(session: Session, recipe: Recipe, search: Search) -> Response:
@@ -149,8 +195,8 @@ def related(
     [memory] = looked_up(session, [id])
     text = f"{memory.title} {memory.text}"[:RELATED_READS]
     limit = bounded(RELATED.limits.default if limit is None else limit)
-    session, asked = prepare_search(session, text, limit=limit + 1, literal=True)
-    found = in_vault(session, RELATED, asked)
+    prepared = prepare_search(session, text, limit=limit + 1, literal=True)
+    found = in_vault(prepared.session, RELATED, prepared.search)
     others = tuple(result for result in found if result.id != id)[:limit]
     return replace(
         found,
@@ -189,18 +235,19 @@ def context(
     that kind. `max_tokens` bounds the whole answer in each of `forms`. Source: the `echovault`
     recipe, "Context"."""
     session = session.at(as_of)
-    limit, filter = bounded(limit), read_filter(session, filter)
+    limit, filter, prepared = bounded(limit), read_filter(session, filter), None
+    if clean_query(query).strip():
+        prepared = prepare_search(session, query, limit=limit, filter=filter, as_of=session.as_of)
+        session, query, filter = prepared.session, prepared.search.query, prepared.search.filter
     if filter.kind is None:
         filter = replace(filter, without_kinds=(*filter.without_kinds, SESSION))
     semantic = semantic or session.settings.context.semantic
     mode: SemanticMode = one_of(SemanticMode, semantic, "semantic mode")
     response, recipe = None, session.recipe(section="context")
-    if clean_query(query).strip():
+    if prepared is not None and not prepared.browses:
         recipe = _asking(session, recipe, mode)
-        session, asked = prepare_search(
-            session, query, limit=limit, filter=filter, as_of=session.as_of
-        )
-        response = federated(session, recipe, asked)
+        asked = replace(prepared.search, filter=filter)
+        response = prepared.tell(federated(session, recipe, asked))
     results = [result for result in response or () if result.holds]
     found: dict[str, tuple[Memory, Origin]] = {}
     pinned = _pinned(session, filter, limit)

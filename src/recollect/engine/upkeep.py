@@ -220,7 +220,7 @@ def warm_up(session: Session) -> None:
         elif session.store.database.at_rest:
             embedder.queries([WARMING_WORDS])  # the vault stays closed until somebody asks
         else:
-            _, search = prepare_search(session, WARMING_WORDS, limit=1)
+            search = prepare_search(session, WARMING_WORDS, limit=1).search
             in_vault(session, RELATED, search)
     with suppress(RecollectError):
         if session.settings.rerank.provider != "http":

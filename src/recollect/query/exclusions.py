@@ -55,8 +55,9 @@ class Exclusion(NamedTuple):
     span: Span
 
 
-def exclusions(text: str) -> tuple[Exclusion, ...]:
-    """What the query wants left out, left to right; nothing where no word would be left to find."""
+def exclusions(text: str, *, alone: bool = False) -> tuple[Exclusion, ...]:
+    """What the query wants left out, left to right. Nothing where no word would be left to find,
+    unless exclusions may stand `alone`."""
     if not HINT.search(text):
         return ()
     found = []
@@ -66,7 +67,7 @@ def exclusions(text: str) -> tuple[Exclusion, ...]:
             excluded = tuple(words(named))
             if excluded:
                 found.append(Exclusion(excluded, Span(*match.span())))
-    return tuple(found) if found and keywords(without(text, found)) else ()
+    return tuple(found) if found and (alone or keywords(without(text, found))) else ()
 
 
 def left_out(exclusion: Exclusion) -> str:

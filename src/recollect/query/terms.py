@@ -15,6 +15,8 @@ STOP_WORDS = frozenset(
     "a an and are as at be but by do does for from has have how i in is it its of on or that the "
     "this to was what when where which who why will with you your".split()
 )
+# A longer query is a prompt or a text: "last week", "not" or "kind:" in it speak of something else.
+LONGEST_READ = 25
 WORD = re.compile(r"\w+")
 LONGER = re.compile(r"\w\w+")
 # The one letter that lower-casing turns into two characters.

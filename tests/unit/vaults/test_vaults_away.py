@@ -554,6 +554,24 @@ def test_the_question_goes_to_the_other_server_as_it_was_asked(
     assert context["set"] == {"recall.vector.when": "never"}
 
 
+def test_the_fields_of_a_query_go_to_the_other_server_as_filters(
+    tmp_path: Path, library: Recollect
+) -> None:
+    with (
+        Stranger(
+            lambda handler, body: send(handler, 200, json.dumps(answered(library, body)).encode())
+        ) as stranger,
+        home(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
+    ):
+        found = memory.search("project:harbor token -tag:old", recipe="vault")
+        browsed = memory.search("project:harbor")
+    words = [(each["query"], each["project"], each["recipe"]) for each in stranger.asked]
+    assert words == [("token", "harbor", "vault"), ("", "harbor", "covalence")]
+    assert stranger.asked[0]["without_tags"] == ["old"]
+    assert found.understood == ("project harbor", "without tag old")
+    assert away(found) == away(browsed) == {}
+
+
 def test_a_recipe_of_ones_own_is_asked_for_as_changes_of_one_that_everybody_has(
     tmp_path: Path, library: Recollect
 ) -> None:

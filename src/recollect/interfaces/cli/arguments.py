@@ -16,6 +16,7 @@ from recollect.interfaces import requests
 from recollect.interfaces.cli.commands import COMMANDS, command_of, did_you_mean, near_misses
 from recollect.interfaces.declared import add_parameters, parameters
 from recollect.projects import project_of
+from recollect.query.fields import query_of
 from recollect.retry import telling
 from recollect.times import parse_time
 from recollect.types import Filter, Memory, Search
@@ -69,9 +70,12 @@ def wrong_call(usage: str) -> WrongUsage:
 
 class CommandParser(argparse.ArgumentParser):
     """A command's parser. Where it has `words`, every word that is no option belongs to them, and
-    so does all that follows `--`. An option that there is not is answered with the nearest ones."""
+    so does all that follows `--`. Behind one dash only a short option is one (`-n 5`, `-n5`), never
+    several: `-docker` is a word, and leaves memories out. An option that there is not is answered
+    with the nearest ones."""
 
     words: argparse.Action | None = None  # the argument that takes them
+    as_query = False  # whether they are a query, in which a quoted word is a phrase
     as_json = False  # whether a program calls
 
     def parse_args(  # type: ignore[override]
@@ -93,8 +97,20 @@ class CommandParser(argparse.ArgumentParser):
         words = [*getattr(parsed, self.words.dest), *more, *args[end + 1 :]]
         if not words and self.words.default is None:
             self.error(f"the following arguments are required: {self.words.metavar}")
-        setattr(parsed, self.words.dest, " ".join(words))
+        setattr(parsed, self.words.dest, query_of(words) if self.as_query else " ".join(words))
         return parsed
+
+    def _parse_optional(self, arg_string: str) -> Any:
+        """Return None for one of the words; for anything else, what argparse makes of it. It would
+        take `-docker` for -d, and `-person` for -p with a value."""
+        return None if self._is_word(arg_string) else super()._parse_optional(arg_string)
+
+    def _is_word(self, word: str) -> bool:
+        """Whether it is one of the words, though it begins with a dash."""
+        if not self.words or word[:1] != "-" or word[:2] == "--":
+            return False
+        short = self._option_string_actions.get(word[:2])
+        return short is None or not (len(word) == 2 or (short.nargs != 0 and word[2:].isdecimal()))
 
     def _check_rows(self, parsed: argparse.Namespace) -> None:
         """Refuse `--fields` and `--jsonl` before anything is done, where no rows will be printed,
@@ -112,7 +128,8 @@ class CommandParser(argparse.ArgumentParser):
 
     def _is_option(self, word: str) -> bool:
         number = self._negative_number_matcher.match(word)
-        return word[:1] == "-" and len(word) > 1 and " " not in word and not number
+        dashed = word[:1] == "-" and len(word) > 1 and " " not in word
+        return dashed and not (number or self._is_word(word))
 
     def _unknown(self, option: str) -> str:
         known = [name for name in self._option_string_actions if name.startswith("--")]
@@ -152,9 +169,11 @@ def parser_of(name: str) -> CommandParser:
 def add_words(
     parser: CommandParser, name: str, about: str, default: str | None = None, metavar: str = "QUERY"
 ) -> None:
-    """The words of the line that are no options, as one text."""
+    """Add the words of the line that are no options, as one text. A `QUERY` is one to search for,
+    in which what was quoted is a phrase."""
     parser.words = parser.add_argument(name, metavar=metavar, nargs="*", help=about)
     parser.words.default = default
+    parser.as_query = metavar == "QUERY"
 
 
 def add_json(parser: argparse.ArgumentParser, *, rows: bool = False, unless: str = "") -> None:

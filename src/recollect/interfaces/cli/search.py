@@ -33,7 +33,7 @@ OTHERS = ("query", "limit", "facets", "federate", "as_of", *parameters(Filter))
 
 
 def _search_arguments(parser: CommandParser) -> None:
-    add_words(parser, "query", "what to look for; quotes are not needed")
+    add_words(parser, "query", "words to look for, unquoted; kind:bug, tag:x and -word filter")
     add_limit(parser, "the recipe's own")
     offered = parameters(Search)
     add_parameters(parser, (each for name, each in offered.items() if name not in OTHERS))

@@ -10,11 +10,13 @@ from recollect.checks import LARGEST_LIMIT
 from recollect.engine import Recollect
 from recollect.engine.history import Agree, Undone, redone_json, undone_json
 from recollect.interfaces.cli.arguments import (
+    CommandParser,
     WrongUsage,
     add_dates,
     add_filter,
     add_json,
     add_limit,
+    add_words,
     filter_of,
     limit_of,
 )
@@ -125,8 +127,8 @@ def forget(args: argparse.Namespace) -> None:
             print("They are in the trash: recollect trash")
 
 
-def _trash_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", metavar="QUERY", nargs="?", default="", help="what to look for")
+def _trash_arguments(parser: CommandParser) -> None:
+    add_words(parser, "query", "what to look for", default="")
     add_limit(parser, str(DEFAULT), whole=True)
     add_dates(parser)
     parser.add_argument(

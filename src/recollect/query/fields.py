@@ -1,0 +1,95 @@
+"""Fields in a query: `kind:bug tag:auth,jwt project:"harbor api" -source:slack`.
+
+A field begins after white space, and its value follows the colon at once. Any other word with a
+colon is a word: `error: x`, `http://x`, `std::vector`, `C:\\temp`, `12:30`. What stands in double
+quotes or backticks is never read, nor a field that OR joins with something else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence, Set
+from functools import cache
+from typing import Any, NamedTuple
+
+from recollect.query.exclusions import exclusions, left_out, without
+from recollect.query.terms import LONGEST_READ, keywords, outside, words
+from recollect.types import Filter, Span
+
+# Field → the part of a filter that it is, and the part that leaves such memories out.
+FIELDS = {
+    "kind": ("kind", "without_kinds"),
+    "project": ("project", "without_projects"),
+    "source": ("source", "without_sources"),
+    "tag": ("tags", "without_tags"),
+    "domain": ("domain", None),
+}
+VALUE = r""""[^"]+"|'[^']+'|(?!:|//|["'])[^\s"()]+"""
+NAME = rf"(?i:{'|'.join(FIELDS)})"
+# What a shell gives for `"connection refused"`, `-"blue green"` and `project:"harbor api"`.
+QUOTED_BEFORE = rf'^(-?(?:{NAME}:)?)((?=.*\S)[^"]*\s[^"]*)\Z'
+
+
+class QueryFields(NamedTuple):
+    """A query without its fields, the filter that they are, and what was read, for people."""
+
+    text: str
+    filter: Filter = Filter()
+    readings: tuple[str, ...] = ()
+
+
+def read_fields(text: str, ignored: Set[str] = frozenset()) -> QueryFields:
+    """Read the fields of a query, but for those readings that are `ignored`. Without a field, the
+    text stays as it is."""
+    if ":" not in text:
+        return QueryFields(text)
+    spans: list[Span] = []
+    wanted: dict[str, list[str]] = {}
+    readings: dict[str, None] = {}
+    for match in _pattern().finditer(text):
+        if match["or"] or match["or_else"] or not match["name"]:
+            continue
+        name = match["name"].lower()
+        part = FIELDS[name][bool(match["sign"])]
+        for value in _values(match["named"]) if part else ():
+            reading = f"{'without ' if match['sign'] else ''}{name} {value}"
+            if part and reading not in ignored:
+                wanted.setdefault(part, []).append(value)
+                readings[reading] = None
+                spans.append(Span(*match.span()))
+    rest = " ".join(outside(text, spans).split()).rstrip(" ,;")
+    if not spans or len(words(rest)) > LONGEST_READ:
+        return QueryFields(text)
+    parts: dict[str, Any] = {part: tuple(values) for part, values in wanted.items()}
+    excluded = [one for one in exclusions(rest, alone=True) if left_out(one) not in ignored]
+    if excluded and not keywords(without(rest, excluded)):  # `kind:bug -docker`: nothing to search
+        rest, parts["without"] = "", tuple(one.words for one in excluded)
+        readings |= dict.fromkeys(map(left_out, excluded))
+    return QueryFields(rest, Filter(**parts), tuple(readings))
+
+
+def query_of(typed: Sequence[str]) -> str:
+    """Return the words of a command line as one query. A shell takes quotes away: among several
+    words, one with a space in it was quoted, as a phrase or as the value of a field."""
+    if len(typed) == 1:
+        return typed[0]
+    return " ".join(re.sub(QUOTED_BEFORE, r'\1"\2"', word) for word in typed)
+
+
+def _values(text: str) -> Iterator[str]:
+    """Yield the values of a field: one in quotes, or several with commas between them."""
+    for match in re.finditer(rf"(?:^|\sOR\s+){NAME}:({VALUE})", text):
+        value = match[1]
+        several = [value[1:-1]] if value[0] in "\"'" else value.rstrip(".?!;").split(",")
+        yield from filter(None, map(str.strip, several))
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    field = rf"(?P<name>{NAME}):(?:{VALUE})"
+    others = rf"(?:\s+OR\s+(?!(?i:tag):)(?P=name):(?:{VALUE}))*+"
+    return re.compile(
+        r'"[^"]*"|`[^`]*`'
+        rf"|(?<!\S)(?:AND\s+|(?P<or>OR\s+))?(?P<sign>-|NOT\s+)?(?P<named>{field}(?(sign)|{others}))"
+        r"(?=\s|$)(?:(?=\s+(?P<or_else>OR)(?!\S))|\s+AND(?=\s)|)"
+    )
