@@ -189,7 +189,10 @@ class StoredFeedback:
         found: dict[str, float | None] = dict.fromkeys(known.unembedded)
         if known.vectors is None or vector is None:
             return found | dict.fromkeys(known.words[:MOST_UNEMBEDDED])
-        cosines = known.vectors @ vector
+        import numpy as np  # noqa: PLC0415  start-up time
+
+        # In double precision: sums of single precision differ between processors.
+        cosines = np.einsum("ij,j->i", known.vectors, vector, dtype=np.float64)
         return found | {
             known.words[place]: float(cosines[place]) for place in (cosines >= least).nonzero()[0]
         }
