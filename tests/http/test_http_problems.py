@@ -105,7 +105,7 @@ def test_what_is_wrong_with_a_body_is_said_in_its_words(
 
 def test_a_missing_query_is_called_as_it_is_in_an_address(server: Server) -> None:
     assert problem(server.get(SEARCH), 400) == "q is missing."
-    deep = server.get(SEARCH, params={"q": "x", "deep": "true"})
+    deep = server.get(SEARCH, params={"q": "x", "deep": "true", "recipe": "blend"})
     assert problem(deep, 400) == "Recipe blend has no deep search; gnosis has one."
 
 

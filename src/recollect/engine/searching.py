@@ -33,7 +33,7 @@ from recollect.query.fields import QueryFields, read_fields
 from recollect.query.replacement import Statement, is_statement, replaced_by
 from recollect.query.terms import keywords
 from recollect.recipes.base import Recipe
-from recollect.recipes.registry import BUILT_IN
+from recollect.recipes.registry import BUILT_IN, with_deep_search
 from recollect.recipes.related import RELATED
 from recollect.settings import SemanticMode
 from recollect.times import validity
@@ -95,6 +95,8 @@ def search(session: Session, search: Search | str, /, **fields: Any) -> Response
     prepared = prepare_search(session, search, **fields)
     session, asked = prepared.session, prepared.search
     recipe = session.recipe(asked.recipe, asked.changes)
+    if asked.deep and asked.recipe is None and recipe.deep is None:
+        recipe = session.recipe(with_deep_search()[0], asked.changes)
     found = prepared.tell(federated(session, *prepared.with_recipe(recipe)))
     if not found.results and session.others.federation is None:
         found = replace(found, notes=(*found.notes, *unknown_values(session, asked.filter)))
