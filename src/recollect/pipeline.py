@@ -14,7 +14,7 @@ from recollect.context import Models, SearchContext
 from recollect.deadline import Deadline, DeadlineOver
 from recollect.errors import UserError
 from recollect.present import sentences
-from recollect.present.snippet import marked, passages
+from recollect.present.snippet import marked, passages, place_of_match
 from recollect.present.views import VIEWS
 from recollect.query.exclusions import exclusions, left_out, without
 from recollect.query.intent import asks_before, without_past
@@ -330,7 +330,7 @@ def _result(hit: Hit, context: SearchContext, view: View, vault: str, place: int
         superseded_by=hit.findings.superseded_by,
         seems_to_replace=hit.findings.seems_to_replace,
         seems_replaced_by=hit.findings.seems_replaced_by,
-        file=hit.findings.file,
+        file=place_of_match(hit, memory, context),
         joined=hit.findings.joined,
         validity=validity(memory, context.now),
     )

@@ -333,12 +333,14 @@ def recompute(term: Term) -> float:
 
 
 class FilePlace(Struct, frozen=True):
-    """Where in a file a result stands: under which headings, in which lines, both ends included."""
+    """Where in a file a result stands: under which headings, in which lines, both ends included.
+    `line`: the one that matches best; None where nothing was searched for."""
 
     path: str
     heading: str
     first_line: int
     last_line: int
+    line: int | None = None
 
 
 class Findings(Struct, frozen=True, gc=False):

@@ -34,20 +34,42 @@ def test_the_installed_command_makes_memories_of_files(home: Home, notes: Path) 
     assert (done.code, done.err) == (0, "")
     assert done.out == "Files: 3 added. Memories: 5 added.\n"
     [found] = home.search("retry_with_backoff")["results"]
-    place = {"heading": "retry_with_backoff", "lines": [1, 2]}
+    place = {"heading": "retry_with_backoff", "line": 1, "lines": [1, 2]}
     assert found["file"] == {"path": str(notes / "sync.py")} | place
     assert home.run("add", str(notes)).out == "Files: 3 unchanged. No memories changed.\n"
     assert home.is_sound()
 
 
-def test_a_result_names_file_heading_and_lines(home: Home, notes: Path) -> None:
+def test_a_result_names_file_line_and_heading(home: Home, notes: Path) -> None:
     home.call("add", str(notes))
     printed = home.call("search", "cranes").out
     first = GATEWAY.split("\n").index("## Cranes") + 1
-    assert f"{notes}/work/gateway.md:{first}-{first + 2}, Gateway > Cranes\n" in printed
+    assert f"{notes}/work/gateway.md:{first}, Gateway > Cranes\n" in printed
     [found, *_] = home.search("cranes", "--limit", "1")["results"]
     assert found["file"]["heading"] == "Gateway > Cranes"
     assert "joined" not in found
+
+
+def test_the_line_is_the_one_that_matches_best(home: Home, notes: Path) -> None:
+    names = ("Tide", "Harbor", "Crane", "Ebb")
+    errors = [f'class {name}Error(Exception):\n    """Raised for a {name}."""\n' for name in names]
+    (notes / "errors.py").write_text("\n\n".join(errors))
+    home.call("add", str(notes))
+    for place, name in enumerate(names):
+        line = 4 * place + 1
+        [found, *_] = home.search(f"class {name}Error")["results"]
+        assert (found["file"]["line"], found["file"]["lines"]) == (line, [1, 14])
+        printed = home.call("search", f"raised for a {name}").out
+        assert f"{notes}/errors.py:{line + 1}\n" in printed
+
+
+def test_a_file_with_other_lines_than_its_text_is_named_by_the_first(
+    home: Home, notes: Path
+) -> None:
+    (notes / "page.html").write_text("<p>Lighters sail.<p>Lighters<br>carry<br>quokkas.\n")
+    home.call("add", str(notes))
+    [found] = home.search("quokkas")["results"]
+    assert (found["file"]["line"], found["file"]["lines"]) == (1, [1, 1])
 
 
 def test_neighbouring_parts_are_one_result(home: Home, notes: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from commandline import NOW, Home, refused
 
+from recollect.interfaces.cli import output
 from recollect.interfaces.cli.editor import at_line
 
 
@@ -81,6 +82,22 @@ def test_open_shows_the_file_of_a_document_in_the_editor(home: Home) -> None:
     home.environment["EDITOR"] = str(program(home, "ed", f'echo "$1" > {opened}'))
     assert home.call("open", document["id"]).code == 0
     assert opened.read_text().strip() == str(folder / "note.md")
+
+
+def test_open_of_a_result_goes_to_the_line_that_matched(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "_session", lambda terminal: 7)
+    folder = home.folder.parent / "notes"
+    folder.mkdir()
+    (folder / "note.md").write_text("# Ports\n\nThe port is 7117.\n\nCranes need no port.\n")
+    home.call("add", str(folder))
+    opened = home.folder.parent / "opened"
+    home.environment["EDITOR"] = str(program(home, "vim", f'echo "$@" > {opened}'))
+    found = home.call("search", "cranes", "--ids").out.strip()
+    for id, line in (("@1", ["+5"]), (found, [])):
+        assert home.call("open", id).code == 0
+        assert opened.read_text().split() == [*line, str(folder / "note.md")]
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def notes(server: Server) -> Path:
 def test_a_result_says_where_it_stands(server: Server, notes: Path) -> None:
     [found] = server.search("cranes")["results"]
     assert found["file"] == {
-        "path": str(notes / "gate.md"), "heading": "Gateway > Cranes", "lines": [7, 9],
+        "path": str(notes / "gate.md"), "heading": "Gateway > Cranes", "line": 7, "lines": [7, 9],
     }  # fmt: skip
     assert "joined" not in found
 
@@ -68,10 +68,10 @@ def test_a_search_in_the_address_says_the_same(server: Server) -> None:
 
 
 def test_the_page_shows_it_in_one_line(server: Server, notes: Path) -> None:
-    """The last folders in the list, everything where the memory is read."""
+    """The last folders and the line in the list, everything where the memory is read."""
     last = f"{notes.parent.name}/{notes.name}"
     for query, short, told in (
-        ("cranes", f"{last}/gate.md:7-9", f"{notes}/gate.md:7-9, Gateway > Cranes"),
+        ("cranes", f"{last}/gate.md:7", f"{notes}/gate.md:7-9, Gateway > Cranes"),
         ("quokka", f"{last}/two lines.md:1", f"{notes}/two lines.md:1"),
     ):
         [found] = server.search(query)["results"]

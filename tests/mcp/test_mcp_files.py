@@ -36,17 +36,17 @@ def files(request: pytest.FixtureRequest, home: Path) -> Iterator[Door]:
 def test_a_result_says_where_it_stands(files: Door, home: Path) -> None:
     [found] = files.answer("memory_search", query="cranes")["results"]
     path = str(home.parent / "notes/gate.md")
-    assert (found["file"], found["title"]) == (f"{path}:7-9", "Gateway › Cranes")
+    assert (found["file"], found["title"]) == (f"{path}:7", "Gateway › Cranes")
     assert "joined" not in found
     told = text_of(files.call("memory_search", query="cranes"))
-    assert f"\nin {path}:7-9\n" in told
+    assert f"\nin {path}:7\n" in told
 
 
 def test_neighbours_are_named(files: Door) -> None:
     [found] = files.answer("memory_search", query="what is known of cranes stands here")["results"]
     [other] = found["joined"]
     [memory] = files.answer("memory_retrieve", ids=[other])["memories"]
-    assert found["file"] == f"{memory['path']}:7-9"
+    assert found["file"] == f"{memory['path']}:9"
 
 
 def test_a_name_of_two_lines_is_shown_in_one(files: Door, home: Path) -> None:

@@ -54,7 +54,9 @@ def result_json(result: Result, explain: bool, whole: bool) -> dict[str, Any]:
     if result.file is not None:
         place = result.file
         lines = [place.first_line, place.last_line]
-        shown["file"] = {"path": place.path, "heading": place.heading, "lines": lines}
+        shown["file"] = {
+            "path": place.path, "heading": place.heading, "line": place.line, "lines": lines
+        }  # fmt: skip
         shown |= {"joined": [memory.id for memory in result.joined]} if result.joined else {}
     return shown | ({"explain": term_json(result.explain)} if explain else {})
 

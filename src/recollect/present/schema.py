@@ -29,10 +29,12 @@ class MemoryDate(Struct):
 
 
 class FileLines(Struct):
-    """Where in a file a result stands; `lines`: the first and the last one."""
+    """Where in a file a result stands. `line`: the one that matches best; `lines`: the first and
+    the last of what is shown."""
 
     path: str
     heading: str
+    line: int
     lines: tuple[int, int]
 
 

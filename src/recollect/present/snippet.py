@@ -6,11 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from recollect.context import SearchContext
-from recollect.query.passages import LEAST_START, passage
+from recollect.query.passages import CUT, LEAST_START, densest, passage
 from recollect.query.terms import WORD
 from recollect.store.sqlite.fts5_index import snippets as fts5_snippets
-from recollect.types import Memory, Passage
+from recollect.types import FilePlace, Hit, Memory, Passage
 
 if TYPE_CHECKING:
     from recollect.recipes.unions import AnyChannel
@@ -56,6 +58,31 @@ def passages(context: SearchContext, memories: Sequence[Memory]) -> dict[str, Pa
             memory, words, PASSAGE_CHARACTERS, at, answering=answers is not None
         )
     return found
+
+
+def place_of_match(hit: Hit, memory: Memory, context: SearchContext) -> FilePlace | None:
+    """Return where a hit stands in its file, with the line that holds the most words of the query;
+    None for what is no part of a file. Of equal lines it is one of the shown passage; where that
+    answers word by word, always. It is the first line of the hit where the passage is not from
+    the text, or the text has other lines than the file."""
+    place, text, words = hit.findings.file, memory.text, context.understanding.sought
+    if place is None:
+        return None
+    found = context.passages.get(memory.id) or passage(memory, words, PASSAGE_CHARACTERS)
+    shown = found.text.strip(CUT)
+    at = text.find(shown) if found.field == "text" else -1
+    if at < 0 or text.count("\n") != place.last_line - place.first_line:
+        return replace(place, line=place.first_line)
+    lines, above = text.split("\n"), text.count("\n", 0, at)
+    inside = range(above, above + shown.count("\n") + 1)
+    answers = memory.id in context.answering
+
+    def fit(number: int) -> tuple[bool, int, bool, bool]:
+        line, within = lines[number], number in inside
+        held = densest(line, words, len(line)).different
+        return answers and within, held, within, bool(line.strip())
+
+    return replace(place, line=place.first_line + max(range(len(lines)), key=fit))
 
 
 def marked(

@@ -96,9 +96,11 @@ def state_json(memory: Memory, now: datetime) -> dict[str, object]:
 
 
 def place_in_file(place: FilePlace, *, short: bool = False) -> str:
-    """`notes/setup.md:12-40, Install > Linux`: as editors open it, then its headings. One line,
-    even where a name has several. `short`: without the headings, and only the last folders."""
+    """Return `notes/setup.md:14, Install > Linux`: the line that matches, as editors open it, then
+    the headings. `notes/setup.md:12-40` where nothing was searched for. One line, even where a name
+    has several. `short`: without the headings, and only the last folders."""
     last = f"-{place.last_line}" if place.last_line > place.first_line else ""
+    lines = place.line or f"{place.first_line}{last}"
     under = f", {place.heading}" if place.heading and not short else ""
     path = "/".join(place.path.split("/")[-3:]) if short else place.path
-    return " ".join(f"{path}:{place.first_line}{last}{under}".splitlines())
+    return " ".join(f"{path}:{lines}{under}".splitlines())

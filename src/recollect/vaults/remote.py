@@ -180,7 +180,7 @@ class RemoteVault:
             explain=result.explain,
             shown=shown,
             passage=Passage("text", result.snippet) if recipe.reads and result.snippet else None,
-            file=FilePlace(_line(at.path), _line(at.heading), *at.lines) if at else None,
+            file=FilePlace(_line(at.path), _line(at.heading), *at.lines, at.line) if at else None,
             same=tuple(map(self._named, result.same[:MOST_NOTES])),
             replaces=tuple(map(self._named, result.replaces[:MOST_NOTES])),
             superseded_by=self._named(newer) if newer else None,

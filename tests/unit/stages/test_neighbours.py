@@ -147,4 +147,5 @@ def test_so_many_more_than_the_limit_are_looked_at() -> None:
 def test_a_place_is_written_as_editors_open_it() -> None:
     assert place_in_file(FilePlace("a.md", "", 3, 3)) == "a.md:3"
     assert place_in_file(FilePlace("a.md", "A > B", 3, 9)) == "a.md:3-9, A > B"
+    assert place_in_file(FilePlace("a.md", "A > B", 3, 9, 4)) == "a.md:4, A > B"
     assert place_in_file(FilePlace("two\nlines.md", "", 1, 1)) == "two lines.md:1"

@@ -23,7 +23,7 @@ from recollect.interfaces.cli.arguments import IDS, add_json
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.editor import open_in_editor
 from recollect.interfaces.cli.output import say
-from recollect.interfaces.cli.selection import meant, only, opened
+from recollect.interfaces.cli.selection import matching_line, meant, only, opened
 from recollect.interfaces.listening import running_server
 from recollect.memory_json import id_path
 from recollect.present.words import counted
@@ -74,8 +74,9 @@ def open_(args: argparse.Namespace) -> None:
         with opened() as memory:
             [found] = memory.show([only(memory, args.id)])
             place = memory.store.folders.places([found.id]).get(found.id)
+            line = matching_line(memory, args.id) or (place.chunk.first_line if place else 1)
         if found.tier == "file" and Path(found.path).is_file() and not (args.print or args.json):
-            open_in_editor(Path(found.path), place.chunk.first_line if place else 1)
+            open_in_editor(Path(found.path), line)
             return
         page = f"memory/{id_path(found.id)}"
     server = running_server(home)

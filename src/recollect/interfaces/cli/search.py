@@ -69,7 +69,8 @@ def search(memory: Recollect, args: argparse.Namespace) -> str:
     now: datetime = now_of(args, memory.now())
     response = memory.search(search_of(args, now), mark=not args.json)
     if screen().session:
-        remember(memory, [result.id for result in response])
+        lines = [(result.file and result.file.line) or 0 for result in response]
+        remember(memory, [result.id for result in response], lines)
     if args.ids:
         return "\n".join(result.id for result in response)
     if args.json:

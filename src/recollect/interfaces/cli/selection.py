@@ -46,14 +46,17 @@ Select = Callable[..., list[str]]
 
 
 class LastResults(msgspec.Struct):
-    """The best results, as ids, or of a locked vault as hashes."""
+    """The best results, as ids, or of a locked vault as hashes. `lines`: where each matches in its
+    file; 0 in none."""
 
     names: list[str]
     hashed: bool
+    lines: list[int]
 
 
-def remember(memory: Recollect, ids: Sequence[str]) -> None:
-    """Keep the ids as the last results of this terminal; without a terminal nothing is kept."""
+def remember(memory: Recollect, ids: Sequence[str], lines: Sequence[int] = ()) -> None:
+    """Keep the ids, and the lines that match in files, as the last results of this terminal;
+    without a terminal nothing is kept."""
     if not screen().session:
         return
     hashed = memory.store.database.locked
@@ -67,7 +70,7 @@ def remember(memory: Recollect, ids: Sequence[str]) -> None:
                 old.unlink(missing_ok=True)
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "wb") as stream:
-            stream.write(msgspec.json.encode(LastResults(names, hashed)))
+            stream.write(msgspec.json.encode(LastResults(names, hashed, [*lines[:MOST]])))
 
 
 def meant(memory: Recollect, typed: Sequence[str], *, forgotten: bool = False) -> list[str]:
@@ -88,16 +91,29 @@ def only(memory: Recollect, typed: str) -> str:
     return id
 
 
-def _last_result(memory: Recollect, place: int) -> str:
-    """The id of the last results at this place, from 1."""
+def matching_line(memory: Recollect, typed: str) -> int:
+    """Return the line of its file in which a last result such as `@1` matches; 0 where none is
+    known."""
+    if not PLACE.fullmatch(typed):
+        return 0
+    lines, place = _last_results(memory, typed).lines, int(typed[1:])
+    return lines[place - 1] if place <= len(lines) else 0
+
+
+def _last_results(memory: Recollect, typed: str) -> LastResults:
     file: Path = memory.home / FOLDER / str(screen().session)
     try:
-        last = msgspec.json.decode(file.read_bytes(), type=LastResults)
+        return msgspec.json.decode(file.read_bytes(), type=LastResults)
     except (OSError, msgspec.DecodeError):
         raise NotFound(
-            f"@{place}: nothing was searched or listed on this terminal yet. Search first, or "
+            f"{typed}: nothing was searched or listed on this terminal yet. Search first, or "
             "type the beginning of an id."
         ) from None
+
+
+def _last_result(memory: Recollect, place: int) -> str:
+    """The id of the last results at this place, from 1."""
+    last = _last_results(memory, f"@{place}")
     names = last.names
     if last.hashed:
         ids = memory.marked(names)

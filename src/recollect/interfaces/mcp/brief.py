@@ -73,7 +73,7 @@ def full_title(result: Result) -> str:
 
 
 def place_of(result: Result) -> str:
-    """`notes/setup.md:12-40`; empty where it stands in no file. The title has the headings."""
+    """`notes/setup.md:14`; empty where it stands in no file. The title has the headings."""
     return place_in_file(replace(result.file, heading="")) if result.file else ""
 
 
