@@ -37,7 +37,7 @@ def test_the_demo_shows_and_explains_and_leaves_nothing(home: Home, tmp_path: Pa
         assert ranks[:5] == list(range(1, len(ranks[:5]) + 1)), "Everyone's best five are there."
         assert len(set(ranks)) == len(ranks), "Each place is given once."
     assert "Why " in shown.out
-    assert "%  ███" in shown.out
+    assert "%  matching words" in shown.out
     assert "Try next" in shown.out
     assert list(tmp_path.iterdir()) == []
 

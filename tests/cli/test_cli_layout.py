@@ -13,7 +13,7 @@ from commandline import NOW, Home
 
 from recollect import Recollect
 from recollect.interfaces.cli.layout import MarkedText, cells, cut, laid_out, wrapped
-from recollect.interfaces.cli.output import ELSEWHERE, Screen, own_screen
+from recollect.interfaces.cli.output import ELSEWHERE, ENDLESS, Screen, own_screen
 from recollect.interfaces.cli.results import memory_lines, response_text, when_of
 from recollect.settings import Embedding, Rerank, Settings
 
@@ -77,7 +77,7 @@ def test_a_result_fits_the_screen_in_four_lines(
 
 
 def test_in_a_pipe_no_line_is_wrapped(memory: Recollect, shown_on: object) -> None:
-    shown_on(Screen(terminal=False, width=100, styles=0))  # type: ignore[operator]
+    shown_on(Screen(terminal=False, width=ENDLESS, styles=0))  # type: ignore[operator]
     text = response_text(memory.search("refresh token", limit=20, mark=True), AT)
     assert max(len(line) for line in text.splitlines()) > 150
 

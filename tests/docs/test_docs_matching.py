@@ -27,8 +27,8 @@ def test_times_and_milliseconds_may_differ() -> None:
 
 def test_scores_of_a_model_may_differ_a_little() -> None:
     assert matches(
-        "x  0.4199\n├─ vector  0.102411  ██████  cosine",
-        "x  0.4187\n├─ vector  0.101  █  cosine",
+        "x  0.4199\n├─ vector  0.102411  cosine",
+        "x  0.4187\n├─ vector  0.101  cosine",
         0.02,
     )
     assert matches("x  11.0431", "x  11.2431\n", 0.02)

@@ -144,7 +144,9 @@ class CommandLine:
             stream.flush()
             stream.seek(0)
             written.append(stream.read())
-        if code != 0:
+        if code == 1 and not written[1]:
+            assert written[0], "Nothing was found, and that is said."
+        elif code != 0:
             assert (code, written[0]) == (1, "")
             # It calls what is wrong by the name of its option.
             raise Refused(json.loads(written[1])["message"].removeprefix("--"))

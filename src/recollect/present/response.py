@@ -6,11 +6,14 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from recollect.maths import logistic
 from recollect.memory_json import memory_json
 from recollect.present.explain import as_json as term_json
 from recollect.present.views import FullView
 from recollect.times import iso
 from recollect.types import Memory, Response, Result
+
+NEAR = 0.5  # of the best result's confidence: what is less likely than half of it is another matter
 
 
 def as_json(response: Response, explain: bool = False, *, whole: bool = False) -> dict[str, Any]:
@@ -32,6 +35,16 @@ def as_json(response: Response, explain: bool = False, *, whole: bool = False) -
         **({"facets": response.facets} if response.facets else {}),
         "timings_ms": response.timings_ms,
     }
+
+
+def near_best(response: Response) -> int:
+    """Return how many of the results to show a person first: all of them, unless the evidence is
+    strong; then the first ones that are at least NEAR as likely to answer as the best. Only recipes
+    whose scores are log odds judge the evidence."""
+    if response.evidence != "strong":
+        return len(response)
+    sure = [logistic(result.score) for result in response]
+    return next((place for place, each in enumerate(sure) if each < NEAR * sure[0]), len(sure))
 
 
 def degraded_json(response: Response) -> list[dict[str, Any]]:

@@ -66,7 +66,7 @@ def test_what_was_read_as_a_filter_is_not_marked(memory: Recollect) -> None:
 
 def test_code_keeps_its_line_breaks(memory: Recollect) -> None:
     response = memory.search("thread", mark=True)
-    assert "    │ def thread(text):\n    │     if not text:\n" in printed(response, NOW)
+    assert "    def thread(text):\n        if not text:\n" in printed(response, NOW)
     assert "> def thread(text):\n>     if not text:" in response_text(response, explain=False)
     assert is_code(response.results[0].marked)
 

@@ -14,6 +14,7 @@ from recollect.checks import LARGEST_LIMIT
 from recollect.errors import UserError
 from recollect.interfaces import requests
 from recollect.interfaces.cli.commands import COMMANDS, command_of, did_you_mean, near_misses
+from recollect.interfaces.cli.pager import show
 from recollect.interfaces.declared import add_parameters, parameters
 from recollect.projects import project_of
 from recollect.query.fields import query_of
@@ -137,6 +138,9 @@ class CommandParser(argparse.ArgumentParser):
         as_word = f" To use it as a word: {self.prog} -- {option}" if self.words else ""
         return f"There is no option {option}.{meant}{as_word}"
 
+    def print_help(self, file: object = None) -> None:
+        show(self.format_help().rstrip("\n"))
+
     def error(self, message: str) -> NoReturn:
         if self.as_json:
             raise WrongUsage(message)
@@ -200,6 +204,12 @@ def add_dates(parser: argparse.ArgumentParser) -> None:
 
 def add_ids_only(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ids", action="store_true", help="print ids alone, one a line")
+
+
+def add_exit_zero(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--exit-zero", action="store_true", help="exit with 0, not 1, where nothing is found"
+    )
 
 
 def add_limit(parser: argparse.ArgumentParser, default: str, *, whole: bool = False) -> None:

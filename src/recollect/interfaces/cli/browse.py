@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterator
+from datetime import datetime
 
 from recollect.engine import Recollect
 from recollect.engine.browsing import LIMIT, Timeline, TimelineEntry, timeline_json
@@ -14,6 +15,7 @@ from recollect.interfaces.cli.arguments import (
     CommandParser,
     add_as_of,
     add_dates,
+    add_exit_zero,
     add_filter,
     add_ids_only,
     add_json,
@@ -50,10 +52,10 @@ from recollect.present.history import (
     version_line,
 )
 from recollect.present.visible import visible
-from recollect.present.words import title_of
+from recollect.present.words import heading_line
 from recollect.store.history import Version
 from recollect.times import day, iso, minute
-from recollect.types import Use
+from recollect.types import Filter, Use
 from recollect.vaults.known import FoundMemory
 
 DEFAULT = 20
@@ -71,11 +73,12 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
     add_dates(parser)
     add_as_of(parser)
     add_ids_only(parser)
+    add_exit_zero(parser)
     add_json(parser, rows=True)
 
 
 @command("  recollect list --project harbor-api --since 7d", _list_arguments, reads=True)
-def list_(memory: Recollect, args: argparse.Namespace) -> str:
+def list_(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
     now = memory.now()
     then = as_of(args, now)
     limit = limit_of(args, DEFAULT)
@@ -84,20 +87,14 @@ def list_(memory: Recollect, args: argparse.Namespace) -> str:
     found = memory.list(filter, limit, after, as_of=then)
     remember(memory, [each.id for each in found])
     if args.ids:
-        return "\n".join(each.id for each in found)
+        return "\n".join(each.id for each in found), bool(found)
     if args.json:
-        return rows_text(args, [memory_json(each) for each in found])
-    if not found and then:
-        return f"No memories found as of {minute(then)}."
-    if not found and args.after:
-        return f"No memories found after {visible(args.after)}."
-    if not found and filter.narrows():
-        return " ".join(["No memories match these filters.", *memory.unknown_values(filter)])
+        return rows_text(args, [memory_json(each) for each in found]), bool(found)
     if not found:
-        return "No memories found. To save one: recollect save --title TITLE"
+        return _none_listed(memory, args, filter, then), False
     lines, when = as_of_lines(then), when_of(args.dates, then or now)
     for place, each in enumerate(found, start=1):
-        heading = shortened(title_of(each) or each.text, width() - 4)
+        heading = shortened(heading_line(each), width() - 4)
         lines.append(f"{styled(f'{place:>2}', DIM)}  {styled(heading, BOLD)}")
         lines.append(f"    {styled(about(each, then or now, when), DIM)}")
     last = found[-1].id
@@ -105,7 +102,22 @@ def list_(memory: Recollect, args: argparse.Namespace) -> str:
         same_time = {"as_of": iso(then)} if then else {}
         again = visible(typed_again(args, after=last, **same_time))
         lines.append(flowing(f"More: recollect list {again}", DIM))
-    return "\n".join(lines)
+    return "\n".join(lines), True
+
+
+def _none_listed(
+    memory: Recollect, args: argparse.Namespace, filter: Filter, then: datetime | None
+) -> str:
+    """Say why the list is empty."""
+    if filter.narrows():
+        told = "No memories match these filters"
+    elif then is None and not args.after:
+        return "No memories found. To save one: recollect save --title TITLE"
+    else:
+        told = "No memories found"
+    told += f" after {visible(args.after)}" if args.after else ""
+    told += f" as of {minute(then)}" if then else ""
+    return flowing(" ".join([f"{told}.", *memory.unknown_values(filter)]), "")
 
 
 def _show_arguments(parser: argparse.ArgumentParser) -> None:
@@ -169,9 +181,8 @@ def _version_lines(versions: list[Version], when: When) -> Iterator[str]:
 def _shown(difference: FieldDifference) -> Iterator[str]:
     """With marks, in lines that fit a terminal, and what went and came in colours."""
     text = visible(difference_text(difference))
-    lines = wrapped(text, width() - 4) if screen().terminal else [text]
     style = DIM
-    for place, line in enumerate(lines):
+    for place, line in enumerate(wrapped(text, width() - 4)):
         shown = "  " if place == 0 else "    "
         for piece in filter(None, MARKS.split(line)):
             style = STYLES.get(piece[:2], style)
@@ -187,6 +198,7 @@ def _timeline_arguments(parser: argparse.ArgumentParser) -> None:
     add_limit(parser, f"{LIMIT} on each side")
     add_filter(parser)
     add_dates(parser)
+    add_exit_zero(parser)
     add_json(parser)
 
 
@@ -195,12 +207,18 @@ def _timeline_arguments(parser: argparse.ArgumentParser) -> None:
     _timeline_arguments,
     reads=True,
 )
-def timeline(memory: Recollect, args: argparse.Namespace) -> str:
+def timeline(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
     limit = LIMIT if args.limit is None else args.limit
-    found = memory.timeline(args.around, limit=limit, filter=filter_of(args, memory.now()))
+    filter = filter_of(args, memory.now())
+    found = memory.timeline(args.around, limit=limit, filter=filter)
+    around = bool(found.before or found.after)
     if args.json:
-        return json_text(timeline_json(found))
-    return "\n".join(_timeline_lines(found, when_of(args.dates, memory.now())))
+        return json_text(timeline_json(found)), around
+    lines = [*_timeline_lines(found, when_of(args.dates, memory.now()))]
+    if not around:
+        told = ["Nothing was saved or changed around it.", *memory.unknown_values(filter)]
+        lines.append(flowing(" ".join(told), DIM))
+    return "\n".join(lines), around
 
 
 def _timeline_lines(found: Timeline, when: When) -> Iterator[str]:
@@ -218,7 +236,7 @@ def _timeline_lines(found: Timeline, when: When) -> Iterator[str]:
 def _timeline_line(entry: TimelineEntry, when: When, longest: int) -> str:
     memory = entry.memory
     begin = f"{when(entry.at):<{longest}}  {entry.what:<7}  "
-    text = f"{memory.id}: {title_of(memory) or memory.text}"
+    text = f"{memory.id}: {heading_line(memory)}"
     return begin + shortened(text, max(20, width() - len(begin)))
 
 
@@ -253,11 +271,12 @@ def _context_arguments(parser: CommandParser) -> None:
 def context(memory: Recollect, args: argparse.Namespace) -> str:
     now = memory.now()
     then = as_of(args, now)
+    filter = filter_of(args, then or now)
     found = memory.context(
         args.query,
         limit=CONTEXT_LIMIT if args.limit is None else args.limit,
         max_tokens=args.max_tokens,
-        filter=filter_of(args, then or now),
+        filter=filter,
         semantic=args.semantic,
         topup_recent=False if args.no_topup else None,
         forms=FORMS if args.json else (context_text,),
@@ -270,6 +289,9 @@ def context(memory: Recollect, args: argparse.Namespace) -> str:
     degraded = found.response.degraded if found.response else ()
     styles = [DIM] * (len(parts) - len(degraded))
     styles += [DIM if part.reach else YELLOW for part in degraded]
+    if found.memories and not args.here:  # what is pinned belongs to any project
+        unknown = memory.unknown_values(filter)
+        parts, styles = [*parts, *unknown], [*styles, *(DIM for _ in unknown)]
     return "\n\n".join(map(_coloured, parts, styles))
 
 

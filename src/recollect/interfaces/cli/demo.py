@@ -11,11 +11,11 @@ from recollect.demo.load import sample
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.layout import shortened, width
+from recollect.interfaces.cli.layout import cells, shortened, width
 from recollect.interfaces.cli.output import BOLD, CYAN, DIM, YELLOW, progress, styled
 from recollect.interfaces.cli.results import reasons
 from recollect.present import sentences
-from recollect.present.words import counted
+from recollect.present.words import counted, heading_line
 from recollect.recipes.registry import BUILT_IN
 from recollect.times import day
 from recollect.types import Response
@@ -91,14 +91,15 @@ def _print_side_by_side(answers: list[Response]) -> str:
         for answer in answers
     }
     rows = {result.id: result.memory for answer in answers for result in answer.results[:SHOWN]}
-    titles = max(24, width() - sum(len(name) + 2 for name in names) - 2)
+    left = max(24, width() - sum(len(name) + 2 for name in names) - 2)
+    shown = {id: shortened(heading_line(each), left - 1) for id, each in rows.items()}
+    titles = 1 + max(map(cells, shown.values()), default=0)
     heading = "".join(f"  {name}" for name in names)
     print(f"{'':<{titles}}{styled(heading, CYAN)}")
     ordered = sorted(rows, key=lambda id: _ranks(id, places))
     for id in ordered:
-        cells = "".join(f"  {places[name].get(id, '·'):>{len(name)}}" for name in names)
-        title = shortened(rows[id].title or rows[id].text, titles - 1)
-        print(f"{title:<{titles}}{cells}")
+        ranks = "".join(f"  {places[name].get(id, '·'):>{len(name)}}" for name in names)
+        print(f"{shown[id]}{' ' * (titles - cells(shown[id]))}{ranks}")
     print(styled("\n1 is the first result; · means not found.\n", DIM))
     return ordered[0] if ordered else ""
 

@@ -257,7 +257,7 @@ def shortened(text: str, room: int) -> str:
 
 
 def flowing(text: str, style: str, indent: int = 2) -> str:
-    """A sentence in that style, in lines that fit a terminal, all but the first indented; in a pipe
-    it is one line."""
-    lines = wrapped(text, width() - indent) if screen().terminal else [text]
-    return ("\n" + " " * indent).join(styled(line, style) for line in lines)
+    """A sentence in that style, in lines that fit a terminal, all but the first indented."""
+    return ("\n" + " " * indent).join(
+        styled(line, style) for line in wrapped(text, width() - indent)
+    )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 USAGE = 2
 FAILED = 1
+FOUND_NOTHING = 1  # as grep has it
 INTERRUPTED = 130
 KEPT = "Interrupted. Everything saved so far is kept."
 
@@ -116,9 +117,10 @@ def _dispatch(argv: list[str]) -> int:
         os.environ["RECOLLECT_VAULT__PASSPHRASE_FILE"] = argv[1]
         argv = argv[2:]
     from recollect.interfaces.cli import commands  # noqa: PLC0415  start-up time
+    from recollect.interfaces.cli.pager import show  # noqa: PLC0415  start-up time
 
     if not argv or argv[0] in ("-h", "--help") or argv == ["help"]:
-        print(commands.overview(), end="")
+        show(commands.overview().rstrip("\n"))
         return 0
     if argv[0] == "help":
         argv = [argv[1], "--help"]
@@ -175,12 +177,17 @@ def _run(name: str, argv: list[str]) -> int:
         code: int = command.run(parsed) or 0
         return code
     from recollect.engine import Recollect  # noqa: PLC0415  start-up time
+    from recollect.interfaces.cli.pager import show  # noqa: PLC0415  start-up time
     from recollect.lifetime import Lifetime  # noqa: PLC0415  start-up time
 
     with Recollect(lifetime=Lifetime.ONCE, interface="command line") as memory:
         answer = command.run(memory, parsed)
-    print(answer, end="\n" if answer else "")  # no ids: no line
-    return 0
+    text, found = answer if isinstance(answer, tuple) else (answer, True)
+    if parsed.json or not text:  # no ids: no line
+        print(text, end="\n" if text else "")
+    else:
+        show(text)
+    return 0 if found or parsed.exit_zero else FOUND_NOTHING
 
 
 def _failed_json(sentence: str, code: int, name: str) -> int:

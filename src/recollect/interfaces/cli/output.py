@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from recollect.engine import Recollect
 
 WIDEST = 120  # longer lines are hard to read
-NO_TERMINAL = 100
+ENDLESS = 1_000_000  # cells: in a pipe, no line is wrapped
 NO_SIZE = 80  # of a terminal that does not tell: a serial line, some containers
 # Terminals that show links, by what they say of themselves in the environment.
 LINKING = ("kitty", "alacritty", "foot", "ghostty", "wezterm", "contour")  # in TERM
@@ -89,7 +89,7 @@ def _session(terminal: bool) -> int:
 
 def _width(terminal: bool) -> int:
     if not terminal:
-        return NO_TERMINAL
+        return ENDLESS
     try:
         columns = os.get_terminal_size(sys.stdout.fileno()).columns
     except (OSError, ValueError):

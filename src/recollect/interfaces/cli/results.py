@@ -24,12 +24,19 @@ from recollect.interfaces.cli.layout import (
 from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, YELLOW, screen, styled
 from recollect.memory_json import memory_json
 from recollect.present import sentences
-from recollect.present.explain import as_lines, bar, in_words
+from recollect.present.explain import BAR, as_lines, bar, in_words
 from recollect.present.response import summary
 from recollect.present.snippet import is_code
 from recollect.present.views import PreviewView
 from recollect.present.visible import visible
-from recollect.present.words import age, counted, place_in_file, title_of, use_text
+from recollect.present.words import (
+    age,
+    counted,
+    heading_line,
+    place_in_file,
+    title_of,
+    use_text,
+)
 from recollect.recipes.parts import about_part
 from recollect.times import minute, validity
 from recollect.types import TIMES, Memory, Response, Result, Span, Term, Use
@@ -41,7 +48,6 @@ BESIDE = 44  # characters of a full explanation's line besides the name and the 
 NARROWEST = 40  # a reason is not wrapped into less
 MOST_LINES = 4  # of a result: heading, passage and what it is; the passage has what is left
 SHORTEST_ID = 12  # cells of an id in a narrow line
-ENDLESS = 1_000_000  # cells: in a pipe, lines are not wrapped
 INDENT = "    "
 GUTTER = "│ "  # before code
 CUT = ("…", "...")  # begins a passage that is not the beginning
@@ -55,17 +61,24 @@ def when_of(exact: bool, now: datetime) -> When:
 
 
 def response_text(
-    response: Response, now: datetime, *, explain: str = "", dates: bool = False
+    response: Response,
+    now: datetime,
+    *,
+    explain: str = "",
+    dates: bool = False,
+    shown: int | None = None,
 ) -> str:
     """The results, best first, then what the search did. `explain`: `words` or `full`; `dates`:
-    exact ones."""
+    exact ones; `shown`: how many results, the others are counted."""
     lines, when = as_of_lines(response.as_of), when_of(dates, now)
     explained = {"": lambda term: (), "words": reasons, "full": tree}[explain]
-    for place, result in enumerate(response, start=1):
+    for place, result in enumerate(response.results[:shown], start=1):
         lines += _result(place, result, response, now, when)
         lines += [*explained(result.explain), ""]
     if not response.results:
         lines.append(sentences.no_results(response, "To browse: recollect list"))
+    if folded := len(response.results[shown:]) if shown else 0:
+        lines += [styled(f"{counted(folded, 'weaker result')}: --all", DIM), ""]
     return "\n".join([*lines, *_footer(response)])
 
 
@@ -76,7 +89,14 @@ def as_of_lines(moment: datetime | None) -> list[str]:
 
 def room() -> int:
     """How many cells an indented line has."""
-    return width() - len(INDENT) if screen().terminal else ENDLESS
+    return width() - len(INDENT)
+
+
+def drawn(value: float, largest: float, length: int) -> str:
+    """Return a bar, padded to that length, with a space before it; nothing in a pipe."""
+    if not screen().terminal:
+        return ""
+    return "  " + styled(f"{bar(value, largest, length):<{length}}", GREEN)
 
 
 def _result(
@@ -105,7 +125,7 @@ def _heading(result: Result, most: int) -> tuple[str, MarkedText]:
     # Where the title says it all, it goes on below itself; its tags may have matched instead.
     titled = title and (result.memory.text or passage.text != title)
     if titled or _field(result) != "text" or passage.text.startswith(CUT) or is_code(passage.text):
-        return styled(shortened(title or result.memory.text, most), BOLD), passage
+        return styled(shortened(heading_line(result.memory), most), BOLD), passage
     passage = passage.flowed()
     first = line_spans(passage.text, most)[0]
     rest = Span(min(first.end + 1, len(passage.text)), len(passage.text))
@@ -146,10 +166,10 @@ def _body(result: Result, response: Response, passage: MarkedText, most: int) ->
 
 
 def passage_lines(passage: MarkedText, most: int, named: str = "") -> Iterator[str]:
-    """At most so many lines, those that match best. Code keeps its lines and stands behind a rule;
-    `named`: what stands before the first."""
+    """At most so many lines, those that match best. Code keeps its lines and stands behind a rule
+    on a terminal; `named`: what stands before the first."""
     code = is_code(passage.text) or TABLE.search(passage.text) is not None
-    rule = GUTTER if code else ""
+    rule = GUTTER if code and screen().terminal else ""
     left = room() - len(named) - len(rule)
     lines = passage.code_lines(left, most) if code else passage.flowed().wrapped(left, most)
     for place, line in enumerate(lines):
@@ -159,10 +179,12 @@ def passage_lines(passage: MarkedText, most: int, named: str = "") -> Iterator[s
 
 def _match(result: Result, response: Response) -> str:
     """How good the match is, compared with the best result: a bar, since the scores of recipes have
-    no common scale. Previews show 0–100 and a word, as the `gnosis` recipe does."""
+    no common scale; nothing in a pipe. Previews show 0–100 and a word, as the `gnosis` recipe
+    does."""
     shown, scores = result.shown, [other.score for other in response]
     if not isinstance(shown, PreviewView) or min(scores) < 0 or max(scores) > 1:
-        return bar(result.score, max(scores), SHARE) if len(response) > 1 else ""
+        compared = len(response) > 1 and screen().terminal
+        return bar(result.score, max(scores), SHARE) if compared else ""
     hundred = 100 * result.score
     if not shown.verified:
         return f"{hundred:.0f} unverified"
@@ -204,9 +226,8 @@ def reasons(term: Term) -> Iterator[str]:
     """The score in words: each reason for it with its share, then the reasons against it."""
     for share, reason in in_words(term, about_part):
         figure = f"{share:.0%}" if share else ""
-        drawn = f"{bar(share, 1.0, SHARE):<{SHARE}}"
         first, *more = wrapped(visible(reason), room() - SHARE - 9)
-        yield f"{INDENT}{figure:>4}  {styled(drawn, GREEN)}  {first}"
+        yield f"{INDENT}{figure:>4}{drawn(share, 1.0, SHARE)}  {first}"
         yield from (f"{INDENT}{'':<{SHARE + 8}}{line}" for line in more)
 
 
@@ -216,14 +237,10 @@ def tree(term: Term) -> Iterator[str]:
     lines = list(as_lines(term))
     longest = max(len(name) for name, _, _ in lines)
     largest = max(value for _, value, _ in lines)
-    left = width() - longest - BESIDE if screen().terminal else ENDLESS
     for name, value, reason in lines:
-        share = bar(value, largest)
-        first, *more = wrapped(visible(reason), max(left, NARROWEST))
-        yield (
-            f"    {name:<{longest}}  {value:>10.6f}  {styled(f'{share:<24}', GREEN)}"
-            f"  {styled(first, DIM)}".rstrip()
-        )
+        share = drawn(value, largest, BAR)
+        first, *more = wrapped(visible(reason), max(width() - longest - BESIDE, NARROWEST))
+        yield f"    {name:<{longest}}  {value:>10.6f}{share}  {styled(first, DIM)}".rstrip()
         yield from (f"{'':<{longest + BESIDE}}{styled(line, DIM)}" for line in more)
 
 

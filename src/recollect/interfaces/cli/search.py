@@ -12,6 +12,7 @@ from recollect.interfaces.cli.arguments import (
     CommandParser,
     add_as_of,
     add_dates,
+    add_exit_zero,
     add_filter,
     add_ids_only,
     add_json,
@@ -24,9 +25,9 @@ from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import rows_text, screen
 from recollect.interfaces.cli.selection import only, remember
 from recollect.interfaces.declared import add_parameters, parameters
-from recollect.present.response import as_json, compact
+from recollect.present.response import as_json, compact, near_best
 from recollect.present.visible import visible_json
-from recollect.types import Filter, Search
+from recollect.types import Filter, Response, Search
 
 # Fields of a search that a person has no use for, or that are options of their own kind.
 OTHERS = ("query", "limit", "facets", "federate", "as_of", *parameters(Filter))
@@ -35,6 +36,9 @@ OTHERS = ("query", "limit", "facets", "federate", "as_of", *parameters(Filter))
 def _search_arguments(parser: CommandParser) -> None:
     add_words(parser, "query", "words to look for, unquoted; kind:bug, tag:x and -word filter")
     add_limit(parser, "the recipe's own")
+    parser.add_argument(
+        "--all", action="store_true", help="show the results that a strong first one folds, too"
+    )
     offered = parameters(Search)
     add_parameters(parser, (each for name, each in offered.items() if name not in OTHERS))
     add_filter(parser)
@@ -51,6 +55,7 @@ def _search_arguments(parser: CommandParser) -> None:
     add_dates(parser)
     add_as_of(parser)
     add_ids_only(parser)
+    add_exit_zero(parser)
     add_json(parser, rows=True)
     parser.add_argument(
         "--compact",
@@ -65,12 +70,24 @@ def _search_arguments(parser: CommandParser) -> None:
     _search_arguments,
     reads=True,
 )
-def search(memory: Recollect, args: argparse.Namespace) -> str:
+def search(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
     now: datetime = now_of(args, memory.now())
     response = memory.search(search_of(args, now), mark=not args.json)
+    shown = near_best(response) if _may_fold(args) else len(response)
     if screen().session:
-        lines = [(result.file and result.file.line) or 0 for result in response]
-        remember(memory, [result.id for result in response], lines)
+        kept = response.results[:shown]
+        lines = [(result.file and result.file.line) or 0 for result in kept]
+        remember(memory, [result.id for result in kept], lines)
+    return _text(response, now, args, shown), bool(response.results)
+
+
+def _may_fold(args: argparse.Namespace) -> bool:
+    """Return whether a person reads the list who asked neither for its length nor for an order."""
+    asked = args.all or args.limit is not None or args.sort == "newest"
+    return screen().terminal and not (asked or args.json or args.ids)
+
+
+def _text(response: Response, now: datetime, args: argparse.Namespace, shown: int) -> str:
     if args.ids:
         return "\n".join(result.id for result in response)
     if args.json:
@@ -80,21 +97,23 @@ def search(memory: Recollect, args: argparse.Namespace) -> str:
     from recollect.interfaces.cli.results import response_text  # noqa: PLC0415  start-up time
 
     then = response.as_of or now
-    return response_text(response, then, explain=args.explain, dates=args.dates)
+    return response_text(response, then, explain=args.explain, dates=args.dates, shown=shown)
 
 
 def _related_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="the memory")
     add_limit(parser, "5")
     add_dates(parser)
+    add_exit_zero(parser)
     add_json(parser, rows=True)
 
 
 @command("  recollect related auth-jwt-001 --limit 5", _related_arguments, reads=True)
-def related(memory: Recollect, args: argparse.Namespace) -> str:
+def related(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
     response = memory.related(only(memory, args.id), args.limit)
+    found = bool(response.results)
     if args.json:
-        return rows_text(args, as_json(response), "results")
+        return rows_text(args, as_json(response), "results"), found
     from recollect.interfaces.cli.results import response_text  # noqa: PLC0415  start-up time
 
-    return response_text(response, memory.now(), dates=args.dates)
+    return response_text(response, memory.now(), dates=args.dates), found

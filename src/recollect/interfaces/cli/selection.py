@@ -169,6 +169,8 @@ def chosen(
     ids = (select or memory.selected)(query=args.query, filter=filter)
     if ids:
         confirm(args, f"{counted(len(ids), 'memory')} will be {done}.")
+    elif unknown := memory.unknown_values(filter):
+        print(f"recollect: {' '.join(unknown)}", file=sys.stderr)
     return ids
 
 

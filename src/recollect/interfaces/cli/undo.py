@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 
 from recollect.checks import LARGEST_LIMIT
 from recollect.engine import Recollect
@@ -13,6 +14,7 @@ from recollect.interfaces.cli.arguments import (
     CommandParser,
     WrongUsage,
     add_dates,
+    add_exit_zero,
     add_filter,
     add_json,
     add_limit,
@@ -21,14 +23,16 @@ from recollect.interfaces.cli.arguments import (
     limit_of,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.layout import shortened, width
+from recollect.interfaces.cli.layout import flowing, shortened, width
+from recollect.interfaces.cli.main import FOUND_NOTHING
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, print_rows, say, styled
-from recollect.interfaces.cli.results import about, room, when_of
+from recollect.interfaces.cli.pager import show
+from recollect.interfaces.cli.results import When, about, room, when_of
 from recollect.interfaces.cli.selection import add_selection, add_yes, chosen, confirm, only, opened
 from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
-from recollect.present.words import counted, heading_line, title_of
-from recollect.store.trash import trashed_json
+from recollect.present.words import counted, heading_line
+from recollect.store.trash import Trashed, trashed_json
 from recollect.times import minute
 from recollect.vaults.keys import on_terminal
 
@@ -136,6 +140,7 @@ def _trash_arguments(parser: CommandParser) -> None:
     )
     add_filter(parser)
     add_yes(parser)
+    add_exit_zero(parser)
     add_json(parser, rows=True, unless="empty")
 
 
@@ -143,7 +148,7 @@ def _trash_arguments(parser: CommandParser) -> None:
     "  recollect trash\n  recollect trash deploy --project harbor-api\n  recollect trash --empty",
     _trash_arguments,
 )
-def trash(args: argparse.Namespace) -> None:
+def trash(args: argparse.Namespace) -> int:
     with opened(lifetime=Lifetime.ONCE) as memory:
         now, limit = memory.now(), limit_of(args, DEFAULT)
         filter = filter_of(args, now)
@@ -152,24 +157,32 @@ def trash(args: argparse.Namespace) -> None:
                 raise WrongUsage("--empty is about everything. To purge some: recollect forget "
                                  "--purge ID")  # fmt: skip
             _empty(memory, args)
-            return
+            return 0
         found = memory.trash(args.query, filter, limit)
+        unknown = [] if found else memory.unknown_values(filter)
+    when = when_of(args.dates, now)
     if args.json:
         print_rows(args, [trashed_json(each) for each in found])
-        return
-    when = when_of(args.dates, now)
-    for each in found:
-        heading = title_of(each.memory) or each.memory.text
-        print(styled(shortened(heading, width()), BOLD))
-        print(f"    {styled(about(each.memory, now, when), DIM)}")
-        by = f" by {each.by}" if each.by else ""
-        print(f"    {styled(shortened(f'{each.why}, {when(each.at)}{by}', room()), DIM)}")
-    if found:
-        print(styled("To bring one back: recollect restore ID", DIM))
-        if args.limit is None and len(found) == limit:
-            print(styled(f"These are the last {limit}. For all: recollect trash --all", DIM))
+    elif found:
+        show("\n".join(_trash_lines(found, limit if args.limit is None else 0, now, when)))
+    elif args.query or filter.narrows():
+        print(flowing(" ".join(["Nothing in the trash matches.", *unknown]), ""))
     else:
-        print("Nothing in the trash matches." if args.query else "The trash is empty.")
+        print("The trash is empty.")
+    return 0 if found or args.exit_zero else FOUND_NOTHING
+
+
+def _trash_lines(found: Sequence[Trashed], limit: int, now: datetime, when: When) -> Iterator[str]:
+    """Yield three lines for each memory, and how to get it back. `limit`: the one that nobody
+    asked for."""
+    for each in found:
+        yield styled(shortened(heading_line(each.memory), width()), BOLD)
+        yield f"    {styled(about(each.memory, now, when), DIM)}"
+        by = f" by {each.by}" if each.by else ""
+        yield f"    {styled(shortened(f'{each.why}, {when(each.at)}{by}', room()), DIM)}"
+    yield styled("To bring one back: recollect restore ID", DIM)
+    if len(found) == limit:
+        yield styled(f"These are the last {limit}. For all: recollect trash --all", DIM)
 
 
 def _empty(memory: Recollect, args: argparse.Namespace) -> None:

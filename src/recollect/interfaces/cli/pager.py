@@ -1,0 +1,75 @@
+"""A pager for what is longer than the terminal's screen."""
+
+import os
+import sys
+
+# Start-up time: what only a long text needs is imported where it is used.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VARIABLES = ("RECOLLECT_PAGER", "PAGER")  # the first that is set decides
+DEFAULT = "less"
+# Quit where it fits after all, pass colours, leave the text on the screen. Options of the person's
+# own come after these.
+LESS = "-FRX"
+NONE = ("", "cat")
+
+
+def show(text: str) -> None:
+    """Print a text with a line end; through the pager where a person would have to scroll back. It
+    is printed as ever into a pipe, where nobody types, and where no pager is wanted or there."""
+    command = _pager() if _is_long(text) else ()
+    if not command or not _paged(command, text):
+        print(text)
+
+
+def _is_long(text: str) -> bool:
+    """Return whether a terminal shows the text and cannot hold it and one line more. Escapes count
+    as characters: a pager that is told too much shows it and leaves."""
+    if not (sys.stdout.isatty() and sys.stdin is not None and sys.stdin.isatty()):
+        return False
+    try:
+        columns, rows = os.get_terminal_size(sys.stdout.fileno())
+    except (OSError, ValueError):
+        return False
+    if not rows or not columns or os.environ.get("TERM", "dumb") == "dumb":
+        return False
+    return sum(1 + len(line) // columns for line in text.splitlines()) >= rows
+
+
+def _pager() -> "Sequence[str]":
+    """Return the command of the pager; nothing where none is wanted or installed."""
+    if os.environ.get("NO_PAGER"):
+        return ()
+    import shlex  # noqa: PLC0415  start-up time
+    import shutil  # noqa: PLC0415  start-up time
+
+    chosen = next((os.environ[name] for name in VARIABLES if name in os.environ), DEFAULT)
+    try:
+        command = shlex.split(chosen)
+    except ValueError:  # a quote without its end
+        return ()
+    return command if command and command[0] not in NONE and shutil.which(command[0]) else ()
+
+
+def _paged(command: "Sequence[str]", text: str) -> bool:
+    """Show the text in the pager and wait for its end; False where it cannot be started. Ctrl-C is
+    for the pager alone, and a reader who quits has seen enough."""
+    import signal  # noqa: PLC0415  start-up time
+    import subprocess  # noqa: PLC0415  start-up time
+
+    sys.stdout.flush()
+    environment = os.environ | {
+        "LESS": f"{LESS} {os.environ.get('LESS', '')}".strip(),
+        "LESSCHARSET": os.environ.get("LESSCHARSET", "utf-8"),
+    }
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
+        process.communicate(f"{text}\n".encode(sys.stdout.encoding, sys.stdout.errors or "strict"))
+    except OSError:
+        return False
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return True
