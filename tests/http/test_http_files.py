@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pytest
 from http_server import API, Server, serving
@@ -78,6 +78,8 @@ def test_the_page_shows_it_in_one_line(server: Server, notes: Path) -> None:
         page = server.get("/", params={"q": query}).text
         [line] = re.findall(r"<span [^>]*data-file[^>]*>(.*?)</span>", page)
         assert html.unescape(line) == short
+        [link] = re.findall(r'<a href="(vscode:[^"]*)"[^>]*><span [^>]*data-file', page)
+        assert " ".join(unquote(link).splitlines()).endswith(short), "It opens there."
         opened = server.get(f"/memory/{quote(found['id'])}").text
         [line] = re.findall(r"<p [^>]*data-place[^>]*><span [^>]*>(.*?)</span></p>", opened)
         assert html.unescape(line) == told

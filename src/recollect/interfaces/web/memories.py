@@ -140,9 +140,10 @@ def describe(
 
 
 def editor_link(editor: Editor, place: FilePlace) -> str:
-    """The address by which the editor opens that line; empty where none is chosen."""
-    form = EDITORS[editor]
-    return form.format(path=quote(place.path), line=place.first_line) if form else ""
+    """The address by which the editor opens the line that matches, or the first; empty where no
+    editor is chosen."""
+    line = place.line or place.first_line
+    return EDITORS[editor].format(path=quote(place.path), line=line)
 
 
 # Changes

@@ -35,11 +35,13 @@ from recollect.interfaces.web.chips import (
     narrowing,
     reading_chips,
 )
+from recollect.interfaces.web.memories import editor_link
 from recollect.interfaces.web.rendering import answer_change, dated, opening, page, submitted
 from recollect.interfaces.web.waterfall import not_shown, scale_of, took
 from recollect.present import sentences
 from recollect.present.words import counted
 from recollect.types import TIMES, Filter, Memory, Result
+from recollect.vaults.known import HOME
 
 LIMITS = (10, 20, 50, 100)  # shown at first, and after each "more"; Browse shows everything
 NEWEST = 6
@@ -163,6 +165,11 @@ def _found(
         "literally": address.without("ignore").putting("literal", "true").link(),
         "understanding": _understands_again(address),
         "start_of": start_of,
+        "editors": {
+            result.id: editor_link(engine.settings.serve.editor, result.file)
+            for result in response
+            if result.file and result.vault == HOME and not response.as_of
+        },
     }
 
 
