@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from recollect.interfaces.cli.pager import show
 from recollect.present.visible import visible, visible_json
 
 if TYPE_CHECKING:
@@ -139,10 +140,8 @@ def say_counts(as_json: bool, counts: Mapping[str, int], none: str) -> None:
     if as_json:
         print_json(counts)
         return
-    for name, count in counts.items():
-        print(f"{count:>6,}  {visible(name) or styled('(none)', DIM)}")
-    if not counts:
-        print(none)
+    lines = [f"{n:>6,}  {visible(name) or styled('(none)', DIM)}" for name, n in counts.items()]
+    show("\n".join(lines) or none)
 
 
 def warn_of_plain(memory: Recollect, where: str) -> None:

@@ -33,6 +33,7 @@ from recollect.interfaces.cli.output import (
     say,
     styled,
 )
+from recollect.interfaces.cli.pager import show
 from recollect.interfaces.cli.results import INDENT, about, room, when_of
 from recollect.interfaces.cli.selection import add_yes, confirm, opened
 from recollect.lifetime import Lifetime
@@ -201,10 +202,9 @@ def duplicates(args: argparse.Namespace) -> None:
     if not every:
         print("No two memories say the same.")
         return
-    for group in groups:
-        print("\n".join(_group_lines(group, shown)), end="\n\n")
+    lines = [line for group in groups for line in (*_group_lines(group, shown), "")]
     more = "" if len(groups) == len(every) else f"; {len(every) - len(groups):,} more: --all"
-    print(styled(f"{counted(len(every), 'group')}{more}", DIM))
+    show("\n".join([*lines, styled(f"{counted(len(every), 'group')}{more}", DIM)]))
 
 
 def _group_lines(group: DuplicateGroup, shown: Mapping[str, Memory]) -> Iterator[str]:
