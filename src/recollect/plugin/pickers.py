@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from recollect.errors import Cancelled
-from recollect.present.picking import PickerText, PickerType
+from recollect.present.picking import Picked, PickerText, PickerType
 from recollect.present.sentences import evidence, no_results
 from recollect.present.visible import visible
 from recollect.present.words import counted
 from recollect.types import Search
 
 __all__ = (
-    "Cancelled", "PickerText", "PickerType", "Search", "counted", "evidence", "no_results",
-    "visible",
+    "Cancelled", "Picked", "PickerText", "PickerType", "Search", "counted", "evidence",
+    "no_results", "visible",
 )  # fmt: skip

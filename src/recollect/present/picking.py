@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
 
 if TYPE_CHECKING:
     from recollect.engine import Recollect
@@ -36,6 +36,13 @@ class PickerText(Protocol):
         """Copy a memory to the clipboard, by a program or by the terminal."""
 
 
+class Picked(NamedTuple):
+    """What a person chose; `line`: the one of its file that matches, 0 where none is known."""
+
+    memory: Memory
+    line: int = 0
+
+
 class PickerType(Protocol):
     """What an entry point of the group is: a function."""
 
@@ -46,6 +53,6 @@ class PickerType(Protocol):
         command: Callable[[list[str]], int],
         terminal: TextIO,
         text: PickerText,
-    ) -> Memory | None:
+    ) -> Picked | None:
         """Return what somebody chose on this terminal, or None. `command` runs a command of the
         command line."""

@@ -31,7 +31,7 @@ from recollect.plugins.picker.screen import Picker
 from recollect.types import Search
 
 LONGEST_S = 60
-FORGET, UNDO, PIN, ACCEPT = "\x18", "\x1a", "\x14", "\x07"
+FORGET, UNDO, PIN, ACCEPT, OPEN = "\x18", "\x1a", "\x14", "\x07", "\x0f"
 
 
 @pytest.fixture
@@ -52,6 +52,11 @@ class Pilot:
         self._home, self._query = home, query
         self._size = Size(lines, columns)
         self.screens: list[str] = []
+        self.commands: list[list[str]] = []
+
+    def _run(self, command: list[str]) -> int:
+        self.commands.append(command)
+        return 0
 
     def through(self, *steps: tuple[str, str]) -> Item | None:
         output = Vt100_Output(io.StringIO(), lambda: self._size, term="xterm")
@@ -60,7 +65,7 @@ class Pilot:
             picker = Picker(
                 lambda: Recollect(home=self._home.folder, environment=self._home.environment),
                 Search(query=self._query, limit=20, mark=True),
-                lambda command: 0,
+                self._run,
                 TerminalText(),
                 colour=True,
                 output=output,
@@ -122,6 +127,24 @@ def test_the_keys_change_the_chosen_memory_and_undo_it(home: Home) -> None:
     assert home.json("show", "a")[0]["tier"] == "core"
     undone = home.call("feedback", "buildkite", "a", "--undo")
     assert undone.out == "Taken back. Feedback so far: 0 accepted, 0 dismissed.\n"
+
+
+def test_a_file_is_opened_at_the_line_that_matches(home: Home) -> None:
+    notes = home.folder.parent / "notes"
+    notes.mkdir()
+    (notes / "cranes.md").write_text("# Cranes\n\nSeven stand at the quay.\n\nOne is broken.\n")
+    home.call("add", str(notes))
+    pilot = Pilot(home, query="broken")
+    chosen = pilot.through(("› Cranes", OPEN), ("1 result", "\r"))
+    assert chosen is not None
+    assert chosen.line == 5
+    assert pilot.commands == [["open", "--line=5", "--", chosen.memory.id]]
+    opened = home.folder.parent / "opened"
+    editor = home.folder.parent / "vim"
+    editor.write_text(f'#!/bin/sh\necho "$@" > {opened}\n')
+    editor.chmod(0o755)
+    assert home.call(*pilot.commands[0], using={"EDITOR": str(editor)}).code == 0
+    assert opened.read_text().split() == ["+5", str(notes / "cranes.md")]
 
 
 @pytest.mark.parametrize("down", [0, 1, 2])

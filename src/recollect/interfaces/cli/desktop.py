@@ -58,6 +58,7 @@ def _open_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "id", metavar="ID", nargs="?", help="a memory: its page, or the file it stands in"
     )
+    parser.add_argument("--line", type=int, metavar="N", help="the line of the file to open")
     parser.add_argument(
         "--print", action="store_true", help="print the link; start no browser (also by --json)"
     )
@@ -74,7 +75,8 @@ def open_(args: argparse.Namespace) -> None:
         with opened() as memory:
             [found] = memory.show([only(memory, args.id)])
             place = memory.store.folders.places([found.id]).get(found.id)
-            line = matching_line(memory, args.id) or (place.chunk.first_line if place else 1)
+            first = place.chunk.first_line if place else 1
+            line = args.line or matching_line(memory, args.id) or first
         if found.tier == "file" and Path(found.path).is_file() and not (args.print or args.json):
             open_in_editor(Path(found.path), line)
             return

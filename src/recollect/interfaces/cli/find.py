@@ -100,13 +100,16 @@ def find(args: argparse.Namespace) -> int:
         # What somebody types past is of no use to anybody, so it is not counted.
         return opened(settings=replace(settings, usage=UsageSettings(keep=False)))
 
-    memory = open_vault() if _is_locked(home / "vault.db") else None  # asks for the passphrase
-    chosen = picker(lambda: memory or open_vault(), search, main, terminal, TerminalText())
+    opened_vault = (
+        open_vault() if _is_locked(home / "vault.db") else None
+    )  # asks for the passphrase
+    chosen = picker(lambda: opened_vault or open_vault(), search, main, terminal, TerminalText())
     if chosen is None:
         return LEFT
-    if sys.stdout.isatty() and chosen.tier == "file" and Path(chosen.path).is_file():
-        return main(["open", "--", chosen.id])
-    print(visible(chosen.id) if sys.stdout.isatty() else chosen.id)
+    memory, line = chosen
+    if sys.stdout.isatty() and memory.tier == "file" and Path(memory.path).is_file():
+        return main(["open", f"--line={line}", "--", memory.id])
+    print(visible(memory.id) if sys.stdout.isatty() else memory.id)
     return 0
 
 

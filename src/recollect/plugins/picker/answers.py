@@ -27,6 +27,11 @@ class Item(Struct, frozen=True, eq=False):
     memory: Memory
     result: Result | None
 
+    @property
+    def line(self) -> int:
+        """The line of its file that matches; 0 where none is known."""
+        return (self.result and self.result.file and self.result.file.line) or 0
+
 
 class Answer(NamedTuple):
     """What there is to show; `whole` where nothing better will come. `problem` says why there is

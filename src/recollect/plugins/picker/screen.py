@@ -35,8 +35,8 @@ from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.output.defaults import create_output
 
-from recollect import Memory, Recollect, RecollectError
-from recollect.plugin.pickers import PickerText, Search
+from recollect import Recollect, RecollectError
+from recollect.plugin.pickers import Picked, PickerText, Search
 from recollect.plugins.picker.answers import Answer, Item, LiveAnswers
 from recollect.plugins.picker.lines import PROMPT, key_lines, list_lines, preview_lines, status_line
 
@@ -259,7 +259,7 @@ class Picker:
         keys.add("c-z")(lambda event: self._take_back())
         acts: dict[str, Callable[[Item], None]] = {
             "enter": lambda item: self.app.exit(result=item),
-            "c-o": lambda item: self._leave_to(item, "open"),
+            "c-o": lambda item: self._leave_to(item, "open", f"--line={item.line}"),
             "c-e": lambda item: self._leave_to(item, "edit", "--edit"),
             "c-y": self._copy,
             "c-t": self._pin,
@@ -366,7 +366,7 @@ def picked(
     command: Callable[[list[str]], int],
     terminal: TextIO,
     text: PickerText,
-) -> Memory | None:
+) -> Picked | None:
     """What somebody chose on this terminal; None where nobody did."""
     picker = Picker(
         open_vault,
@@ -377,4 +377,4 @@ def picked(
         output=create_output(terminal),
     )
     chosen = picker.run()
-    return chosen.memory if chosen else None
+    return Picked(chosen.memory, chosen.line) if chosen else None
