@@ -126,9 +126,10 @@ def door_to(server: Any, mode: Mode) -> Iterator[Door]:
 
 @contextmanager
 def on_stdio(home: Path, mode: Mode, *told: str, **more: str) -> Iterator[Door]:
-    """`recollect mcp`, in a process of its own."""
+    """`recollect mcp` with all tools, in a process of its own."""
+    told = ("mcp", "--tools", "all", *told)
     command = StdioServerParameters(
-        command=RECOLLECT, args=["mcp", *told], env=environment(home, **more), cwd=home
+        command=RECOLLECT, args=[*told], env=environment(home, **more), cwd=home
     )
     with door_to(command, mode) as door:
         yield door
@@ -136,8 +137,8 @@ def on_stdio(home: Path, mode: Mode, *told: str, **more: str) -> Iterator[Door]:
 
 @contextmanager
 def on_http(home: Path, mode: Mode) -> Iterator[Door]:
-    """The application, in a real server."""
-    with opened(home) as engine, serving(engine) as url, door_to(url, mode) as door:
+    """The application, in a real server, at the address of all tools."""
+    with opened(home) as engine, serving(engine) as url, door_to(f"{url}?tools=all", mode) as door:
         yield door
 
 

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 from mcp_doors import opened
-from mcp_tokens import tokens
+from mcp_tokens import as_sent, tokens
 
 from recollect.errors import UserError
-from recollect.interfaces.mcp.arguments import input_schema
 from recollect.interfaces.mcp.calls import Served, ToolAnswer
-from recollect.interfaces.mcp.tools import TOOLS, call
+from recollect.interfaces.mcp.tools import call, offered
 
-MOST_INPUT = 1500
-MOST_OUTPUT = 800
+# Characters of a list of tools as it is sent: all but the output schemas, and these.
+MOST_LISTED = {"default": (6000, 3200), "all": (8500, 3600)}
 MOST_TEXT = 600  # of a search with ten results
 MOST_DATA = 700
 SUBJECTS = (
@@ -54,10 +53,15 @@ def searched(served: Served, **given: object) -> ToolAnswer:
     return call(served, "memory_search", {"query": QUERY, **given})
 
 
-def test_the_tools_together_keep_to_their_budgets() -> None:
-    offered = [[tool.name, tool.about, input_schema(tool.arguments)] for tool in TOOLS]
-    assert tokens(offered) <= MOST_INPUT
-    assert tokens([tool.output for tool in TOOLS]) <= MOST_OUTPUT
+@pytest.mark.parametrize("project", [None, "harbor-api"])
+@pytest.mark.parametrize("which", MOST_LISTED)
+def test_the_lists_of_tools_keep_to_their_budgets(which: str, project: str | None) -> None:
+    listed = offered(None, project, (which,))
+    outputs = [tool.pop("outputSchema") for tool in listed]
+    assert len(outputs) >= 7
+    most_input, most_output = MOST_LISTED[which]
+    assert len(as_sent(listed)) <= most_input
+    assert len(as_sent(outputs)) <= most_output
 
 
 def test_ten_long_results_keep_to_their_budgets(served: Served) -> None:

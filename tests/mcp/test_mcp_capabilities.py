@@ -129,7 +129,7 @@ def served(home: Path) -> Iterator[World]:
             thread = threading.Thread(target=server.run, kwargs={"sockets": [held]})
             thread.start()
             try:
-                url = f"http://127.0.0.1:{held.getsockname()[1]}/mcp"
+                url = f"http://127.0.0.1:{held.getsockname()[1]}/mcp?tools=all"
                 world = World(url, engine, access, client)
                 world.mend()
                 yield world

@@ -52,7 +52,7 @@ def test_a_search_answers_what_the_library_answers(
 
 
 def test_a_deep_search_answers_what_the_library_answers(engine: Recollect, door: Door) -> None:
-    asked = {"query": "auth tokens", "depth": "deep", "view": "preview", "explain": True}
+    asked = {"query": "auth tokens", "deep": True, "view": "preview", "explain": True}
     found = door.answer("memory_search", **asked)
     wanted = engine.search("auth tokens", recipe="gnosis", deep=True, limit=10, view="preview")
     assert bare(found) == bare(as_json(wanted, explain=True))

@@ -28,7 +28,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recollect]:
 @pytest.mark.parametrize(
     ("tool", "given", "step"),
     [
-        ("memory_search", {"query": "auth tokens", "depth": "deep"}, "recall"),
+        ("memory_search", {"query": "auth tokens", "deep": True}, "recall"),
         ("memory_review", {}, "compare by words"),
     ],
 )
@@ -73,7 +73,7 @@ def test_a_cancelled_call_ends_at_its_next_step(
             ended.set()
 
     monkeypatch.setattr(Recollect, "review", slow)
-    with door_to(build(lambda ctx: engine), mode) as door:
+    with door_to(build(lambda ctx: engine, tools="all"), mode) as door:
 
         async def call() -> None:
             async with anyio.create_task_group() as tasks:

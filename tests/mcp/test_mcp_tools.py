@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import mcp_types as mcp
 import pytest
 from mcp_doors import NOW, Door, text_of
 
+from recollect.interfaces.declared import parameters
 from recollect.memory_json import LATER
 from recollect.present.views import VIEWS
-from recollect.types import Memory
+from recollect.types import Filter, Memory, Search
 
 READS = {
     "memory_search", "memory_context", "memory_retrieve", "memory_list", "search", "fetch",
@@ -127,23 +129,44 @@ def test_filters_and_preferences_reach_the_engine(door: Door) -> None:
 
 
 def test_a_deep_search_is_that_of_gnosis(door: Door) -> None:
-    asked = {"query": "auth tokens refresh", "depth": "deep", "limit": 5}
-    response = door.answer("memory_search", **asked, more={"explain": True})
+    asked = {"query": "auth tokens refresh", "deep": True, "limit": 5}
+    response = door.answer("memory_search", **asked, options={"explain": True})
     assert response["recipe"] == "gnosis"
     assert door.answer("memory_search", **asked)["results"]
 
 
-def test_rare_arguments_stand_in_more_or_beside_the_others(door: Door) -> None:
+def test_rare_arguments_stand_in_options_or_beside_the_others(door: Door) -> None:
     offered = door.tools["memory_search"].input_schema["properties"]
     assert "as_of" not in offered
-    assert "as_of" in offered["more"]["description"]
-    for given in ({"more": {"view": "pointer"}}, {"view": "pointer"}):
+    assert "as_of" in offered["options"]["description"]
+    for given in ({"options": {"view": "pointer"}}, {"view": "pointer"}):
         [found] = door.answer("memory_search", query=QUERY, limit=1, **given)["results"]
         assert "what" in found
-    sentence = door.refused("memory_search", query=QUERY, more={"vew": "full"})
+    sentence = door.refused("memory_search", query=QUERY, options={"vew": "full"})
     assert "'vew' is not an argument of memory_search" in sentence
-    assert "more takes: until, domain" in sentence
-    assert "more must be an object" in door.refused("memory_search", query=QUERY, more=["full"])
+    assert "options takes: explain, source" in sentence
+    refused = door.refused("memory_search", query=QUERY, options=["full"])
+    assert "options must be an object" in refused
+
+
+DECLARED = {"memory_search": Search, "memory_list": Filter, "memory_save": Memory}
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_every_field_that_is_declared_for_interfaces_is_an_argument(door: Door, name: str) -> None:
+    """A refusal lists all arguments."""
+    fields = [*parameters(DECLARED[name])]
+    known = door.refused(name, nonesuch=1).partition("arguments are: ")[2]
+    assert len(fields) > 10
+    assert set(fields) <= set(re.findall(r"\w+", known))
+
+
+def test_facets_are_counted_where_they_are_asked_for(door: Door) -> None:
+    told = door.call("memory_search", query=QUERY, facets=True)
+    assert told.structured_content is not None
+    assert told.structured_content["facets"]["project"]["harbor-api"] > 0
+    assert re.search(r"^project: .*harbor-api \d+", text_of(told), re.MULTILINE)
+    assert "facets" not in door.answer("memory_search", query=QUERY)
 
 
 def test_search_and_fetch_are_what_connectors_ask_for(door: Door) -> None:
@@ -166,9 +189,9 @@ def test_search_and_fetch_are_what_connectors_ask_for(door: Door) -> None:
 MEANT: list[tuple[str, dict[str, object], dict[str, object]]] = [
     ("memory_search", {"query": QUERY, "limit": "3"}, {"query": QUERY, "limit": 3}),
     ("memory_search", {"query": QUERY, "limit": 3.0}, {"query": QUERY, "limit": 3}),
-    ("memory_search", {"query": QUERY, "depth": "Normal"}, {"query": QUERY}),
+    ("memory_search", {"query": QUERY, "deep": "no"}, {"query": QUERY}),
     ("memory_search", {"query": QUERY, "tags": "auth"}, {"query": QUERY, "tags": ["auth"]}),
-    ("memory_search", {"query": QUERY, "more": '{"view": "full"}'},
+    ("memory_search", {"query": QUERY, "options": '{"view": "full"}'},
      {"query": QUERY, "view": "full"}),
     ("memory_list", {"tags": "auth, api"}, {"tags": ["auth", "api"]}),
     ("memory_list", {"tags": '["auth"]'}, {"tags": ["auth"]}),
@@ -330,7 +353,11 @@ REFUSALS = [
     ("memory_retrieve", {"ids": ["nobody"]}, "There is no memory 'nobody'"),
     ("memory_update", {"id": "nobody", "text": "x"}, "There is no memory 'nobody'"),
     ("memory_update", {"id": "nobody"}, "Nothing to change"),
-    ("memory_update", {"id": "nobody", "clear": ["id"]}, "allowed are: context"),
+    (
+        "memory_update",
+        {"id": "nobody", "clear": ["id"]},
+        "clear cannot be 'id'; allowed are",
+    ),
     ("memory_forget", {"ids": ["nobody"]}, "There is no memory 'nobody'"),
     ("memory_forget", {"ids": ["nobody"], "undo": True}, "not among the forgotten"),
     ("memory_feedback", {"query": "q", "id": "nobody", "accepted": True}, "no memory 'nobody'"),

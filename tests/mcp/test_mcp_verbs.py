@@ -27,12 +27,12 @@ def engine(tmp_path: Path) -> Iterator[Recollect]:
 
 @pytest.fixture
 def door(engine: Recollect) -> Iterator[Door]:
-    with door_to(build(lambda ctx: engine), "2026-07-28") as held:
+    with door_to(build(lambda ctx: engine, tools="all"), "2026-07-28") as held:
         yield held
 
 
 def test_a_save_is_answered_with_what_it_is_similar_to(door: Door) -> None:
-    saved = door.call("memory_save", title="the FIRST", more={"id": "again"})
+    saved = door.call("memory_save", title="the FIRST", options={"id": "again"})
     assert saved.structured_content["similar"] == [
         {"id": "first", "title": "The first", "why": "same words"}
     ]
@@ -119,7 +119,7 @@ def test_a_list_has_the_newest_first_and_core_memories_first_where_asked(door: D
     assert [row["id"] for row in page["memories"]] == newest[:3]
     rest = door.answer("memory_list", limit=3, after=page["next"])
     assert [row["id"] for row in rest["memories"]] == newest[3:]
-    by_tier = door.answer("memory_list", more={"order": "tier"})["memories"]
+    by_tier = door.answer("memory_list", options={"order": "tier"})["memories"]
     assert by_tier[0]["id"] == "second"
 
 

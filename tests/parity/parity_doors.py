@@ -289,8 +289,7 @@ class Mcp:
 
     def search(self, query: str, asked: dict[str, Any]) -> Any:
         """With `explain`, the tool answers what the others do; without, in brief."""
-        given = {name: value for name, value in asked.items() if name not in ("deep", "explain")}
-        given["depth"] = "deep" if asked.get("deep") else "normal"
+        given = {name: value for name, value in asked.items() if name != "explain"}
         found = self._call("memory_search", query=query, **given, explain=True)
         for result in found["results"] if not asked["explain"] else ():
             del result["explain"]

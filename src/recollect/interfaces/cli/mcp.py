@@ -6,6 +6,7 @@ import argparse
 import gc
 import os
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -14,6 +15,7 @@ from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import here
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.hook_process import PROJECT_FOLDER
+from recollect.interfaces.mcp.server import TOOL_SETS, build
 from recollect.interfaces.mcp.stdio import serve
 from recollect.interfaces.server_processes import resumed_state
 from recollect.lifetime import Lifetime
@@ -27,6 +29,10 @@ RELATIVE_HOME = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tools", default="default", choices=TOOL_SETS,
+        help="all: also feedback, review, timeline, and search and fetch for connectors",
+    )  # fmt: skip
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--project", metavar="NAME", help="the project of calls that name none")
     where.add_argument(
@@ -54,7 +60,8 @@ def mcp(args: argparse.Namespace) -> int:
             closing.enter_context(memory)
             return memory
 
-        return serve(opened, _project(args), handshake or "", ended)
+        server = partial(build, project=_project(args), tools=args.tools)
+        return serve(opened, server, handshake or "", ended)
 
 
 def _project(args: argparse.Namespace) -> str | None:

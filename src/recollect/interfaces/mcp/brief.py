@@ -158,6 +158,8 @@ def response_json(response: Response, *, brief: bool) -> dict[str, Any]:
     for name in ("understood", "notes"):
         if found := getattr(response, name):
             answer[name] = list(found)
+    if response.facets:
+        answer["facets"] = response.facets
     if response.degraded:
         answer["degraded"] = degraded_json(response)
     if brief:

@@ -1,20 +1,22 @@
-"""What the tools do: each is a function from checked arguments to an answer, over the engine."""
+"""The tools: each is a function from checked arguments to an answer, over the engine, and declares
+beside it how it is offered."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar, get_type_hints
 
 import msgspec
 from msgspec import UNSET
 
-from recollect.auth.capabilities import SEARCH
+from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.engine import Recollect
-from recollect.engine.browsing import timeline_json
+from recollect.engine.browsing import LIMIT, timeline_json
 from recollect.engine.review import review_json
 from recollect.errors import NotFound, UserError
 from recollect.ingest.draft import draft
 from recollect.ingest.saving import REPLACES, Saved, SimilarMemory, saved_json
+from recollect.interfaces.lanes import READS, SEARCHES, WRITES, Lane
 from recollect.interfaces.mcp import arguments
 from recollect.interfaces.mcp.brief import (
     brief_history,
@@ -26,6 +28,21 @@ from recollect.interfaces.mcp.brief import (
 )
 from recollect.interfaces.mcp.parts import Part, shown_memories
 from recollect.interfaces.mcp.resources import MEMORY
+from recollect.interfaces.mcp.schemas import (
+    CONTEXT,
+    DOCUMENT,
+    FORGOTTEN,
+    LINKS,
+    LIST,
+    MEMORIES,
+    NOTED,
+    RESULTS,
+    REVIEW,
+    SAVED,
+    TIMELINE,
+    UPDATED,
+    Schema,
+)  # fmt: skip
 from recollect.interfaces.mcp.texts import (
     fields_text,
     history_text,
@@ -44,7 +61,6 @@ from recollect.present.history import undone_text
 from recollect.present.response import as_json
 from recollect.present.visible import as_data, shown_id
 from recollect.present.words import heading_line
-from recollect.recipes.registry import with_deep_search
 from recollect.store.base import WriteOutcome
 from recollect.times import iso
 
@@ -77,10 +93,64 @@ class ToolAnswer(NamedTuple):
     question: UserQuestion | None = None
 
 
+# Which tools a server lists: the usual ones, or all; and what a connector needs beside the usual
+# ones. A tool that is not listed answers all the same: a client may have kept an earlier list.
+ToolSet = Literal["default", "connector", "all"]
+
+
+class Tool(NamedTuple):
+    """A tool as it is offered. `about`: what a model reads of it in every conversation, so each
+    word costs. `lane`: whose threads do its work. `offered`: the set that it belongs to; `all` has
+    every tool. `anywhere`: also for a caller who may only use other vaults than the home's own.
+    `adds`: it changes no existing memory. `idempotent`: the same call again changes nothing more.
+    """
+
+    name: str
+    title: str
+    about: str
+    arguments: type[arguments.Arguments]
+    output: Schema
+    run: Callable[[Served, Any], ToolAnswer]
+    needs: tuple[str, ...]
+    lane: Lane
+    offered: ToolSet
+    anywhere: bool
+    adds: bool
+    idempotent: bool
+
+    @property
+    def reads(self) -> bool:
+        """Whether it changes nothing."""
+        return self.lane is not WRITES
+
+
+Call = TypeVar("Call", bound=Callable[..., ToolAnswer])
+
+
+def tool(
+    name: str, title: str, output: Schema, *needs: str, lane: Lane = SEARCHES,
+    offered: ToolSet = "default", anywhere: bool = False, adds: bool = False,
+    idempotent: bool = True,
+) -> Callable[[Call], Call]:  # fmt: skip
+    """Declare a tool; see `Tool`. What a model reads of it is the docstring of the function, and
+    what it takes the type of `args`. Without `needs`, its caller must be allowed to search."""
+
+    def declare(run: Call) -> Call:
+        about, kind = " ".join((run.__doc__ or "").split()), get_type_hints(run)["args"]
+        run.tool = Tool(  # type: ignore[attr-defined]
+            name, title, about, kind, output, run, needs or (SEARCH,), lane, offered, anywhere,
+            adds, idempotent,
+        )  # fmt: skip
+        return run
+
+    return declare
+
+
+@tool("memory_search", "Search memories", RESULTS, anywhere=True)
 def search(served: Served, args: arguments.SearchArguments) -> ToolAnswer:
-    asked = args.preferring(served.project or served.open_project) | {"deep": args.depth == "deep"}
-    if asked["deep"]:
-        asked = {"recipe": with_deep_search()[0]} | asked
+    """Find earlier decisions, bugs, preferences and facts. Use it before you decide, answer or ask.
+    Gives titles, passages and ids, best first."""
+    asked = args.preferring(served.project or served.open_project)
     brief = args.view is UNSET and not args.explain
     response = served.engine.search(search_of({"view": "scan"} | asked, served.engine.now()))
     if not response.results:
@@ -100,8 +170,9 @@ def _check_filter(served: Served, args: arguments.FilterArguments) -> None:
         raise NotFound(" ".join(sentences))
 
 
+@tool("search", "Search", LINKS, offered="connector", anywhere=True)
 def connector_search(served: Served, args: arguments.ConnectorSearchArguments) -> ToolAnswer:
-    """The results of `search` as ChatGPT's connectors read them."""
+    """For connectors; others use memory_search."""
     response = served.engine.search(args.query, limit=arguments.SEARCH_LIMIT, view="scan")
     results = [
         {
@@ -114,8 +185,9 @@ def connector_search(served: Served, args: arguments.ConnectorSearchArguments) -
     return _as_json({"results": results})
 
 
+@tool("fetch", "Fetch", DOCUMENT, lane=READS, offered="connector", anywhere=True)
 def fetch(served: Served, args: arguments.FetchArguments) -> ToolAnswer:
-    """A whole memory as ChatGPT's connectors read it: the texts in one, the rest beside."""
+    """For connectors; others use memory_retrieve."""
     [found] = served.engine.located([args.id])
     fields = {name: value for name, value in memory_json(found.memory).items() if value}
     id, title = fields.pop("id"), fields.pop("title", "")
@@ -135,7 +207,10 @@ def _as_json(data: dict[str, Any]) -> ToolAnswer:
     return ToolAnswer(data, msgspec.json.encode(as_data(data)).decode())
 
 
+@tool("memory_context", "What to know at the start", CONTEXT)
 def context(served: Served, args: arguments.ContextArguments) -> ToolAnswer:
+    """What to know when a task begins: pinned memories, those about a subject, the newest. Call it
+    once."""
     now = served.engine.now()
     then = as_of(args.given(), now)
     found = served.engine.context(
@@ -150,7 +225,11 @@ def context(served: Served, args: arguments.ContextArguments) -> ToolAnswer:
     return ToolAnswer(context_json(found), context_text(found))
 
 
+@tool("memory_save", "Save a memory", SAVED, WRITE, lane=WRITES, adds=True)
 def save(served: Served, args: arguments.SaveArguments) -> ToolAnswer:
+    """Keep one thing worth knowing later: a decision and why, a bug and its fix, a preference.
+    title or text is required. No secrets, nothing the code says anyway. What is there already is
+    updated."""
     fields = args.fields()
     if served.project is not None:
         fields.setdefault("project", served.project)
@@ -178,7 +257,9 @@ def _replacing(served: Served, saved: Saved, similar: Sequence[SimilarMemory]) -
     return UserQuestion(old.id, f"“{new}” seems to replace “{before}”. Does it?", yes)
 
 
+@tool("memory_retrieve", "Read whole memories", MEMORIES, lane=READS, anywhere=True)
 def retrieve(served: Served, args: arguments.RetrieveArguments) -> ToolAnswer:
+    """Whole memories by id; a long one in parts."""
     then = as_of(args.given(), served.engine.now())
     ids, part = list(dict.fromkeys(args.ids)), args.given().get("part", "")
     if part and len(ids) > 1:
@@ -203,7 +284,9 @@ def retrieve(served: Served, args: arguments.RetrieveArguments) -> ToolAnswer:
     return ToolAnswer(structured, "\n\n".join(texts))
 
 
+@tool("memory_update", "Change a memory", UPDATED, WRITE, SEARCH, lane=WRITES, idempotent=False)
 def update(served: Served, args: arguments.UpdateArguments) -> ToolAnswer:
+    """Correct a memory, or add to it; fields not given stay."""
     changes = args.fields()
     part = {name: value for name, value in args.given().items() if name in ("append", "section")}
     tags = {"add_tags": args.add_tags, "remove_tags": args.remove_tags}
@@ -234,7 +317,9 @@ def _undone(served: Served, id: str) -> ToolAnswer:
     return ToolAnswer({"id": id, "changed": [], "undone": done.action}, text)
 
 
+@tool("memory_forget", "Forget memories", FORGOTTEN, DELETE, lane=WRITES)
 def forget(served: Served, args: arguments.ForgetArguments) -> ToolAnswer:
+    """Take memories out of every answer. Where something true remains: memory_update."""
     ids = list(dict.fromkeys(args.ids))
     if args.merge_into is not UNSET:
         if args.undo:
@@ -250,7 +335,11 @@ def forget(served: Served, args: arguments.ForgetArguments) -> ToolAnswer:
     return ToolAnswer({"ids": ids, "outcome": outcome}, f"{outcome.title()}: {named}.{hint}")
 
 
+@tool(
+    "memory_feedback", "Judge a search result", NOTED, WRITE, lane=WRITES, offered="all", adds=True
+)
 def feedback(served: Served, args: arguments.FeedbackArguments) -> ToolAnswer:
+    """Say whether a result was what the query needed; later searches rank by it."""
     accepted, dismissed = served.engine.feedback(
         args.query, args.id, accept=args.given().get("accepted"), undo=args.undo
     )
@@ -259,8 +348,10 @@ def feedback(served: Served, args: arguments.FeedbackArguments) -> ToolAnswer:
     return ToolAnswer({"accepted": accepted, "dismissed": dismissed}, text)
 
 
+@tool("memory_review", "Review memories", REVIEW, SEARCH, WRITE, lane=WRITES, offered="all")
 def review(served: Served, args: arguments.ReviewArguments) -> ToolAnswer:
-
+    """List what wants a decision (contradictions, duplicates, what expires, secrets), or propose
+    one; a person decides."""
     values = args.given()
     if ("item" in values) != ("decision" in values):
         raise UserError("Give an item and a decision, or neither to list what wants one.")
@@ -272,25 +363,35 @@ def review(served: Served, args: arguments.ReviewArguments) -> ToolAnswer:
     return ToolAnswer(review_json(found), review_text(found))
 
 
+@tool("memory_list", "Browse memories", LIST, lane=READS)
 def listing(served: Served, args: arguments.ListArguments) -> ToolAnswer:
-    now = served.engine.now()
-    then = as_of(args.given(), now)
+    """Browse titles and ids, newest first."""
+    given = args.given()
+    if "around" in given:
+        if other := [name for name in ("after", "order", "as_of") if name in given]:
+            raise UserError(f"Give either around or {other[0]}.")
+        return timeline(served, args)
+    now, limit = served.engine.now(), given.get("limit", arguments.LIST_LIMIT)
+    then = as_of(given, now)
     wanted = filter_of(args.within(served.project), then or now)
     found = served.engine.list(
-        wanted, args.limit + 1, args.place(), newest=args.order == "newest", as_of=then
+        wanted, limit + 1, args.place(), newest=args.order != "tier", as_of=then
     )
     if not found:
         _check_filter(served, args)
-    page, following = cut_page(found, args.limit)
+    page, following = cut_page(found, limit)
     return ToolAnswer(
         {"memories": [row_json(memory, then or now) for memory in page], "next": following},
         list_text(page, following, then or now, then),
     )
 
 
+@tool("memory_timeline", "What happened around it", TIMELINE, lane=READS, offered="all")
 def timeline(served: Served, args: arguments.TimelineArguments) -> ToolAnswer:
-    filter = filter_of(args.within(served.project), served.engine.now())
-    found = served.engine.timeline(args.around, limit=args.limit, filter=filter)
+    """What was saved and changed before and after a memory or a time."""
+    given = args.within(served.project)
+    filter = filter_of(given, served.engine.now())
+    found = served.engine.timeline(given["around"], limit=given.get("limit", LIMIT), filter=filter)
     if not (found.before or found.after):
         _check_filter(served, args)
     return ToolAnswer(timeline_json(found), timeline_text(found))

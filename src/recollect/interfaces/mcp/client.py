@@ -25,6 +25,8 @@ from recollect.store.base import WriteOutcome
 
 # Clients give up on a call after a minute; the answer must come before that.
 PATIENCE_S = 50.0
+# What the clients that need `search` and `fetch` have in their names.
+CONNECTORS = ("chatgpt", "openai")
 REPLY = "replace"
 FORM: dict[str, Any] = {
     "type": "object",
@@ -35,6 +37,15 @@ FORM: dict[str, Any] = {
 FIRST: dict[str | None, WriteOutcome] = {"added": "added", "updated": "updated"}
 # A client has them at hand; one that does not answer is not waited for again.
 ROOTS_PATIENCE_S = 2.0
+
+
+def is_connector(ctx: ServerRequestContext[Any]) -> bool:
+    """Whether the client is a connector of ChatGPT. A request over HTTP up to 2025-11-25 has no
+    name of its client but its User-Agent."""
+    client = ctx.session.client_params
+    agent = ctx.request.headers.get("user-agent", "") if ctx.request is not None else ""
+    names = f"{client.client_info.name if client else ''} {agent}".lower()
+    return any(name in names for name in CONNECTORS)
 
 
 async def replied(

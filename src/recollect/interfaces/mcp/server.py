@@ -29,8 +29,8 @@ from recollect.errors import Cancelled, Forbidden, NotFound, RecollectError
 from recollect.interfaces.lanes import READS, Lanes
 from recollect.interfaces.mcp import resources
 from recollect.interfaces.mcp.arguments import input_schema
-from recollect.interfaces.mcp.calls import Served, ToolAnswer
-from recollect.interfaces.mcp.client import OpenProject, replied, resumed
+from recollect.interfaces.mcp.calls import Served, ToolAnswer, ToolSet
+from recollect.interfaces.mcp.client import OpenProject, is_connector, replied, resumed
 from recollect.interfaces.mcp.tools import BY_NAME, call, offered
 from recollect.present.visible import as_data
 from recollect.version import __version__
@@ -38,6 +38,7 @@ from recollect.version import __version__
 LONGEST_NAME = 100  # characters of a client's name and version that history keeps
 RESOURCE_NOT_FOUND = -32002  # up to the revision of 2025-11-25; later ones have INVALID_PARAMS
 OPENING = ("initialize", "server/discover")
+TOOL_SETS = ("default", "all")  # that a user may ask for
 # What is offered does not change while the server runs.
 OFFERED = CacheHint(ttl_ms=3_600_000, scope="private")
 
@@ -50,6 +51,7 @@ def build(
     engine_of: Callable[[Context], Recollect],
     project: str | None = None,
     *,
+    tools: ToolSet = "default",
     lanes: Lanes | None = None,
 ) -> Server[Any]:
     """Make the server.
@@ -57,8 +59,9 @@ def build(
     `engine_of`: returns the engine with the rights of a message's sender. Where it raises
     RecollectError, the server answers, and each tool says why it cannot.
     `project`: the project of calls that name none.
+    `tools`: which tools are listed; over HTTP, `?tools=all` in the address lists all.
     `lanes`: the threads of a server around this one; without, it has its own."""
-    handlers = Handlers(engine_of, project, lanes)
+    handlers = Handlers(engine_of, project, tools, lanes)
     server: Server[Any] = Server(
         "recollect",
         version=__version__,
@@ -92,10 +95,12 @@ class Handlers:
         self,
         engine_of: Callable[[Context], Recollect],
         project: str | None,
+        tools: ToolSet,
         lanes: Lanes | None,
     ) -> None:
         self._engine_of = engine_of
         self._project = project
+        self._tools = tools
         self._lanes = lanes or Lanes()
         self._own_lanes = lanes is None
         self._open_project = OpenProject()
@@ -151,7 +156,20 @@ class Handlers:
             engine = self._engine_of(ctx)
         except RecollectError:  # each tool says so when it is called
             engine = None
-        return mcp.ListToolsResult.model_validate({"tools": offered(engine, self._project)})
+        listed = offered(engine, self._project, self._tool_sets(ctx))
+        return mcp.ListToolsResult.model_validate({"tools": listed})
+
+    def _tool_sets(self, ctx: Context) -> tuple[str, ...]:
+        """The sets of tools that the server, its address or the kind of the client asks for."""
+        asked = self._tools
+        if ctx.request is not None:
+            asked = ctx.request.query_params.get("tools", asked)
+        if asked not in TOOL_SETS:
+            allowed = ", ".join(TOOL_SETS)
+            raise MCPError(
+                mcp.INVALID_PARAMS, f"tools cannot be {asked!r}; allowed are: {allowed}."
+            )
+        return (asked, "connector") if is_connector(ctx) else (asked,)
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
         if name not in BY_NAME:

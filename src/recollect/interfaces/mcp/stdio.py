@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
+from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from mcp_types import (
@@ -45,7 +46,7 @@ from pydantic import ValidationError
 
 from recollect.engine import Recollect
 from recollect.errors import RecollectError
-from recollect.interfaces.mcp.server import build, unexpected
+from recollect.interfaces.mcp.server import unexpected
 from recollect.interfaces.server_processes import can_replace_process, replace_process
 
 if TYPE_CHECKING:  # not a public module
@@ -62,6 +63,7 @@ READ_BYTES = 65536  # as much as a pipe holds
 SETTLED_S = 1.0
 # Gets the exit code when the server ends, and None when the idle lock has closed the vault.
 Ended = SimpleQueue[int | None]
+ServerMaker = Callable[[Callable[[Any], Recollect]], Server[Any]]
 
 
 class Plain(logging.Formatter):
@@ -95,13 +97,13 @@ class VaultOpener:
 
 
 def serve(
-    opened: Callable[[], Recollect], project: str | None, handshake: str, ended: Ended
+    opened: Callable[[], Recollect], server: ServerMaker, handshake: str, ended: Ended
 ) -> int:
     """Serve until the client closes standard input or a signal says stop; return the exit code.
     After the idle lock, go on in a fresh process.
 
-    `opened` opens the vault. `handshake` is the request that opened the connection, where the
-    process before this one has answered it already."""
+    `opened` opens the vault. `server` makes the server from what returns the engine. `handshake` is
+    the request that opened the connection, where the process before this one has answered it."""
     _log_to_stderr()
     vault, unanswered = VaultOpener(opened), Unanswered(handshake)
     with suppress(RecollectError):  # each tool says so
@@ -112,7 +114,7 @@ def serve(
     def run() -> None:
         code = 0
         try:
-            anyio.run(_serve, vault, project, unanswered, transport)
+            anyio.run(_serve, vault, server, unanswered, transport)
         except* OSError:
             pass  # the client has gone, and nobody would read an answer
         except* Exception as group:
@@ -150,9 +152,9 @@ def _on_stop(stop: Callable[[], object]) -> Iterator[None]:
 
 
 async def _serve(
-    vault: VaultOpener, project: str | None, unanswered: Unanswered, transport: Any
+    vault: VaultOpener, server_of: ServerMaker, unanswered: Unanswered, transport: Any
 ) -> None:
-    server = build(vault.engine, project)
+    server = server_of(vault.engine)
     asks, asked = anyio.create_memory_object_stream[SessionMessage | Exception]()
     answers, answered = anyio.create_memory_object_stream[SessionMessage]()
     async with (

@@ -29,7 +29,7 @@ from recollect.present.explain import as_lines
 from recollect.present.history import version_line
 from recollect.present.snippet import flowed
 from recollect.present.views import PointerView, PreviewView, ScanView, SnippetView
-from recollect.present.visible import as_data, one_line, quoted, shown_id, visible
+from recollect.present.visible import as_data, label, one_line, quoted, shown_id, visible
 from recollect.present.words import HEADING, about_line, counted, heading_line, state_of, two_lines
 from recollect.secrets.redaction import summary
 from recollect.store.history import Version
@@ -86,6 +86,8 @@ def _remarks(response: Response) -> Iterator[str]:
         yield evidence
     yield from sentences.understood(response)
     yield from map(one_line, response.notes)
+    for facet, counts in response.facets.items():
+        yield f"{facet}: {', '.join(f'{label(name)} {count}' for name, count in counts.items())}"
     yield from (one_line(sentences.degraded(part, response)) for part in response.degraded)
 
 
