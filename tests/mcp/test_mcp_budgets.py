@@ -12,7 +12,7 @@ from mcp_tokens import as_sent, tokens
 
 from recollect.errors import UserError
 from recollect.interfaces.mcp.calls import Served, ToolAnswer
-from recollect.interfaces.mcp.tools import call, offered
+from recollect.interfaces.mcp.tools import call, list_tools
 
 # Characters of a list of tools as it is sent: all but the output schemas, and these.
 MOST_LISTED = {"default": (6000, 3200), "all": (8500, 3600)}
@@ -56,7 +56,7 @@ def searched(served: Served, **given: object) -> ToolAnswer:
 @pytest.mark.parametrize("project", [None, "harbor-api"])
 @pytest.mark.parametrize("which", MOST_LISTED)
 def test_the_lists_of_tools_keep_to_their_budgets(which: str, project: str | None) -> None:
-    listed = offered(None, project, (which,))
+    listed = list_tools(None, project, (which,))
     outputs = [tool.pop("outputSchema") for tool in listed]
     assert len(outputs) >= 7
     most_input, most_output = MOST_LISTED[which]

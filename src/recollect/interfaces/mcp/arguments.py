@@ -44,7 +44,7 @@ Text = str | UnsetType
 
 
 class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a tool was called with."""
+    """The arguments of a call."""
 
     # The arguments that are offered by their names → what a model reads of each.
     named: ClassVar[Mapping[str, str]] = {}
@@ -54,7 +54,7 @@ class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rarely: ClassVar[str] = ""
 
     def given(self) -> dict[str, Any]:
-        """The arguments that were given, by name."""
+        """Return the arguments that were given, by name."""
         values = {name: getattr(self, name) for name in self.__struct_fields__}
         return {name: value for name, value in values.items() if value is not UNSET}
 
@@ -71,14 +71,13 @@ class FilterArguments(FILTER_FIELDS):  # type: ignore[misc]
     rarely = "as for memory_search"
 
     def within(self, project: str | None) -> dict[str, Any]:
-        """The arguments that were given; `project` is the server's own, for calls that name
-        none."""
+        """Return the arguments that were given; without a project, `project` of the server."""
         named: dict[str, Any] = {"project": project, **self.given()}
         every = named["project"] in (EVERY_PROJECT, (EVERY_PROJECT,))
         return named | ({"project": None} if every else {})
 
     def preferring(self, project: str | None) -> dict[str, Any]:
-        """The arguments that were given; the server's own project filters nothing."""
+        """Return the arguments that were given; the server's own project filters nothing."""
         named = self.within(None)
         return named if "project" in self.given() else {"prefer_project": project} | named
 
@@ -144,7 +143,7 @@ class MemoryArguments(MEMORY_FIELDS):  # type: ignore[misc]
     """A memory's fields."""
 
     def fields(self) -> dict[str, Any]:
-        """The given fields of a memory."""
+        """Return the given fields of a memory."""
         return {name: value for name, value in self.given().items() if name in FIELDS}
 
 
@@ -271,7 +270,7 @@ class ListArguments(TimelineArguments):
     as_of: Text = UNSET
 
     def place(self) -> Place | str | None:
-        """Where the page starts: behind a place, where the memory may be gone, or behind an id."""
+        """Return the end of the page before: a place (its memory may be gone), or an id."""
         if self.after is UNSET:
             return None
         try:
@@ -282,33 +281,31 @@ class ListArguments(TimelineArguments):
 
 @cache
 def whole_schema(kind: type[Arguments]) -> dict[str, Any]:
-    """The schema of every argument, with all that is checked."""
+    """Return the schema of every argument, with all that is checked."""
     schema: dict[str, Any] = msgspec.json.schema_components([kind])[1][kind.__name__]
     properties = {name: _without_null(each) for name, each in schema["properties"].items()}
     return schema | {"properties": properties}
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of what may be given beside null, which counts as not given."""
+    """Return the schema without null, which counts as not given."""
     choices = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
     return {**schema, **choices[0]} if len(choices) == 1 else schema
 
 
 @cache
 def rare(kind: type[Arguments]) -> tuple[str, ...]:
-    """Return the arguments that are offered in `options`: those that are not `named`."""
+    """Return the names of the arguments that go into `options`: those that are not `named`."""
     return tuple(name for name in kind.__struct_fields__ if name not in kind.named)
 
 
 @cache
 def input_schema(kind: type[Arguments], project: str | None = None) -> dict[str, Any]:
-    """The JSON Schema of a tool's arguments: what a model needs to fill them in, and no more.
-
-    On a server that has a project of its own, the argument says that it defaults to it.
-    """
+    """Return the JSON Schema of a tool's arguments: what a model needs to fill them in.
+    `project`: the server's own, which the argument names as its default."""
     schema = whole_schema(kind)
     properties = {
-        name: _offered(schema["properties"][name], text) for name, text in kind.named.items()
+        name: _short_schema(schema["properties"][name], text) for name, text in kind.named.items()
     }
     if project is not None and kind.own_project:
         properties["project"]["description"] += kind.own_project.format(label(project))
@@ -319,7 +316,7 @@ def input_schema(kind: type[Arguments], project: str | None = None) -> dict[str,
     return {"type": "object", "properties": properties, **required}
 
 
-def _offered(schema: dict[str, Any], description: str) -> dict[str, Any]:
+def _short_schema(schema: dict[str, Any], description: str) -> dict[str, Any]:
     """Return the type, the choices, the description and the default; some clients refuse a choice
     without a type, or a list without that of its items."""
     shown = {"type": schema.get("type", "string")}

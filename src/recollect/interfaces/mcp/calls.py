@@ -1,5 +1,5 @@
-"""The tools: each is a function from checked arguments to an answer, over the engine, and declares
-beside it how it is offered."""
+"""The tools: each is a function from checked arguments to an answer, over the engine. Its decorator
+says how it is offered."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ class ToolAnswer(NamedTuple):
     question: UserQuestion | None = None
 
 
-# Which tools a server lists: the usual ones, or all; and what a connector needs beside the usual
-# ones. A tool that is not listed answers all the same: a client may have kept an earlier list.
+# The sets of tools that a server lists: the usual ones, those that a connector needs as well, all.
+# A tool that is not listed still answers: a client may have kept an earlier list.
 ToolSet = Literal["default", "connector", "all"]
 
 
@@ -120,7 +120,7 @@ class Tool(NamedTuple):
 
     @property
     def reads(self) -> bool:
-        """Whether it changes nothing."""
+        """True if it changes nothing."""
         return self.lane is not WRITES
 
 

@@ -40,8 +40,8 @@ ROOTS_PATIENCE_S = 2.0
 
 
 def is_connector(ctx: ServerRequestContext[Any]) -> bool:
-    """Whether the client is a connector of ChatGPT. A request over HTTP up to 2025-11-25 has no
-    name of its client but its User-Agent."""
+    """Return True for a connector of ChatGPT, by its name. A request over HTTP up to 2025-11-25 has
+    only a User-Agent."""
     client = ctx.session.client_params
     agent = ctx.request.headers.get("user-agent", "") if ctx.request is not None else ""
     names = f"{client.client_info.name if client else ''} {agent}".lower()

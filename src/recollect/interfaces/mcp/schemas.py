@@ -1,4 +1,4 @@
-"""What each tool answers with, as JSON Schema: the fields that a program can rely on.
+"""The output schema of each tool: the fields that a program can rely on.
 
 A model reads them in every conversation, so they say no more. With `explain`, a search answers with
 the JSON of `recollect search --json`, which fits, too.
@@ -18,7 +18,7 @@ OBJECT: Schema = {"type": "object"}
 NEWER: Schema = {"type": ["string", "object"]}  # an id; with `explain` its date as well
 
 
-def listed(items: Schema) -> Schema:
+def array(items: Schema) -> Schema:
     return {"type": "array", "items": items}
 
 
@@ -36,26 +36,24 @@ RESULT = record(
     title=TEXT, project=TEXT, date=TEXT, passage=TEXT, expired=FLAG, superseded_by=NEWER,
     seems_replaced_by=NEWER,
 )  # fmt: skip
-RESULTS = record({"results": listed(RESULT)}, evidence={"type": ["string", "null"]})
-SIDES = {"at": TEXT, "before": listed(OBJECT), "after": listed(OBJECT)}
-LIST = record({}, memories=listed(ROW), next={"type": ["string", "null"]}, **SIDES)
+RESULTS = record({"results": array(RESULT)}, evidence={"type": ["string", "null"]})
+SIDES = {"at": TEXT, "before": array(OBJECT), "after": array(OBJECT)}
+LIST = record({}, memories=array(ROW), next={"type": ["string", "null"]}, **SIDES)
 CONTEXT = record(
-    {"memories": listed(record({"id": TEXT, "title": TEXT, "text": TEXT}))}, left_out=COUNT
+    {"memories": array(record({"id": TEXT, "title": TEXT, "text": TEXT}))}, left_out=COUNT
 )
-MEMORIES = record(
-    {"memories": listed(record({"id": TEXT}))}, history=OBJECT, missing=listed(OBJECT)
-)
+MEMORIES = record({"memories": array(record({"id": TEXT}))}, history=OBJECT, missing=array(OBJECT))
 SAVED = record(
     {"id": TEXT, "outcome": TEXT, "repeated": FLAG, "title": TEXT},
-    redacted=OBJECT, superseded=listed(TEXT),
-    similar=listed(record({"id": TEXT, "title": TEXT, "why": TEXT})),
+    redacted=OBJECT, superseded=array(TEXT),
+    similar=array(record({"id": TEXT, "title": TEXT, "why": TEXT})),
 )  # fmt: skip
 TIMELINE = record(SIDES)
-UPDATED = record({"id": TEXT, "changed": listed(TEXT)}, redacted=OBJECT)
-FORGOTTEN = record({"ids": listed(TEXT), "outcome": TEXT})
+UPDATED = record({"id": TEXT, "changed": array(TEXT)}, redacted=OBJECT)
+FORGOTTEN = record({"ids": array(TEXT), "outcome": TEXT})
 NOTED = record({"accepted": COUNT, "dismissed": COUNT})
-REVIEW = record({}, items=listed(OBJECT), counts=OBJECT, done=TEXT)
+REVIEW = record({}, items=array(OBJECT), counts=OBJECT, done=TEXT)
 # As ChatGPT's connectors and deep research ask for them.
 LINK = {"id": TEXT, "title": TEXT, "url": TEXT}
-LINKS = record({"results": listed(record(LINK))})
+LINKS = record({"results": array(record(LINK))})
 DOCUMENT = record({**LINK, "text": TEXT}, metadata=OBJECT)

@@ -31,7 +31,7 @@ from recollect.interfaces.mcp import resources
 from recollect.interfaces.mcp.arguments import input_schema
 from recollect.interfaces.mcp.calls import Served, ToolAnswer, ToolSet
 from recollect.interfaces.mcp.client import OpenProject, is_connector, replied, resumed
-from recollect.interfaces.mcp.tools import BY_NAME, call, offered
+from recollect.interfaces.mcp.tools import BY_NAME, call, list_tools
 from recollect.present.visible import as_data
 from recollect.version import __version__
 
@@ -156,11 +156,11 @@ class Handlers:
             engine = self._engine_of(ctx)
         except RecollectError:  # each tool says so when it is called
             engine = None
-        listed = offered(engine, self._project, self._tool_sets(ctx))
+        listed = list_tools(engine, self._project, self._tool_sets(ctx))
         return mcp.ListToolsResult.model_validate({"tools": listed})
 
     def _tool_sets(self, ctx: Context) -> tuple[str, ...]:
-        """The sets of tools that the server, its address or the kind of the client asks for."""
+        """Return the sets of tools that the server, its address or the client's kind asks for."""
         asked = self._tools
         if ctx.request is not None:
             asked = ctx.request.query_params.get("tools", asked)

@@ -87,7 +87,8 @@ def _remarks(response: Response) -> Iterator[str]:
     yield from sentences.understood(response)
     yield from map(one_line, response.notes)
     for facet, counts in response.facets.items():
-        yield f"{facet}: {', '.join(f'{label(name)} {count}' for name, count in counts.items())}"
+        values = [f"{label(name)} {count}" for name, count in counts.items()]
+        yield from ([f"{facet}: {', '.join(values)}"] if values else [])
     yield from (one_line(sentences.degraded(part, response)) for part in response.degraded)
 
 

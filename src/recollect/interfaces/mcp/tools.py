@@ -24,7 +24,7 @@ TOOLS: tuple[Tool, ...] = tuple(function.tool for function in FUNCTIONS)
 BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
-def offered(
+def list_tools(
     engine: Recollect | None, project: str | None = None, sets: Collection[str] = ("default",)
 ) -> list[dict[str, Any]]:
     """List the tools of these sets that the caller may use, as the protocol has them: the others
@@ -52,7 +52,7 @@ def offered(
 def call(served: Served, name: str, raw: dict[str, object]) -> ToolAnswer:
     """Check the arguments and run the tool."""
     tool = BY_NAME[name]
-    return tool.run(served, checked(name, tool.arguments, raw))
+    return tool.run(served, check_arguments(name, tool.arguments, raw))
 
 
 # What a model has written as arguments
@@ -61,8 +61,8 @@ def call(served: Served, name: str, raw: dict[str, object]) -> ToolAnswer:
 NAMING = frozenset(("id", "ids", "around", "after", "supersedes", "superseded_by", "merge_into"))
 
 
-def checked(tool: str, kind: type[Arguments], raw: Mapping[str, object]) -> Arguments:
-    """The arguments of a call, or UserError with what is wrong with the first bad one."""
+def check_arguments(tool: str, kind: type[Arguments], raw: Mapping[str, object]) -> Arguments:
+    """Return the arguments of a call; raise UserError for the first bad one."""
     schema = whole_schema(kind)
     properties = schema["properties"]
     options = lenient(raw.get(OPTIONS) or {}, {"type": "object"})
@@ -81,22 +81,22 @@ def checked(tool: str, kind: type[Arguments], raw: Mapping[str, object]) -> Argu
         if name not in args:
             raise UserError(f"{tool} needs the argument {name}.")
     args = {name: lenient(value, properties[name]) for name, value in args.items()}
-    args |= {name: _written(value) for name, value in args.items() if name in NAMING}
+    args |= {name: _as_stored(value) for name, value in args.items() if name in NAMING}
     try:
         return msgspec.convert(args, kind)
     except msgspec.ValidationError as error:
         raise UserError(_sentence(str(error), properties)) from error
 
 
-def _written(value: object) -> object:
+def _as_stored(value: object) -> object:
     """Return ids that a model has read in an answer as they are in the vault."""
     if isinstance(value, list):
-        return [_written(each) for each in value]
+        return [_as_stored(each) for each in value]
     return written_id(value) if isinstance(value, str) else value
 
 
 def _sentence(message: str, properties: Mapping[str, Any]) -> str:
-    """msgspec's "Expected `int` >= 1 - at `$.limit`" for whoever called."""
+    """Return msgspec's "Expected `int` >= 1 - at `$.limit`" as a sentence for the caller."""
     what, _, place = message.partition(" - at ")
     name = place.strip("`").removeprefix("$.")
     argument = properties.get(re.split(r"[.\[]", name)[0], {})
@@ -114,19 +114,19 @@ TRUTH = {
 
 
 def lenient(value: object, schema: Mapping[str, Any]) -> object:
-    """The value as the schema of its argument wants it: `"3"` is a number where one is wanted,
-    `"postgres"` is a list of one, `"yes"` is true. What cannot be read so stays as it is, and the
-    check of the arguments refuses it."""
+    """Return the value as the schema of its argument wants it: `"3"` as a number, `"postgres"` as
+    a list of one, `"yes"` as true. What cannot be read so stays as it is, and the check of the
+    arguments refuses it."""
     match schema.get("type", "string"), value:
         case "array", str():
-            items = _decoded(value, list) or [part.strip() for part in value.split(",")]
+            items = _decode(value, list) or [part.strip() for part in value.split(",")]
             return [lenient(item, schema["items"]) for item in items if item != ""]
         case "array", list():
             return [lenient(item, schema["items"]) for item in value]
         case "array", int() | float():
             return [lenient(value, schema["items"])]
         case "object", str():
-            return _decoded(value, dict) or value
+            return _decode(value, dict) or value
         case "boolean", str() | int():
             return TRUTH.get(str(value).strip().lower(), value)
         case "integer", str() | float():
@@ -148,8 +148,8 @@ def _whole_number(value: str | float) -> object:
         return value
 
 
-def _decoded(text: str, kind: type) -> Any:
-    """A list or an object that was written as JSON in a text; None where it is none."""
+def _decode(text: str, kind: type) -> Any:
+    """Return a list or an object that was written as JSON in a text, or None."""
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.DecodeError:
