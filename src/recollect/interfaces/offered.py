@@ -12,9 +12,9 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from recollect.auth.capabilities import SEARCH
+from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.engine import Recollect
-from recollect.engine.operations import Operation, declared_function
+from recollect.engine.operations import LaterOperation, Operation, declared_function
 from recollect.interfaces.declared import Parameter, arguments, parameters
 from recollect.memory_json import memory_json
 from recollect.present import schema
@@ -43,9 +43,18 @@ class OfferedOperation:
 
     @cached_property
     def _sentences(self) -> tuple[str, str]:
-        text = " ".join((inspect.getdoc(self.function) or "").split())
-        first, _, rest = text.partition(". ")
+        first, _, rest = self.docstring.partition(". ")
         return first.removesuffix("."), rest
+
+    @property
+    def docstring(self) -> str:
+        """Its docstring, as one line."""
+        return " ".join((inspect.getdoc(self.function) or "").split())
+
+    @property
+    def writes(self) -> bool:
+        """True if it changes memories."""
+        return bool(self.declared.needs & {WRITE, DELETE})
 
     @cached_property
     def parameters(self) -> dict[str, Parameter]:
@@ -75,9 +84,13 @@ class OfferedOperation:
 
 
 def offered_operations(named: str) -> Iterator[OfferedOperation]:
-    """Every operation that has a name of this kind: a `command`, a `route` or a `tool`."""
+    """Return every operation that has a name of this kind: a `command`, a `route` or a `tool`. One
+    of a module that is imported later has no command and no tool by its declaration: a start of
+    the command line or of the MCP server would have to import it."""
     for name, method in vars(Recollect).items():
-        if hasattr(method, "function") and not name.startswith("_"):
+        if not hasattr(method, "function"):
+            continue
+        if named == "route" or not isinstance(method.function, LaterOperation):
             found = OfferedOperation(name, method)
             if getattr(found.declared, named):
                 yield found

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from recollect.auth.capabilities import DELETE, SEARCH, WRITE
+from recollect.auth.capabilities import SEARCH
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.declared import camel, json_type, wire_struct
@@ -97,16 +97,15 @@ def offered_endpoints() -> Iterator[Endpoint]:
         asked = [each for name, each in offered.parameters.items() if name not in in_path]
         taken = wire_struct(f"{camel(offered.name)}Parameters", asked) if asked else None
         in_query = method in ("GET", "DELETE")
-        written = WRITE in offered.declared.needs or DELETE in offered.declared.needs
         answers = {200: ReplySpec("What came of it.", json_type(offered.answer))}
         yield Endpoint(
             method, PREFIX + IN_PATH.sub(r"{\1:path}", path), partial(_call_offered, offered),
             offered.about, answers if offered.answer is not NoneType else {204: ReplySpec("Done.")},
             parameters=taken if in_query else None, body=None if in_query else taken,
             example={each.name: value for each in asked for value in each.examples},
-            problems=(404, 412) if written else (404,), details=offered.details,
+            problems=(404, 412) if offered.writes else (404,), details=offered.details,
             needs=offered.needs, anywhere=offered.declared.anywhere,
-            lane=WRITES if written else SEARCHES,
+            lane=WRITES if offered.writes else SEARCHES,
         )  # fmt: skip
 
 

@@ -3,24 +3,55 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
+from recollect.interfaces.declared import camel, wire_struct
+from recollect.interfaces.lanes import SEARCHES, WRITES
 from recollect.interfaces.mcp import calls
 from recollect.interfaces.mcp.arguments import OPTIONS, Arguments, input_schema, rare, whole_schema
 from recollect.interfaces.mcp.calls import Served, Tool, ToolAnswer
-from recollect.present.visible import written_id
+from recollect.interfaces.mcp.schemas import OBJECT
+from recollect.interfaces.offered import OfferedOperation, as_text, offered_operations
+from recollect.present.visible import visible, written_id
 
 FUNCTIONS: tuple[Any, ...] = (
     calls.search, calls.context, calls.save, calls.retrieve, calls.update, calls.forget,
     calls.listing, calls.feedback, calls.review, calls.timeline,
     calls.connector_search, calls.fetch,
 )  # fmt: skip
-TOOLS: tuple[Tool, ...] = tuple(function.tool for function in FUNCTIONS)
+
+
+def offered_tools() -> Iterator[Tool]:
+    """Make a tool of each operation that declares one."""
+    for offered in offered_operations("tool"):
+        taken = offered.parameters
+        kind = wire_struct(
+            f"{camel(offered.name)}Arguments", taken.values(), unset=True, bases=(Arguments,),
+            namespace={"named": {name: f"{each.about}." for name, each in taken.items()}},
+        )  # fmt: skip
+        yield Tool(
+            name=offered.declared.tool, title=offered.about, about=offered.docstring,
+            arguments=kind, output=OBJECT, run=partial(_call_offered, offered),
+            needs=offered.needs, lane=WRITES if offered.writes else SEARCHES, offered="all",
+            anywhere=offered.declared.anywhere, adds=False, idempotent=False,
+        )  # fmt: skip
+
+
+def _call_offered(offered: OfferedOperation, served: Served, args: Arguments) -> ToolAnswer:
+    answer = offered.call(served.engine, args.given())
+    structured = offered.as_json(answer)
+    if not isinstance(structured, dict):
+        structured = {"result": structured}
+    return ToolAnswer(structured, visible(as_text(answer)))
+
+
+TOOLS: tuple[Tool, ...] = (*(function.tool for function in FUNCTIONS), *offered_tools())
 BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
