@@ -55,8 +55,7 @@ TASKS: dict[str, dict[str, Call]] = {
         "grep": Call("uname -a > notes/machine.md"),
     },
     "Save with a tag and a project": {
-        "recollect": Call('recollect save "Deploys run on Buildkite" --tag ci --project harbor',
-                          "deploys"),
+        "recollect": Call('recollect save "Deploys run on Buildkite" -t ci -p harbor', "deploys"),
         "nb": Call('nb add harbor/ "Deploys run on Buildkite" --tags ci', "Added"),
         "basic-memory": Call(
             f'{BM} write-note --title Deploys --folder harbor --content "Deploys run on Buildkite" '
@@ -74,13 +73,13 @@ TASKS: dict[str, dict[str, Call]] = {
         "qmd": Call('qmd query "how long does a login last"', "14 days"),
     },
     "Find in one project": {
-        "recollect": Call("recollect search deploys --project harbor", "Buildkite"),
+        "recollect": Call("recollect deploys -p harbor", "Buildkite"),
         "nb": Call("nb search harbor/ deploys", "Buildkite"),
         "qmd": Call("qmd search deploys -c notes", ""),
         "grep": Call("grep -ri deploys notes/harbor", "Buildkite"),
     },
     "Find what changed this week": {
-        "recollect": Call("recollect search tokens --since 7d", "14 days"),
+        "recollect": Call("recollect tokens --since 7d", "14 days"),
         "basic-memory": Call(f"{BM} search-notes tokens --after_date 7d", "tokens"),
         "grep": Call("find notes -type f -mtime -7 | xargs grep -i tokens", "14 days"),
     },
@@ -105,10 +104,10 @@ TASKS: dict[str, dict[str, Call]] = {
         "grep": Call("$EDITOR notes/tokens.md"),
     },
     "Tag everything that a search finds": {
-        "recollect": Call("recollect search tokens --ids | recollect tag - --add auth", "tagged"),
+        "recollect": Call("recollect tokens -q | recollect tag - --add auth", "tagged"),
     },
     "Rename a tag everywhere": {
-        "recollect": Call("recollect tags rename auth login --yes", "changed"),
+        "recollect": Call("recollect tag rename auth login --yes", "changed"),
         "grep": Call("grep -rl '#auth' notes | xargs -r sed -i 's/#auth/#login/'"),
     },
     "Delete one": {
@@ -145,7 +144,7 @@ TASKS: dict[str, dict[str, Call]] = {
         "grep": Call("tar czf notes.tgz notes"),
     },
     "Hand what is found to a script": {
-        "recollect": Call("recollect search tokens --jsonl", '"id"'),
+        "recollect": Call("recollect tokens -j", '"id"'),
         "qmd": Call("qmd search tokens --json", '"file"'),
         "basic-memory": Call(f"{BM} search-notes tokens", '"results"'),
         "grep": Call("grep -ril tokens notes", "tokens.md"),

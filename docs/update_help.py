@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -32,14 +33,16 @@ ACTIONS: dict[str, str | list[str]] = {
     "recipes": "recipe",
     "vault": ["lock", "unlock", "rekey", "status"],
 }
-# <!-- help: NAME -->, a fenced block, <!-- /help -->; the name `recollect` is the overview.
-MARKED = re.compile(r"<!-- help: (\S+) -->\n.*?<!-- /help -->", re.DOTALL)
+# <!-- help: NAME -->, a fenced block, <!-- /help -->; the name `recollect` is the overview, and
+# `--all` the whole one.
+MARKED = re.compile(r"<!-- help: ([\w -]+) -->\n.*?<!-- /help -->", re.DOTALL)
 
 
 def help_of(name: str) -> str:
     """What `recollect NAME --help` prints."""
-    if name == "recollect":
-        return overview()
+    os.environ["COLUMNS"] = "80"
+    if name in ("recollect", "--all"):
+        return overview(whole=name == "--all")
     return parser_of(name).format_help()
 
 
@@ -56,10 +59,10 @@ def updated(page: str) -> str:
 def manual(name: str) -> str:
     """The manual page of a command in roff, from the same parser as its help."""
     if name == "recollect":
-        about, rest = "memory search for AI agents and the people they work for", overview()
+        about, rest = "memory search for AI agents and the people they work for", help_of("--all")
         return "\n".join([*head("recollect", about), ".SH COMMANDS", *verbatim(rest), ""])
     about, parser = COMMANDS[name][1], parser_of(name)
-    lines = [*head(f"recollect-{name}", about), ".SH SYNOPSIS", *verbatim(parser.format_usage())]
+    lines = [*head(titled(name), about), ".SH SYNOPSIS", *verbatim(parser.format_usage())]
     lines.append(".SH OPTIONS")
     for action in parser._actions:
         names = ", ".join(action.option_strings) or str(action.metavar)
@@ -71,6 +74,11 @@ def manual(name: str) -> str:
 
 def head(title: str, about: str) -> list[str]:
     return [f'.TH {title.upper()} 1 "" Recollect', ".SH NAME", f"{roff(title)} \\- {roff(about)}"]
+
+
+def titled(name: str) -> str:
+    """The name of a command's manual page: `recollect-vault-add`."""
+    return "-".join(["recollect", *name.split()])
 
 
 def verbatim(text: str) -> list[str]:
@@ -95,8 +103,8 @@ def completion_table() -> str:
             for option in action.option_strings
             if option.startswith("--")
         }
-        ids = {"ID", "OLD", "NEW"}.intersection(positional) and name != "token"
-        takes = "forgotten" if name == "restore" else "id" if ids else ACTIONS.get(name, "")
+        ids = {"ID", "OLD", "NEW"}.intersection(positional) and name != "access token"
+        takes = "forgotten" if name == "trash restore" else "id" if ids else ACTIONS.get(name, "")
         commands[name] = {"about": about, "takes": takes, "options": options}
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(each)}" for name, each in commands.items())
     aliases, recipes = json.dumps(ALIASES), json.dumps([*BUILT_IN])
@@ -121,7 +129,7 @@ def taken(dest: str) -> str | list[str]:
 def files() -> dict[Path, str]:
     """Everything that is made, by its file."""
     made = {PAGE: updated(PAGE.read_text(encoding="utf-8")), TABLE: completion_table()}
-    names = {name: f"recollect-{name}" for name in COMMANDS} | {"recollect": "recollect"}
+    names = {name: titled(name) for name in COMMANDS} | {"recollect": "recollect"}
     return made | {MAN / f"{title}.1": manual(name) for name, title in names.items()}
 
 

@@ -198,7 +198,7 @@ def drilled(args: argparse.Namespace) -> int:
         start = time.monotonic()
         cluster.start()
         servers += [RecollectServer(args.inside, number, args, cluster.url) for number in (0, 1)]
-        assert servers[0].command("migrate").wait() == 0, "recollect migrate failed"
+        assert servers[0].command("migrate").wait() == 0, "recollect store migrate failed"
         for server in servers:
             server.start()
         print(f"Three nodes and two servers are up after {time.monotonic() - start:.0f} s.")

@@ -166,7 +166,7 @@ def test_the_project_is_the_folders_name_or_what_is_said(home: Home, notes: Path
 
 def test_a_folder_is_named_from_where_one_stands(home: Home, notes: Path) -> None:
     assert home.run("add", ".", cwd=notes).code == 0
-    [folder] = home.json("folders")["folders"]
+    [folder] = home.json("add", "--list")["folders"]
     assert folder["path"] == str(notes)
 
 
@@ -196,7 +196,7 @@ def test_what_cannot_be_added_is_refused(
     before = home.call("export").out
     refused(home.call("add", f"{tmp_path}/{what}"), *holding)
     assert home.call("export").out == before
-    assert len(home.json("folders")["folders"]) == 1
+    assert len(home.json("add", "--list")["folders"]) == 1
 
 
 def test_it_is_called_with_one_folder(home: Home, notes: Path) -> None:

@@ -15,8 +15,8 @@ from commandline import ESCAPE, RECOLLECT, Home, refused, wrong_usage
 
 from patience import until
 from recollect.interfaces.cli import commands
-from recollect.interfaces.cli.arguments import CommandParser, add_words
-from recollect.interfaces.cli.commands import COMMANDS, GROUPS
+from recollect.interfaces.cli.arguments import CommandParser, add_words, parser_of
+from recollect.interfaces.cli.commands import COMMANDS, FIRST, GROUPS
 from recollect.version import __version__
 
 CONTRACT = (
@@ -62,11 +62,51 @@ def test_what_a_command_does_not_need_it_does_not_import(
 
 
 @pytest.mark.parametrize("args", [(), ("--help",), ("-h",), ("help",)])
-def test_the_overview_names_every_command(home: Home, args: tuple[str, ...]) -> None:
+def test_the_first_screen_explains_twelve_commands_and_names_the_groups(
+    home: Home, args: tuple[str, ...]
+) -> None:
     shown = home.call(*args)
     assert shown.code == 0
-    for name in COMMANDS:
+    for name in FIRST.split():
         assert f"\n  {name} " in shown.out
+    for group, names in GROUPS.items():
+        assert f"\n  {group:<10}{names.replace(' ', ', ')}\n" in shown.out
+    assert len(shown.out.splitlines()) <= 33
+    assert "\n  context " not in shown.out
+
+
+@pytest.mark.parametrize("args", [("help", "--all"), ("--help", "--all"), ("-h", "--all")])
+def test_all_of_the_help_explains_thirty_commands_and_names_the_others(
+    home: Home, args: tuple[str, ...]
+) -> None:
+    shown = home.call(*args).out
+    visible = f"{FIRST} {' '.join(GROUPS.values())}".split()
+    assert 28 <= len(set(visible)) == len(visible) <= 34
+    for name in visible:
+        assert f"\n  {name} " in shown
+    rest = shown.partition("\nRarely needed: ")[2].partition(".")[0].split()
+    hidden = {name for name in COMMANDS if " " not in name} - set(visible)
+    assert {name.strip(",") for name in rest} == hidden
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_help_is_as_wide_as_the_columns(
+    home: Home, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    texts = [commands.overview(whole=True), *(parser_of(name).format_help() for name in COMMANDS)]
+    wide = [line for text in texts for line in text.splitlines() if len(line) > columns]
+    assert max(map(len, "\n".join(texts).splitlines())) > columns - 10
+    if columns == 60:  # examples stay as they are, to be copied
+        wide = [line for line in wide if "recollect " not in line and "  " not in line[:2]]
+    assert wide == []
+
+
+@pytest.mark.installed
+def test_help_is_as_wide_as_the_terminal_and_80_in_a_pipe(home: Home) -> None:
+    piped = home.run("search", "--help").out
+    assert 70 < max(map(len, piped.splitlines())) <= 80
+    assert home.run("search", "--help", using={"COLUMNS": "50"}).out.count("\n") > piped.count("\n")
 
 
 def test_every_promised_command_is_there() -> None:
@@ -75,7 +115,7 @@ def test_every_promised_command_is_there() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_with_an_example(home: Home, name: str) -> None:
-    shown = home.call(name, "--help")
+    shown = home.call(*name.split(), "--help")
     assert (shown.code, shown.err) == (0, "")
     assert shown.out.startswith(f"usage: recollect {name} ")
     _, _, example = shown.out.partition("\nexample:\n")
@@ -131,7 +171,7 @@ def test_wrong_usage_is_exit_code_2(home: Home, args: tuple[str, ...]) -> None:
     ("typed", "meant"),
     [
         ("serach", "search"), ("sarch", "search"), ("lits", "list"), ("Shwo", "show"),
-        ("collection", "collections"), ("tga", "tag"),
+        ("vautl", "vault"), ("tga", "tag"),
     ],
 )  # fmt: skip
 def test_a_command_with_a_typing_error_is_answered_with_what_was_meant(
@@ -218,9 +258,55 @@ def test_what_people_type_who_know_other_programs(home: Home) -> None:
     assert home.listed() == []
 
 
-def test_every_command_has_one_place_in_the_overview() -> None:
-    assert sorted(" ".join(GROUPS.values()).split()) == sorted(COMMANDS)
-    assert next(iter(GROUPS.values())).split() == ["search", "save", "show", "list", "context"]
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("tags", "tag"), ("unpin", "pin"), ("restore", "trash restore"), ("copy", "store copy"),
+        ("migrate", "store migrate"), ("ls", "list"),
+    ],
+)  # fmt: skip
+def test_a_merged_command_keeps_its_name(home: Home, old: str, new: str) -> None:
+    assert f"\n  {old} " not in home.call("help", "--all").out
+    help = home.call(*new.split(), "--help")
+    assert help.out.startswith(f"usage: recollect {new} ")
+    assert home.call("help", old) == home.call(old, "--help") == help
+
+
+def test_actions_of_tag_are_first_words_and_the_others_ids(home: Home) -> None:
+    for id in ("list", "rename"):
+        home.save("--title", f"The {id}", "--id", id, "--tag", "old")
+    assert home.json("tag", "--add", "x", "list", "rename") == {"tagged": ["list", "rename"]}
+    assert home.json("tag", "list") == home.json("tags") == home.json("tag") == {"old": 2, "x": 2}
+    assert set(home.json("tag", "rename", "old", "new", "--yes")["changed"]) == {"list", "rename"}
+    assert set(home.json("tags", "merge", "new", "x", "y", "--yes")["changed"]) == {
+        "list",
+        "rename",
+    }
+    assert home.json("tags") == {"y": 2}
+    wrong_usage(home.call("tag", "list", "--add", "x"), "recollect tag list")
+    wrong_usage(home.call("tag", "--project", "p"), "--add TAG or --remove TAG")
+
+
+def test_a_group_without_its_second_word_explains_it(home: Home) -> None:
+    for name in ("access", "store"):
+        assert home.call(name).out == home.call(name, "--help").out
+    assert "\n  access audit " in home.call("access").out
+    wrong_usage(home.call("access", "tokn", "list"), "Did you mean token?")
+    wrong_usage(home.call("stats", "all"), "unrecognized arguments: all.")
+
+
+def test_short_options_are_what_people_expect(home: Home) -> None:
+    home.save("Tides turn at noon", "-t", "sea", "-p", "harbor", "-k", "note", "-q")
+    home.save("Tides turn twice", "-t", "moon")
+    home.save("Tides turn", "--id", "turn")
+    assert home.call("save", "Tides turned", "--id", "turn", "-q") == (0, "turn\n", "")
+    assert "turn was there" in home.call("save", "Tides turn", "--id", "turn").err
+    assert (
+        home.call("list", "-p", "harbor", "-q").out == home.call("list", "-t", "sea", "--ids").out
+    )
+    ask = ("search", "tides", "-n", "1", "-k", "note", "-p", "harbor", "-t", "sea")
+    [found] = home.call(*ask, "-j").json()["results"]
+    assert home.call(*ask, "-q").out == f"{found['id']}\n"
 
 
 @pytest.mark.installed
@@ -336,9 +422,10 @@ def _opened(pid: int, file: Path) -> bool:
     ("command", "package", "extra"),
     [
         ("eval", "recollect_evaluation", "eval"),
-        ("suite", "recollect_evaluation", "eval"),
-        ("copy", "recollect_postgres", "postgres"),
-        ("migrate", "recollect_postgres", "postgres"),
+        ("eval suite", "recollect_evaluation", "eval"),
+        ("store", "recollect_postgres", "postgres"),
+        ("store copy", "recollect_postgres", "postgres"),
+        ("store migrate", "recollect_postgres", "postgres"),
     ],
 )
 def test_a_command_of_a_missing_package_says_what_to_install(
@@ -349,4 +436,4 @@ def test_a_command_of_a_missing_package_says_what_to_install(
 
     assert COMMANDS[command][0].startswith(f"{package}.")
     monkeypatch.setattr(commands, "import_module", missing)
-    refused(home.call(command), f"run: pip install 'recollect-memory[{extra}]'")
+    refused(home.call(*command.split()), f"run: pip install 'recollect-memory[{extra}]'")

@@ -1,4 +1,4 @@
-"""`recollect collections` and `recollect publish`."""
+"""`recollect vault collections` and `recollect vault publish`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ def home(tmp_path: Path) -> Home:
 def test_a_memory_is_published_found_and_taken_back(home: Home, tmp_path: Path) -> None:
     shared = tmp_path / "platform.db"
     home.save("--title", "Signing keys rotate", "--id", "keys")
-    assert "Added: platform" in home.run("collections", "add", "platform", str(shared)).out
-    assert home.json("collections") == [{"name": "platform", "path": str(shared)}]
-    printed = home.json("publish", "keys", "--to", "platform")
+    assert "Added: platform" in home.run("vault", "collections", "add", "platform", str(shared)).out
+    assert home.json("vault", "collections") == [{"name": "platform", "path": str(shared)}]
+    printed = home.json("vault", "publish", "keys", "--to", "platform")
     assert printed == {"published": ["keys"], "collection": "platform"}
     assert [one["id"] for one in home.json("search", "signing keys")["results"]] == ["keys"]
     home.run("forget", "keys")
     [found] = home.json("search", "signing keys")["results"]
     assert (found["id"], found["vault"]) == ("platform:keys", "platform")
     assert "vault platform" in home.run("search", "signing keys").out
-    printed = home.json("publish", "keys", "--to", "platform", "--undo")
+    printed = home.json("vault", "publish", "keys", "--to", "platform", "--undo")
     assert printed == {"unpublished": ["keys"], "collection": "platform"}
     assert home.json("search", "signing keys")["results"] == []
 
@@ -38,22 +38,22 @@ def test_removing_a_collection_keeps_its_file_and_every_other_setting(
     config.write_text("# mine\n[search]\nliteral = true\n")
     shared = tmp_path / "platform.db"
     home.save("--title", "Signing keys rotate", "--id", "keys")
-    home.run("collections", "add", "platform", str(shared))
-    home.run("publish", "keys", "--to", "platform")
-    assert "are kept" in home.run("collections", "remove", "platform").out
+    home.run("vault", "collections", "add", "platform", str(shared))
+    home.run("vault", "publish", "keys", "--to", "platform")
+    assert "are kept" in home.run("vault", "collections", "remove", "platform").out
     assert config.read_text() == "# mine\n[search]\nliteral = true\n"
     assert shared.exists()
 
 
 def test_a_name_that_is_taken_is_refused_and_nothing_is_written(home: Home, tmp_path: Path) -> None:
-    home.run("collections", "add", "guild", str(tmp_path / "guild.db"))
+    home.run("vault", "collections", "add", "guild", str(tmp_path / "guild.db"))
     team = Home(tmp_path / "team")
     team.save("--title", "Keys rotate")
-    home.run("vaults", "add", "team", str(team.vault))
+    home.run("vault", "add", "team", str(team.vault))
     config = home.folder / "config.toml"
     before = config.read_text()
     for name, why in (("guild", "Two collections"), ("agent", "a vault"), ("team", "'team', too")):
-        done = home.call("collections", "add", name, str(tmp_path / "other.db"))
+        done = home.call("vault", "collections", "add", name, str(tmp_path / "other.db"))
         assert (done.code, done.out) == (1, ""), name
         assert why in done.err
     assert config.read_text() == before
@@ -62,20 +62,20 @@ def test_a_name_that_is_taken_is_refused_and_nothing_is_written(home: Home, tmp_
 
 def test_programs_are_told_what_was_added_and_removed(home: Home, tmp_path: Path) -> None:
     file = str(tmp_path / "guild.db")
-    added = home.json("collections", "add", "guild", file)
+    added = home.json("vault", "collections", "add", "guild", file)
     assert added == {"added": {"name": "guild", "path": file}}
-    assert home.json("collections", "remove", "guild") == {"removed": "guild"}
+    assert home.json("vault", "collections", "remove", "guild") == {"removed": "guild"}
 
 
 def test_what_makes_no_sense_is_refused_in_one_line(home: Home) -> None:
     home.save("--title", "Signing keys rotate", "--id", "keys")
     for args, code, holding in (
-        (("publish", "keys", "--to", "guild"), 1, "'guild'"),
-        (("publish", "keys"), 2, "--to"),
-        (("collections", "remove", "guild"), 1, "'guild'"),
-        (("collections", "add", "guild"), 2, "add NAME FILE"),
-        (("collections", "rename"), 2, "list, add, remove"),
-        (("collections", "add", "Guild!", "x.db"), 1, "small letters"),
+        (("vault", "publish", "keys", "--to", "guild"), 1, "'guild'"),
+        (("vault", "publish", "keys"), 2, "--to"),
+        (("vault", "collections", "remove", "guild"), 1, "'guild'"),
+        (("vault", "collections", "add", "guild"), 2, "add NAME FILE"),
+        (("vault", "collections", "rename"), 2, "list, add, remove"),
+        (("vault", "collections", "add", "Guild!", "x.db"), 1, "small letters"),
     ):
         done = home.call(*args)
         assert (done.code, done.out) == (code, ""), args

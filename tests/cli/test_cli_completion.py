@@ -36,7 +36,7 @@ def offered(home: Home, *words: str) -> list[str]:
     ("words", "names"),
     [
         (("sea",), ["search"]),
-        (("help", "vaul"), ["vault", "vaults"]),
+        (("help", "vaul"), ["vault"]),
         (("search", "--rec"), ["--recipe"]),
         (("search", "--recipe", "bl"), ["blend"]),
         (("search", "x", "--view", "p"), ["pointer", "preview"]),
@@ -47,6 +47,11 @@ def offered(home: Home, *words: str) -> list[str]:
         (("show", "auth-k"), ["auth-keys"]),
         (("rm", "t"), []),
         (("restore", ""), ["tides"]),
+        (("trash", "restore", ""), ["tides"]),
+        (("tag", "re"), ["rename"]),
+        (("tag", "rename", "--y"), ["--yes"]),
+        (("access", ""), ["token", "sessions", "audit"]),
+        (("unpin", "--o"), ["--off"]),
         (("list", "--after", "auth-j"), ["auth-jwt"]),
         (("search", "au"), []),
         (("completion", "f"), ["fish"]),
@@ -61,7 +66,7 @@ def test_what_may_come_next_is_offered(
 
 def test_ids_have_their_titles_beside_them(home: Home) -> None:
     assert home.call("completion", "--line", "show", "auth-j").out == "auth-jwt\tSwitched to JWT\n"
-    assert set(offered(home, "")) == set(COMMANDS)
+    assert set(offered(home, "")) == {name for name in COMMANDS if " " not in name}
 
 
 def test_where_there_is_no_vault_or_a_locked_one_nothing_is_offered_and_made(

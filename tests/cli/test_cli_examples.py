@@ -8,17 +8,17 @@ import shlex
 import pytest
 
 from recollect.interfaces.cli.arguments import parser_of
-from recollect.interfaces.cli.commands import COMMANDS, command_of
+from recollect.interfaces.cli.commands import COMMANDS, command_of, resolve
 
 # Up to a pipe, the end of a substitution, or a remark behind several spaces.
-CALL = re.compile(r"recollect (?P<name>[\w-]+)(?P<args>(?:\"[^\"]*\"|'[^']*'|(?!  )[^|<>)\"'])*)")
+CALL = re.compile(r"recollect (?P<line>[\w-]+(?:\"[^\"]*\"|'[^']*'|(?!  )[^|<>)\"'])*)")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_line_of_an_example_is_a_command(name: str) -> None:
     text = re.sub(r"\\\n\s*", "", command_of(name).example)
-    calls = list(CALL.finditer(text))
-    assert name in {call["name"] for call in calls}
-    for call in calls:
-        if call["name"] == name:
-            parser_of(name).parse_args(shlex.split(call["args"]))
+    calls = [resolve(shlex.split(call["line"])) for call in CALL.finditer(text)]
+    assert calls
+    assert name.split()[0] in {command.split()[0] for command, _ in calls}
+    for command, args in calls:
+        parser_of(command).parse_args(args)

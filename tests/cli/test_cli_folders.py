@@ -1,4 +1,4 @@
-"""`recollect folders`: which there are, bringing them into step, and letting go of one."""
+"""`recollect add --list`: which there are, bringing them into step, and letting go of one."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def found(home: Home, query: str) -> list[str]:
 
 
 def test_folders_are_listed(home: Home, harbour: Path, kitchen: Path) -> None:
-    done = home.run("folders")
+    done = home.run("add", "--list")
     assert (done.code, done.err) == (0, "")
     assert done.out == (
         f"{harbour}  2 files, project harbour\n{kitchen}  2 files, project kitchen\n"
     )
-    assert home.call("folders", "list").out == done.out
-    assert home.json("folders") == {
+    assert home.call("add", "--list").out == done.out
+    assert home.json("add", "--list") == {
         "folders": [
             {"path": str(path), "project": path.name, "followed": False, "files": 2}
             for path in (harbour, kitchen)
@@ -52,24 +52,24 @@ def test_folders_are_listed(home: Home, harbour: Path, kitchen: Path) -> None:
 
 def test_where_there_is_none_it_is_said_how_to_add_one(tmp_path: Path) -> None:
     home = Home(tmp_path / "other")
-    assert home.call("folders").out == "No folders yet. To add one: recollect add FOLDER\n"
-    assert home.json("folders") == {"folders": []}
-    assert home.json("folders", "sync") == {"folders": [], "waiting": 0}
-    assert home.call("folders", "sync").code == 0
+    assert home.call("add", "--list").out == "No folders yet. To add one: recollect add FOLDER\n"
+    assert home.json("add", "--list") == {"folders": []}
+    assert home.json("add", "--sync") == {"folders": [], "waiting": 0}
+    assert home.call("add", "--sync").code == 0
 
 
 def test_a_name_of_two_lines_is_shown_in_one(home: Home, tmp_path: Path) -> None:
     odd = tmp_path / "two\nlines"
     odd.mkdir()
     assert home.call("add", str(odd)).code == 0
-    assert len(home.call("folders").out.splitlines()) == 3
-    assert home.call("folders", "remove", str(odd)).out.count("\n") == 1
+    assert len(home.call("add", "--list").out.splitlines()) == 3
+    assert home.call("add", "--remove", str(odd)).out.count("\n") == 1
 
 
 def test_all_folders_are_brought_into_step(home: Home, harbour: Path, kitchen: Path) -> None:
     (harbour / "new.md").write_text("The quokka sleeps.")
     (kitchen / "one.md").unlink()
-    done = home.run("folders", "sync")
+    done = home.run("add", "--sync")
     assert (done.code, done.err) == (0, "")
     assert done.out == (
         f"{harbour}\nFiles: 1 added, 2 unchanged. Memories: 1 added.\n"
@@ -84,14 +84,14 @@ def test_one_that_is_away_is_told_and_the_others_are_brought_into_step(
 ) -> None:
     harbour.rename(harbour.with_name("aside"))
     (kitchen / "new.md").write_text("The quokka sleeps.")
-    done = home.run("folders", "sync")
+    done = home.run("add", "--sync")
     assert done.code == 1
     away = f"The folder {harbour} is not there; its memories are kept as they are."
     assert done.err == f"recollect: {away}\n"
     assert done.out == f"{kitchen}\nFiles: 1 added, 2 unchanged. Memories: 1 added.\n"
     assert str(harbour / "one.md") in found(home, "first note of the harbour")
 
-    done = home.call("folders", "sync", "--json")
+    done = home.call("add", "--sync", "--json")
     assert done.code == 1
     first, second = json.loads(done.out)["folders"]
     assert first == {"path": str(harbour), "problem": away}
@@ -103,7 +103,7 @@ def test_one_that_is_away_is_told_and_the_others_are_brought_into_step(
 def test_one_that_is_empty_now_is_kept_in_mind(home: Home, harbour: Path) -> None:
     for file in harbour.iterdir():
         file.unlink()
-    done = home.call("folders", "sync")
+    done = home.call("add", "--sync")
     assert done.code == 1
     assert "is empty, and it had 2 files before" in done.err
     assert len(home.listed()) == 4
@@ -112,44 +112,47 @@ def test_one_that_is_empty_now_is_kept_in_mind(home: Home, harbour: Path) -> Non
 def test_a_removed_folder_is_forgotten_and_its_files_stay(
     home: Home, harbour: Path, kitchen: Path
 ) -> None:
-    done = home.run("folders", "remove", str(harbour))
+    done = home.run("add", "--remove", str(harbour))
     assert (done.code, done.err) == (0, "")
     removed = f"Removed: {harbour}. 2 memories forgotten; its files are kept."
     assert done.out == f"{removed} `recollect add {harbour}` brings them back.\n"
     assert sorted(file.name for file in harbour.iterdir()) == ["one.md", "two.md"]
-    assert [one["path"] for one in home.json("folders")["folders"]] == [str(kitchen)]
+    assert [one["path"] for one in home.json("add", "--list")["folders"]] == [str(kitchen)]
     assert len(home.listed()) == 2
-    printed = home.json("folders", "remove", str(kitchen))
+    printed = home.json("add", "--remove", str(kitchen))
     assert printed == {"removed": str(kitchen), "forgotten": 2}
     assert home.is_sound()
 
 
 def test_a_removed_folder_can_be_added_again(home: Home, harbour: Path) -> None:
     before = home.listed()
-    home.call("folders", "remove", str(harbour))
+    home.call("add", "--remove", str(harbour))
     assert home.call("add", str(harbour)).code == 0
     assert home.listed() == before
 
 
 def test_one_that_is_away_can_be_removed(home: Home, harbour: Path) -> None:
     harbour.rename(harbour.with_name("aside"))
-    assert home.call("folders", "remove", str(harbour)).code == 0
+    assert home.call("add", "--remove", str(harbour)).code == 0
     assert len(home.listed()) == 2
 
 
 def test_what_was_never_added_cannot_be_removed(home: Home, tmp_path: Path) -> None:
-    refused(home.call("folders", "remove", str(tmp_path)), "was never added", "recollect folders")
+    refused(home.call("add", "--remove", str(tmp_path)), "was never added", "recollect add --list")
 
 
 @pytest.mark.parametrize(
     ("args", "holding"),
     [
-        (("burn",), ("There is no action 'burn'", "list, sync, watch, remove")),
-        (("remove",), ("recollect folders remove FOLDER",)),
-        (("sync", "x"), ("recollect folders sync",)),
-        (("list", "x"), ("recollect folders list",)),
-        (("watch", "x"), ("recollect folders watch",)),
+        (("--burn",), ("There is no option --burn",)),
+        (("--remove",), ("recollect add --remove FOLDER",)),
+        (("--sync", "x"), ("recollect add --sync",)),
+        (("--list", "x"), ("recollect add --list",)),
+        (("--sync", "--watch"), ("recollect add --sync",)),
+        (("--list", "--sync"), ("not allowed with",)),
+        ((".", "--dry-run"), ("--dry-run is for --remove",)),
+        ((".", "--jsonl"), ("--jsonl and --fields are for lists",)),
     ],
 )
 def test_wrong_usage_is_told(home: Home, args: tuple[str, ...], holding: tuple[str, ...]) -> None:
-    wrong_usage(home.call("folders", *args), *holding)
+    wrong_usage(home.call("add", *args), *holding)

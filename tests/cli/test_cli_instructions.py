@@ -72,13 +72,13 @@ def test_a_changed_file_is_taken_in_and_a_deleted_one_forgotten(home: Home, proj
     (project / "CLAUDE.md").write_text("# Harbor\n\nRun pytest.\n", encoding="utf-8")
     (project / "AGENTS.md").unlink()
     (project / ".cursor/rules/new.mdc").write_text("# New\n\nA rule.\n", encoding="utf-8")
-    assert home.call("folders", "sync").code == 0
+    assert home.call("add", "--sync").code == 0
     found = taken(home)
     assert "pytest" in found["CLAUDE.md"]["text"]
     assert "AGENTS.md" not in found
     assert found["new.mdc"]["tier"] == "core"
     (project / "AGENTS.md").write_text("Use uv, never pip.\n", encoding="utf-8")
-    home.call("folders", "sync")
+    home.call("add", "--sync")
     assert "AGENTS.md" in taken(home)
 
 
@@ -101,7 +101,7 @@ def test_one_file_can_be_imported_and_removed(home: Home, project: Path) -> None
     done = imported(home, str(project / "AGENTS.md"))
     assert done["followed"] == [str(project / "AGENTS.md")]
     assert taken(home)["AGENTS.md"]["project"] == "harbor-api"
-    assert home.json("folders", "remove", str(project / "AGENTS.md"))["forgotten"] == 1
+    assert home.json("add", "--remove", str(project / "AGENTS.md"))["forgotten"] == 1
     assert taken(home) == {}
 
 

@@ -143,7 +143,7 @@ def test_shares_are_of_what_counts_for_a_result_and_the_rest_counts_against_it(
     team = Home(tmp_path / "team", RECOLLECT_NOW=NOW)
     team.save("--title", "Token rotation", "--severity", "critical")
     home.save("--title", "Token expiry")
-    assert home.call("vaults", "add", "platform", str(team.vault)).code == 0
+    assert home.call("vault", "add", "platform", str(team.vault)).code == 0
     printed = home.call("search", "token rotation", "--recipe", "vault", "--explain").out
     shares = [int(share) for share in re.findall(r"(-?\d+)%", printed)]
     assert len(shares) >= 4

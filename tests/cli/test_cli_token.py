@@ -1,4 +1,4 @@
-"""`recollect token` and `recollect audit`: what is shown once, what never, and what is noted."""
+"""`recollect access`: tokens are shown once, and what was done and refused is noted."""
 
 from __future__ import annotations
 
@@ -20,20 +20,24 @@ def home(tmp_path: Path) -> Home:
 
 
 def created(home: Home, *args: str) -> Any:
-    return home.json("token", "create", *args)
+    return home.json("access", "token", "create", *args)
 
 
 def test_a_new_token_is_printed_once_and_nowhere_else(home: Home) -> None:
-    done = home.run("token", "create", "--can", "search:use", "--name", "reader")
+    done = home.run("access", "token", "create", "--can", "search:use", "--name", "reader")
     secret = done.out.strip()
     assert done.code == 0
     assert well_formed(secret)
     assert "not shown again" in done.err
-    listed = home.call("token", "list")
+    listed = home.call("access", "token", "list")
     assert "reader: search:use" in listed.out
     for file in home.folder.iterdir():
         assert secret.encode() not in file.read_bytes()
-    for printed in (listed.out, home.call("token", "list", "--json").out, home.call("audit").out):
+    for printed in (
+        listed.out,
+        home.call("access", "token", "list", "--json").out,
+        home.call("access", "audit").out,
+    ):
         assert secret not in printed
         assert secret[4:] not in printed
 
@@ -47,29 +51,29 @@ def test_a_token_says_what_it_allows_where_and_until_when(home: Home) -> None:
     assert made["capabilities"] == ["search:use", "memory:write"]
     assert (made["vaults"], made["collections"]) == (["agent", "team"], ["platform"])
     assert (made["state"], made["expires_at"]) == ("live", "2099-12-31T00:00:00Z")
-    assert home.json("token", "list") == [made]
+    assert home.json("access", "token", "list") == [made]
     found = TokenStore(HomeAccess(home.folder)).known(secret)
     assert found is not None
     assert found[0].id == made["id"]
-    line = home.call("token", "list").out
+    line = home.call("access", "token", "list").out
     assert "search:use, memory:write in agent, team, platform" in line
     assert "expires 2099-12-31" in line
 
 
 def test_a_revoked_token_is_refused_at_once(home: Home) -> None:
     made = created(home, "--can", "admin")
-    done = home.call("token", "revoke", made["id"])
+    done = home.call("access", "token", "revoke", made["id"])
     assert (done.code, done.out) == (0, f"Revoked: {made['id']} ({made['name']}).\n")
-    [listed] = home.json("token", "list")
+    [listed] = home.json("access", "token", "list")
     assert listed["state"] == "revoked"
     found = TokenStore(HomeAccess(home.folder)).known(made["token"])
     assert found is not None
     assert found[1] == "revoked"
-    assert home.json("token", "revoke", made["id"]) == {"revoked": [made["id"]]}
+    assert home.json("access", "token", "revoke", made["id"]) == {"revoked": [made["id"]]}
 
 
 def test_every_capability_is_in_the_help(home: Home) -> None:
-    text = " ".join(home.call("token", "--help").out.split())
+    text = " ".join(home.call("access", "token", "--help").out.split())
     for name in CAPABILITIES:
         assert name in text
 
@@ -82,20 +86,20 @@ def test_a_locked_or_missing_vault_does_not_matter(home: Home) -> None:
 
 
 def test_what_is_called_wrongly_is_said(home: Home) -> None:
-    wrong_usage(home.call("token"))
-    wrong_usage(home.call("token", "make"), "create, list, revoke")
-    wrong_usage(home.call("token", "create"), "--can")
-    wrong_usage(home.call("token", "create", "--can", "fly"), "search:use")
-    wrong_usage(home.call("token", "create", "x", "--can", "admin"), "token create")
-    wrong_usage(home.call("token", "revoke"), "revoke ID")
-    wrong_usage(home.call("token", "list", "x"), "token list")
-    wrong_usage(home.call("token", "list", "--can", "admin"), "token list")
+    wrong_usage(home.call("access", "token"))
+    wrong_usage(home.call("access", "token", "make"), "create, list, revoke")
+    wrong_usage(home.call("access", "token", "create"), "--can")
+    wrong_usage(home.call("access", "token", "create", "--can", "fly"), "search:use")
+    wrong_usage(home.call("access", "token", "create", "x", "--can", "admin"), "token create")
+    wrong_usage(home.call("access", "token", "revoke"), "revoke ID")
+    wrong_usage(home.call("access", "token", "list", "x"), "token list")
+    wrong_usage(home.call("access", "token", "list", "--can", "admin"), "token list")
     assert not home.folder.exists()
-    refused(home.call("token", "revoke", "nobody"), "token list")
+    refused(home.call("access", "token", "revoke", "nobody"), "token list")
     for expires in ("soon", "2020-01-01", "0d"):
-        refused(home.call("token", "create", "--can", "admin", "--expires", expires))
-    refused(home.call("token", "create", "--can", "admin", "--name", "a\nb"), "name")
-    assert home.json("token", "list") == []
+        refused(home.call("access", "token", "create", "--can", "admin", "--expires", expires))
+    refused(home.call("access", "token", "create", "--can", "admin", "--name", "a\nb"), "name")
+    assert home.json("access", "token", "list") == []
 
 
 def test_tokens_are_private(home: Home) -> None:
@@ -115,8 +119,8 @@ def test_what_the_command_line_writes_is_noted_and_not_what_it_says(home: Home) 
     home.bring_in({"title": "Echidnas"}, {"title": "Emus"})
     home.call("forget", id)
     made = created(home, "--can", "search:use")
-    home.call("token", "revoke", made["id"])
-    printed = home.json("audit")
+    home.call("access", "token", "revoke", made["id"])
+    printed = home.json("access", "audit")
     assert [(one["action"], one.get("count", 1)) for one in printed] == [
         ("save", 1), ("pin", 1), ("import", 2), ("forget", 1),
         (f"create token {made['id']}", 1), (f"revoke token {made['id']}", 1),
@@ -131,20 +135,20 @@ def test_what_the_command_line_writes_is_noted_and_not_what_it_says(home: Home) 
 def test_the_log_can_be_narrowed(home: Home) -> None:
     for number in range(4):
         home.save("--id", f"n{number}", "--title", f"Note {number}")
-    assert len(home.json("audit", "--limit", "3")) == 3
-    assert len(home.json("audit", "--since", "1h")) == 4
-    assert home.json("audit", "--since", "2099-01-01") == []
-    assert home.json("audit", "--refused") == []
-    refused(home.call("audit", "--limit", "0"))
-    refused(home.call("audit", "--since", "yesterday-ish"))
-    shown = home.call("audit").out.splitlines()
+    assert len(home.json("access", "audit", "--limit", "3")) == 3
+    assert len(home.json("access", "audit", "--since", "1h")) == 4
+    assert home.json("access", "audit", "--since", "2099-01-01") == []
+    assert home.json("access", "audit", "--refused") == []
+    refused(home.call("access", "audit", "--limit", "0"))
+    refused(home.call("access", "audit", "--since", "yesterday-ish"))
+    shown = home.call("access", "audit").out.splitlines()
     assert len(shown) == 4
     assert all("owner" in line and "save" in line for line in shown)
 
 
 def test_a_home_in_which_nothing_was_done_has_an_empty_log(home: Home) -> None:
-    assert home.json("audit") == []
-    assert home.call("audit").out == ""
+    assert home.json("access", "audit") == []
+    assert home.call("access", "audit").out == ""
 
 
 def test_the_log_names_the_memories_that_the_vault_still_has(home: Home) -> None:
@@ -153,16 +157,18 @@ def test_the_log_names_the_memories_that_the_vault_still_has(home: Home) -> None
     home.call("pin", "wombats", "emus")
     home.call("forget", "wombats")
     home.call("forget", "--purge", "emus")
-    shown = home.call("audit").out.splitlines()
+    shown = home.call("access", "audit").out.splitlines()
     assert [line.split()[3:] for line in shown] == [
         ["wombats"], [], ["×", "2", "wombats"], ["wombats"], [],
     ]  # fmt: skip
-    assert home.json("audit")[2]["memories"] == ["wombats"]
+    assert home.json("access", "audit")[2]["memories"] == ["wombats"]
     home.vault.unlink()
-    assert home.call("audit").out.splitlines()[0].split()[2:] == ["save"]
+    assert home.call("access", "audit").out.splitlines()[0].split()[2:] == ["save"]
     assert not home.vault.exists()
 
 
 def test_where_there_is_no_token_the_list_says_how_to_create_one(home: Home) -> None:
-    assert "To create one: recollect token create" in home.call("token", "list").out
-    assert home.json("token", "list") == []
+    assert (
+        "To create one: recollect access token create" in home.call("access", "token", "list").out
+    )
+    assert home.json("access", "token", "list") == []

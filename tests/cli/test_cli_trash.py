@@ -24,7 +24,7 @@ def test_the_trash_says_what_when_why_and_by_whom(home: Home) -> None:
     text = home.call("trash").out
     assert "Deploys run on Jenkins" in text
     assert "forgotten, just now by command line" in text
-    assert "recollect restore ID" in text
+    assert "recollect trash restore ID" in text
     [told] = home.json("trash", "tides")
     assert told["memory"]["id"] == "b"
     assert (told["why"], told["forgotten_at"]) == ("forgotten", "2026-03-01T12:00:00Z")
@@ -56,11 +56,11 @@ def test_removing_a_folder_says_how_many_it_would_forget(home: Home, tmp_path: P
     folder.mkdir()
     (folder / "one.md").write_text("One thing", encoding="utf-8")
     assert home.call("add", str(folder)).code == 0
-    would = home.call("folders", "remove", str(folder), "--dry-run").out
+    would = home.call("add", "--remove", str(folder), "--dry-run").out
     assert "1 memory of" in would
     assert f"`recollect add {folder}` brings them back." in would
-    assert len(home.json("folders")["folders"]) == 1
-    done = home.call("folders", "remove", str(folder)).out
+    assert len(home.json("add", "--list")["folders"]) == 1
+    done = home.call("add", "--remove", str(folder)).out
     assert f"`recollect add {folder}` brings them back." in done
     assert home.call("add", str(folder)).code == 0
     assert len(home.listed()) == 1

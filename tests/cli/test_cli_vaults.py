@@ -1,4 +1,4 @@
-"""`recollect vaults`, and searches that span them, as a person calls them."""
+"""`recollect vault list`, and searches that span them, as a person calls them."""
 
 from __future__ import annotations
 
@@ -64,22 +64,22 @@ def project(home: Home, folder: Path) -> Path:
 
 
 def test_at_first_there_is_the_own_vault(home: Home) -> None:
-    assert home.json("vaults") == home.json("vaults", "list")
-    assert home.json("vaults") == {
+    assert home.json("vault", "list") == home.json("vault", "list")
+    assert home.json("vault", "list") == {
         "vaults": [{"name": "agent", "tier": "agent", "priority": 1, "path": str(home.vault)}],
         "untrusted": None,
     }
-    listed = home.call("vaults")
+    listed = home.call("vault", "list")
     assert (listed.code, listed.err) == (0, "")
     assert listed.out.split() == ["agent", "agent", "1", str(home.vault)]
 
 
 def test_a_vault_is_added_listed_searched_and_removed(home: Home, other: Home) -> None:
     home.save("--id", "mine", "--title", "Harbor token")
-    added = home.call("vaults", "add", "platform", str(other.vault))
+    added = home.call("vault", "add", "platform", str(other.vault))
     assert (added.code, added.err) == (0, "")
     assert added.out.startswith("Added: platform")
-    assert [one["name"] for one in home.json("vaults")["vaults"]] == ["agent", "platform"]
+    assert [one["name"] for one in home.json("vault", "list")["vaults"]] == ["agent", "platform"]
     found = home.search("harbor token", "--explain")["results"]
     assert {(one["id"], one["vault"]) for one in found} == {
         ("mine", "agent"),
@@ -92,29 +92,29 @@ def test_a_vault_is_added_listed_searched_and_removed(home: Home, other: Home) -
     printed = home.call("search", "harbor token").out
     assert "theirs · fact · just now · vault platform" in printed
     assert "vault agent" not in printed
-    removed = home.call("vaults", "remove", "platform")
+    removed = home.call("vault", "remove", "platform")
     assert (removed.code, removed.out) == (0, "Removed: platform. Its memories are kept.\n")
     assert home.found("harbor token") == ["mine"]
     assert other.found("harbor token") == ["theirs"]
 
 
 def test_every_action_speaks_json(home: Home, other: Home, tmp_path: Path) -> None:
-    added = home.json("vaults", "add", "platform", str(other.vault), "--priority", "0.7")
+    added = home.json("vault", "add", "platform", str(other.vault), "--priority", "0.7")
     facts = {"name": "platform", "tier": "team", "priority": 0.7, "path": str(other.vault)}
     assert added == {"added": facts}
-    assert facts in home.json("vaults")["vaults"]
-    assert home.json("vaults", "remove", "platform") == {"removed": "platform"}
+    assert facts in home.json("vault", "list")["vaults"]
+    assert home.json("vault", "remove", "platform") == {"removed": "platform"}
     folder = project(home, tmp_path / "harbor")
     vault = str(folder / ".recollect" / "vault.db")
-    assert home.json("vaults", "trust", str(folder)) == {"trusted": vault}
-    assert home.json("vaults", "trust", str(folder)) == {"trusted": vault}, "again is as good"
+    assert home.json("vault", "trust", str(folder)) == {"trusted": vault}
+    assert home.json("vault", "trust", str(folder)) == {"trusted": vault}, "again is as good"
     for changed in (True, False):
-        printed = home.json("vaults", "untrust", str(folder))
+        printed = home.json("vault", "untrust", str(folder))
         assert printed == {"untrusted": vault, "changed": changed}
 
 
 def test_a_server_is_added_by_its_address(home: Home) -> None:
-    args = ("vaults", "add", "ops", "https://recollect.example", "--token-env", "OPS_TOKEN")
+    args = ("vault", "add", "ops", "https://recollect.example", "--token-env", "OPS_TOKEN")
     assert home.json(*args)["added"] == {
         "name": "ops",
         "tier": "dynamic",
@@ -127,18 +127,18 @@ def test_a_server_is_added_by_its_address(home: Home) -> None:
 
 def test_a_path_is_kept_whole_wherever_one_stands_later(home: Home, other: Home) -> None:
     with chdir(other.folder):
-        added = home.json("vaults", "add", "there", "vault.db")["added"]
+        added = home.json("vault", "add", "there", "vault.db")["added"]
     assert added["path"] == str(other.vault)
 
 
 def test_what_was_written_by_hand_stays_as_it_was(home: Home, other: Home) -> None:
     config(home).write_text(BY_HAND)
-    home.json("vaults", "add", "more", str(other.vault))
+    home.json("vault", "add", "more", str(other.vault))
     after = config(home).read_text()
     assert after.startswith(BY_HAND)
-    home.json("vaults", "remove", "more")
+    home.json("vault", "remove", "more")
     assert config(home).read_text() == BY_HAND
-    home.json("vaults", "remove", "platform")
+    home.json("vault", "remove", "platform")
     left = config(home).read_text()
     assert tomllib.loads(left) == {"search": {"recipe": "vault"}, "rerank": {"budget_ms": 250}}
     for comment in ("# My settings.   Do not tidy.", "# I like it", "# The platform team's notes",
@@ -154,19 +154,19 @@ def test_line_ends_rights_and_links_stay(home: Home, other: Home, tmp_path: Path
     real.write_bytes(text.encode())
     real.chmod(0o640)
     config(home).symlink_to(real)
-    home.json("vaults", "add", "platform", str(other.vault))
+    home.json("vault", "add", "platform", str(other.vault))
     assert config(home).is_symlink()
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
     content = real.read_bytes().decode()
     assert content.startswith(text)
     assert content.count("\n") == content.count("\r\n")
-    home.json("vaults", "remove", "platform")
+    home.json("vault", "remove", "platform")
     assert real.read_bytes().decode() == text
     assert config(home).is_symlink()
 
 
 def test_settings_that_a_command_makes_are_their_owners_alone(home: Home, other: Home) -> None:
-    home.json("vaults", "add", "platform", str(other.vault))
+    home.json("vault", "add", "platform", str(other.vault))
     assert stat.S_IMODE(config(home).stat().st_mode) == 0o600
     assert sorted(one.name for one in home.folder.iterdir()) == ["config.toml"], "nothing else"
 
@@ -187,7 +187,7 @@ def test_a_file_that_is_wrong_already_stays_untouched(
 ) -> None:
     config(home).write_bytes(content)
     args = ("add", "platform", str(other.vault)) if action == "add" else ("remove", "a")
-    refused(home.call("vaults", *args), "config.toml")
+    refused(home.call("vault", *args), "config.toml")
     assert config(home).read_bytes() == content
     assert [one.name for one in home.folder.iterdir()] == ["config.toml"]
 
@@ -196,7 +196,7 @@ def test_a_vault_that_is_wrong_can_be_removed(home: Home) -> None:
     """It stops every search, and taking it out is the way to go on."""
     config(home).write_text("[[vaults]]\nname = 'a'\n")
     refused(home.call("search", "harbor"), "[[vaults]] number 1 needs a tier")
-    assert home.json("vaults", "remove", "a") == {"removed": "a"}
+    assert home.json("vault", "remove", "a") == {"removed": "a"}
     assert home.search("harbor")["results"] == []
 
 
@@ -223,7 +223,7 @@ def test_a_vault_that_is_wrong_can_be_removed(home: Home) -> None:
 def test_what_cannot_be_added_is_told_and_leaves_nothing_behind(
     home: Home, args: tuple[str, ...], holding: str
 ) -> None:
-    sentence = refused(home.call("vaults", "add", *args), holding)
+    sentence = refused(home.call("vault", "add", *args), holding)
     assert "hunter2" not in sentence
     assert not config(home).exists()
 
@@ -235,28 +235,28 @@ def test_a_file_that_is_no_vault_is_refused_and_stays_as_it_is(home: Home, tmp_p
     with closing(sqlite3.connect(other)) as connection:
         connection.execute("CREATE TABLE notes (text)")
     before = [file.read_bytes() for file in (text, empty, other)]
-    refused(home.call("vaults", "add", "x", str(text)), "not a SQLite database")
-    refused(home.call("vaults", "add", "x", str(empty)), "is empty, not a vault")
-    refused(home.call("vaults", "add", "x", str(other)), "not a Recollect vault")
+    refused(home.call("vault", "add", "x", str(text)), "not a SQLite database")
+    refused(home.call("vault", "add", "x", str(empty)), "is empty, not a vault")
+    refused(home.call("vault", "add", "x", str(other)), "not a Recollect vault")
     assert [file.read_bytes() for file in (text, empty, other)] == before
     assert not config(home).exists()
 
 
 def test_a_name_or_a_file_is_there_once(home: Home, other: Home, tmp_path: Path) -> None:
-    home.json("vaults", "add", "platform", str(other.vault))
+    home.json("vault", "add", "platform", str(other.vault))
     before = config(home).read_bytes()
     (tmp_path / "link.db").symlink_to(other.vault)
     os.link(other.vault, tmp_path / "hard.db")
-    refused(home.call("vaults", "add", "platform", "/srv/x.db"), "named 'platform'")
+    refused(home.call("vault", "add", "platform", "/srv/x.db"), "named 'platform'")
     for place in (other.vault, tmp_path / "link.db", tmp_path / "hard.db"):
-        refused(home.call("vaults", "add", "again", str(place)), "are the same file")
-    refused(home.call("vaults", "add", "myself", str(home.vault)), "'agent' and 'myself'")
+        refused(home.call("vault", "add", "again", str(place)), "are the same file")
+    refused(home.call("vault", "add", "myself", str(home.vault)), "'agent' and 'myself'")
     assert config(home).read_bytes() == before
 
 
 def test_what_is_not_there_cannot_be_removed(home: Home) -> None:
-    refused(home.call("vaults", "remove", "platform"), "no [[vaults]] named 'platform'")
-    refused(home.call("vaults", "remove", "agent"), "no [[vaults]] named 'agent'")
+    refused(home.call("vault", "remove", "platform"), "no [[vaults]] named 'platform'")
+    refused(home.call("vault", "remove", "agent"), "no [[vaults]] named 'agent'")
     assert not config(home).exists()
 
 
@@ -269,8 +269,8 @@ def test_what_is_not_there_cannot_be_removed(home: Home) -> None:
 )
 def test_a_vault_in_a_style_of_its_own_is_left_to_its_writer(home: Home, text: str) -> None:
     config(home).write_text(text)
-    assert [one["name"] for one in home.json("vaults")["vaults"]] == ["agent", "a"]
-    refused(home.call("vaults", "remove", "a"), "by hand")
+    assert [one["name"] for one in home.json("vault", "list")["vaults"]] == ["agent", "a"]
+    refused(home.call("vault", "remove", "a"), "by hand")
     assert config(home).read_text() == text
 
 
@@ -280,7 +280,7 @@ def test_a_text_that_looks_like_a_table_is_none(home: Home) -> None:
         '[[vaults]]\nname = "a"\ntier = "team"\npath = "/x"\n'
     )
     config(home).write_text(text)
-    done = home.call("vaults", "remove", "a")
+    done = home.call("vault", "remove", "a")
     left = tomllib.loads(config(home).read_text())
     assert left["embedding"]["query_prefix"] == '[[vaults]]\nname = "a"\n'
     if done.code:
@@ -291,9 +291,9 @@ def test_a_text_that_looks_like_a_table_is_none(home: Home) -> None:
 def test_wrong_usage_says_how_it_is_called(home: Home) -> None:
     for args in (("add",), ("add", "x"), ("add", "x", "y", "z"), ("remove",), ("list", "x"),
                  ("trust", "a", "b")):  # fmt: skip
-        wrong_usage(home.call("vaults", *args), f"recollect vaults {args[0]}")
-    wrong_usage(home.call("vaults", "mount"), "'mount'", "list, add, remove, trust, untrust")
-    wrong_usage(home.call("vaults", "add", "x", "/y", "--priority", "high"), "--priority")
+        wrong_usage(home.call("vault", *args), f"recollect vault {args[0]}")
+    wrong_usage(home.call("vault", "mount"), "'mount'", "status")
+    wrong_usage(home.call("vault", "add", "x", "/y", "--priority", "high"), "--priority")
 
 
 # Trust
@@ -305,31 +305,31 @@ def test_a_project_vault_is_used_once_it_is_trusted(home: Home, tmp_path: Path) 
     home.save("--id", "mine", "--title", "Harbor token")
     with chdir(folder / "src"):
         vault = str(folder / ".recollect" / "vault.db")
-        assert home.json("vaults")["untrusted"] == vault
-        assert f"Not trusted, so not searched: {vault}" in home.call("vaults").out
+        assert home.json("vault", "list")["untrusted"] == vault
+        assert f"Not trusted, so not searched: {vault}" in home.call("vault", "list").out
         assert home.found("harbor token") == ["mine"]
-        assert "`recollect vaults trust`" in home.call("search", "harbor token").out
-        trusted = home.call("vaults", "trust")
+        assert "`recollect vault trust`" in home.call("search", "harbor token").out
+        trusted = home.call("vault", "trust")
         assert trusted.out == f"Trusted: {vault}. Searches in this project now include it.\n"
-        assert [one["name"] for one in home.json("vaults")["vaults"]] == ["agent", "project"]
+        assert [one["name"] for one in home.json("vault", "list")["vaults"]] == ["agent", "project"]
         assert home.found("harbor token") == ["mine", "in-project"]
         assert "vaults trust" not in home.call("search", "harbor token").out
-        assert home.call("vaults", "untrust").out == f"No longer trusted: {vault}.\n"
-        assert home.call("vaults", "untrust").out == f"Was not trusted: {vault}.\n"
+        assert home.call("vault", "untrust").out == f"No longer trusted: {vault}.\n"
+        assert home.call("vault", "untrust").out == f"Was not trusted: {vault}.\n"
         assert home.found("harbor token") == ["mine"]
 
 
 def test_what_cannot_be_trusted_is_told(home: Home, other: Home, tmp_path: Path) -> None:
-    refused(home.call("vaults", "trust", str(tmp_path)), "There is no .recollect/vault.db")
+    refused(home.call("vault", "trust", str(tmp_path)), "There is no .recollect/vault.db")
     hostile = tmp_path / "hostile" / ".recollect"
     hostile.mkdir(parents=True)
     (hostile / "vault.db").symlink_to(other.vault)
-    refused(home.call("vaults", "trust", str(hostile.parent)), "leads out of its project")
+    refused(home.call("vault", "trust", str(hostile.parent)), "leads out of its project")
     assert not (home.folder / "trusted.json").exists()
     own = Home(tmp_path / "person" / ".recollect")
     own.folder.mkdir(parents=True)
     own.save("--title", "x")
-    refused(own.call("vaults", "trust", str(tmp_path / "person")), "is your own vault")
+    refused(own.call("vault", "trust", str(tmp_path / "person")), "is your own vault")
 
 
 def test_a_working_directory_that_is_gone_is_no_hindrance(home: Home, tmp_path: Path) -> None:
@@ -339,8 +339,8 @@ def test_a_working_directory_that_is_gone_is_no_hindrance(home: Home, tmp_path: 
     os.chdir(gone)
     try:
         gone.rmdir()
-        assert [one["name"] for one in home.json("vaults")["vaults"]] == ["agent"]
-        refused(home.call("vaults", "trust"), "The working directory no longer exists")
+        assert [one["name"] for one in home.json("vault", "list")["vaults"]] == ["agent"]
+        refused(home.call("vault", "trust"), "The working directory no longer exists")
     finally:
         os.chdir(before)
 
@@ -352,9 +352,9 @@ def test_a_working_directory_that_is_gone_is_no_hindrance(home: Home, tmp_path: 
 def spanning(home: Home, other: Home, tmp_path: Path) -> Home:
     """A home that knows two vaults, one of which is not there."""
     home.save("--id", "mine", "--title", "Harbor token")
-    home.json("vaults", "add", "platform", str(other.vault))
+    home.json("vault", "add", "platform", str(other.vault))
     shutil.copyfile(other.vault, tmp_path / "gone.db")
-    home.json("vaults", "add", "gone", str(tmp_path / "gone.db"))
+    home.json("vault", "add", "gone", str(tmp_path / "gone.db"))
     (tmp_path / "gone.db").unlink()
     return home
 
@@ -393,7 +393,10 @@ def test_without_other_vaults_there_is_one_name_to_give(home: Home) -> None:
 def test_a_vault_that_is_away_is_told_below_the_results(spanning: Home, tmp_path: Path) -> None:
     done = spanning.call("search", "harbor token")
     assert done.code == 0
-    assert "Without gone: The vault gone is not there; `recollect vaults` says where it" in done.out
+    assert (
+        "Without gone: The vault gone is not there; `recollect vault list` says where it"
+        in done.out
+    )
     assert vaults_of(spanning.search("harbor token")) == [
         ("mine", "agent"),
         ("theirs", "platform"),
@@ -423,7 +426,7 @@ def test_the_installed_command_does_not_wait_for_a_server_that_hangs(home: Home)
     home.save("--id", "mine", "--title", "Harbor token")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        home.json("vaults", "add", "silent", url)
+        home.json("vault", "add", "silent", url)
         printed = home.run(
             "search", "harbor", "--json", using={"RECOLLECT_SEARCH__VAULT_DEADLINE_MS": "200"}
         ).json()

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from commandline import NOW, Home, refused
+from commandline import NOW, Home, refused, wrong_usage
 
 from recollect.interfaces.cli import output
 from recollect.interfaces.cli.editor import at_line
@@ -44,7 +44,7 @@ def test_tags_are_counted_renamed_and_merged(home: Home) -> None:
     assert home.json("tags", "merge", "net", "web", "page", "--yes") == {"changed": ["b"]}
     assert home.json("tags") == {"ci": 2, "page": 1}
     refused(home.call("tags", "rename", "nosuch", "ci", "--yes"), "No memory has the tag 'nosuch'.")
-    assert "tags rename OLD NEW" in home.call("tags", "rename", "ci").err
+    wrong_usage(home.call("tags", "rename", "ci"), "recollect tag rename", "NEW")
 
 
 def test_projects_are_counted(home: Home) -> None:

@@ -86,7 +86,7 @@ def test_add_goes_on_and_follows_until_it_is_stopped(
         following.says("notes: 1 added")
         (notes / "new.md").unlink()
         finds(home, "quokka")
-        assert home.call("folders").out == f"{notes}  1 file, project notes, watched\n"
+        assert home.call("add", "--list").out == f"{notes}  1 file, project notes, watched\n"
         assert following.stop(number) == 0
         assert "Traceback" not in following.out
     assert home.is_sound()
@@ -96,14 +96,14 @@ def test_one_process_follows_all_folders_and_a_second_is_told(
     home: Home, notes: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "more").mkdir()
-    with running(home, "folders", "watch") as following:
+    with running(home, "add", "--watch") as following:
         done = home.run("add", "notes", "--watch")
         assert done.code == 0
         assert "Another process already follows the folders of this vault" in done.out
         assert home.run("add", "more", "--watch").code == 0
         (tmp_path / "more/new.md").write_text("The quokka sleeps.")
         finds(home, "quokka", tmp_path / "more/new.md")
-        done = home.run("folders", "watch")
+        done = home.run("add", "--watch")
         assert (done.code, "Another process" in done.out) == (0, True)
         assert following.stop() == 0
 

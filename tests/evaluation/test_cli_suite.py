@@ -1,4 +1,4 @@
-"""`recollect suite`: the table, the queries, an explanation, JSON, and what it refuses."""
+"""`recollect eval suite`: the table, the queries, an explanation, JSON, and what it refuses."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from commandline import ESCAPE, NOW, Home, refused, wrong_usage
 
 from recollect.recipes.registry import BUILT_IN
 
+SUITE = ("eval", "suite")
+
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
@@ -18,7 +20,7 @@ def home(tmp_path: Path) -> Home:
 def test_the_table_has_a_row_for_each_kind_and_a_column_for_each_recipe(
     home: Home, tmp_path: Path
 ) -> None:
-    shown = home.run("suite")
+    shown = home.run(*SUITE)
     assert (shown.code, shown.err) == (0, "")
     heading, *rows, sums = shown.out.partition("\n\n")[0].splitlines()
     assert heading.split() == list(BUILT_IN)
@@ -32,7 +34,7 @@ def test_the_table_has_a_row_for_each_kind_and_a_column_for_each_recipe(
 
 
 def test_the_json_is_the_contract(home: Home) -> None:
-    found = home.json("suite", "--recipe", "blend", "--recipe", "router")
+    found = home.json(*SUITE, "--recipe", "blend", "--recipe", "router")
     assert len(found["queries"]) == 10
     assert found["queries"][0] == {
         "kind": "file by name",
@@ -57,13 +59,13 @@ def test_the_json_is_the_contract(home: Home) -> None:
 def test_a_recipe_of_ones_own_is_scored_like_the_others(home: Home) -> None:
     (home.folder / "recipes").mkdir(parents=True)
     (home.folder / "recipes" / "mine.toml").write_text('extends = "blend"\nabout = "Mine."\n')
-    found = home.json("suite", "--recipe", "mine", "--recipe", "blend", "--recipe", "mine")
+    found = home.json(*SUITE, "--recipe", "mine", "--recipe", "blend", "--recipe", "mine")
     assert list(found["recipes"]) == ["mine", "blend"]
     assert found["recipes"]["mine"] == found["recipes"]["blend"]
 
 
 def test_every_query_is_shown_with_its_filter_and_what_came_of_it(home: Home) -> None:
-    shown = home.call("suite", "--recipe", "covalence", "--queries")
+    shown = home.call(*SUITE, "--recipe", "covalence", "--queries")
     assert (shown.code, shown.err) == (0, "")
     assert "file by name  roadmap 1.4\n" in shown.out
     assert "space-scoped  who has the key  space: choir\n" in shown.out
@@ -72,7 +74,7 @@ def test_every_query_is_shown_with_its_filter_and_what_came_of_it(home: Home) ->
 
 
 def test_one_answer_is_explained_down_to_the_wanted_memory(home: Home) -> None:
-    shown = home.call("suite", "--recipe", "vault", "--explain", "canonical file")
+    shown = home.call(*SUITE, "--recipe", "vault", "--explain", "canonical file")
     assert (shown.code, shown.err) == (0, "")
     assert shown.out.startswith("vault: incident response procedure  1 point, place ")
     assert "* handbook/incident-response.md  file-incident-response\n" in shown.out
@@ -81,21 +83,21 @@ def test_one_answer_is_explained_down_to_the_wanted_memory(home: Home) -> None:
 
 
 def test_on_a_terminal_there_are_colours(home: Home) -> None:
-    shown = home.on_terminal("suite", "--recipe", "router")
+    shown = home.on_terminal(*SUITE, "--recipe", "router")
     assert shown.code == 0
     assert ESCAPE in shown.out
     assert "of 30" in shown.out
 
 
 def test_what_is_not_there_is_refused_in_one_line(home: Home, tmp_path: Path) -> None:
-    refused(home.call("suite", "--recipe", "nope"), "no recipe 'nope'; there are: blend, ")
-    refused(home.call("suite", "--explain", "nope"), "no kind of query 'nope'", "exact title")
+    refused(home.call(*SUITE, "--recipe", "nope"), "no recipe 'nope'; there are: blend, ")
+    refused(home.call(*SUITE, "--explain", "nope"), "no kind of query 'nope'", "exact title")
     (home.folder / "recipes").mkdir(parents=True)
     (home.folder / "recipes" / "bad.toml").write_text("extends = 7\n")
-    refused(home.call("suite", "--recipe", "bad"), "bad.toml")
+    refused(home.call(*SUITE, "--recipe", "bad"), "bad.toml")
 
 
 def test_forms_that_exclude_each_other_are_refused(home: Home) -> None:
-    refused(home.call("suite", "--json", "--queries"), "--json cannot be combined with", code=2)
-    refused(home.call("suite", "--json", "--explain", "temporal"), "--json", code=2)
-    wrong_usage(home.call("suite", "--queries", "--explain", "temporal"), "not allowed with")
+    refused(home.call(*SUITE, "--json", "--queries"), "--json cannot be combined with", code=2)
+    refused(home.call(*SUITE, "--json", "--explain", "temporal"), "--json", code=2)
+    wrong_usage(home.call(*SUITE, "--queries", "--explain", "temporal"), "not allowed with")

@@ -135,7 +135,7 @@ def test_the_page_tells_the_same_as_the_files_and_as_its_own_table() -> None:
     assert f" {len(HELD)} memories that come with Recollect" in page
     for query in suite().queries:
         assert f"\n| {query.kind} | `{query.text}`" in page
-    names = re.findall(r"\$ recollect suite\n +(.*)\n", page)[0].split()
+    names = re.findall(r"\$ recollect eval suite\n +(.*)\n", page)[0].split()
     sums = re.findall(r"^of 30 +(.*)$", page, re.MULTILINE)[0].split()
     assert re.findall(r"^### `(\w+)`: (\d+)$", page, re.MULTILINE) == [
         *zip(names, sums, strict=True)
@@ -147,7 +147,7 @@ def test_the_page_shows_the_points_that_come_out(tmp_path: Path) -> None:
     """But for one here and there: models that count in 8 bits do so differently on other
     processors. With EXAMPLES=all it is every query."""
     page = PAGE.read_text(encoding="utf-8")
-    names = re.findall(r"\$ recollect suite\n +(.*)\n", page)[0].split()
+    names = re.findall(r"\$ recollect eval suite\n +(.*)\n", page)[0].split()
     asked = suite().queries[:: one_in(3)]
     with opened(tmp_path, Settings(), os.environ, silent) as bench:
         for recipe in BUILT_IN:

@@ -524,7 +524,7 @@ def test_another_address_is_served_with_a_token_of_the_home_alone(tmp_path: Path
         problem(server.get(f"{API}/memories", headers=bearer(token)), 401)
         assert token not in server.log_text()
     told = refused_to_start(home, "--host", "0.0.0.0", "--port", "0")
-    assert "recollect token create" in told
+    assert "recollect access token create" in told
 
 
 def raw_status(server: Server, *tokens: str) -> int:

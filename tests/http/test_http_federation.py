@@ -289,7 +289,7 @@ def test_an_unknown_memory_is_not_looked_for_in_a_circle(pair: tuple[Server, Ser
 
 
 def test_a_token_for_another_vault_searches_that_one_alone(tmp_path: Path) -> None:
-    """`recollect token create --can search:use --vault team`, on a server that spans `team`."""
+    """A token for `--vault team`, on a server that spans `team`."""
     home, team = tmp_path / "home", tmp_path / "team.db"
     with Recollect(team, home=tmp_path, environment=environment(tmp_path)) as memory:
         memory.save(id="ours", title="Harbor token", text="What the team knows.")

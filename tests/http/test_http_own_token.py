@@ -139,17 +139,17 @@ def test_sessions_are_listed_and_ended_from_the_terminal(
     with httpx2.Client(trust_env=False, verify=False) as browser:
         browser.post(capsys.readouterr().out.strip())
         assert browser.get(f"{server.url}/", headers=PAGE).status_code == 200
-        assert cli.main(["sessions", "--json"]) == 0
+        assert cli.main(["access", "sessions", "--json"]) == 0
         [session] = json.loads(capsys.readouterr().out)
         assert (session["name"], len(session["id"])) == ("owner", 8)
-        assert cli.main(["sessions"]) == 0
+        assert cli.main(["access", "sessions"]) == 0
         assert session["id"] in capsys.readouterr().out
-        assert cli.main(["sessions", "end", session["id"]]) == 0
-        assert cli.main(["sessions", "end", session["id"]]) == 1
-        assert cli.main(["sessions", "end"]) == 2
-        assert cli.main(["sessions", "end", "--all"]) == 0
+        assert cli.main(["access", "sessions", "end", session["id"]]) == 0
+        assert cli.main(["access", "sessions", "end", session["id"]]) == 1
+        assert cli.main(["access", "sessions", "end"]) == 2
+        assert cli.main(["access", "sessions", "end", "--all"]) == 0
         assert browser.get(f"{server.url}/", headers=PAGE).status_code == 303
-    assert cli.main(["audit", "--json"]) == 0
+    assert cli.main(["access", "audit", "--json"]) == 0
     assert f"end session {session['id']}" in capsys.readouterr().out
 
 

@@ -1,4 +1,4 @@
-"""`recollect copy`: a vault in a file becomes one in PostgreSQL, and the other way round."""
+"""`recollect store copy`: a vault in a file becomes one in PostgreSQL, and the other way round."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from docs_blocks import DOCS, ROOT
 from http_server import API, Server, serving
 
 from recollect.interfaces.cli.arguments import parser_of
-from recollect.interfaces.cli.commands import COMMANDS
+from recollect.interfaces.cli.commands import COMMANDS, resolve
 from recollect.settings_reading import load_settings, setting_keys, variable_of
 from recollect_postgres.migration import migrations
 
@@ -63,12 +63,13 @@ def test_every_variable_is_a_setting_and_every_command_is_there(file: Path) -> N
     assert set(re.findall(r"\bRECOLLECT_[A-Z_]*[A-Z]\b", text)) <= known
     for found in COMMAND.finditer(text):
         words = shlex.split(re.sub(r"[\",]", " ", found["rest"]).partition(" #")[0])
-        if not words or words[0] not in COMMANDS:
+        name, rest = resolve(words or [""])
+        if name not in COMMANDS:
             assert not words or not words[0].isalpha() or words[0] == "serves", found[0]
             continue
-        if found[0].startswith("`") and len(words) == 1:
+        if found[0].startswith("`") and not rest:
             continue  # a sentence that names the command
-        parser_of(words[0]).parse_args([word for word in words[1:] if word != "|"])
+        parser_of(name).parse_args([word for word in rest if word != "|"])
 
 
 def test_the_commands_of_servers_are_found_by_that(tmp_path: Path) -> None:
@@ -117,7 +118,7 @@ def test_compose_starts_servers_that_know_their_names_after_the_migration() -> N
         settings = load_settings(Path("/nowhere"), one["environment"])
         assert name in settings.serve.hosts.split(", ")
         assert settings.store.url == "postgresql://recollect@database/recollect"
-    assert services["migrate"]["command"] == ["recollect", "migrate"]
+    assert services["migrate"]["command"] == ["recollect", "store", "migrate"]
     for one in services.values():
         for needed in one.get("depends_on", ()):
             assert needed in services

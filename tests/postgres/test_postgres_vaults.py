@@ -81,7 +81,7 @@ def test_a_wrong_password_and_a_wrong_database_are_told_apart(postgres_url: str)
 def test_a_database_is_made_ready_step_by_step_and_each_step_says_what_is_missing(
     bare_url: str,
 ) -> None:
-    assert "`recollect migrate` makes them" in refused(bare_url)
+    assert "`recollect store migrate` makes them" in refused(bare_url)
     told: list[object] = []
     with pytest.raises(StoreError, match="have a superuser run CREATE EXTENSION vector"):
         migrate(bare_url, told.append)
@@ -89,7 +89,7 @@ def test_a_database_is_made_ready_step_by_step_and_each_step_says_what_is_missin
     as_superuser("bare", "CREATE EXTENSION vector")
     with psycopg.connect(bare_url) as another:
         another.execute(LOCK)
-        with pytest.raises(StoreError, match="Another `recollect migrate`"):
+        with pytest.raises(StoreError, match="Another `recollect store migrate`"):
             migrate(bare_url)
     assert migrate(bare_url) == len(migrations())
     assert migrate(bare_url) == 0

@@ -51,7 +51,7 @@ def check_version(connection: Connection, place: str) -> None:
         [(found,)] = connection.execute(LAST).fetchall()
     except (errors.UndefinedTable, errors.InvalidSchemaName) as error:
         raise StoreError(
-            f"There are no tables of Recollect in {place} yet; `recollect migrate` makes them."
+            f"{place} has no tables of Recollect yet; `recollect store migrate` makes them."
         ) from error
     refuse_other_version(found, place)
 
@@ -61,7 +61,7 @@ def refuse_other_version(found: int, place: str) -> None:
     if found < known:
         raise StoreError(
             f"The tables in {place} have version {found}, and this Recollect needs version "
-            f"{known}; run `recollect migrate`."
+            f"{known}; run `recollect store migrate`."
         )
     if found > known:
         raise StoreError(
@@ -91,7 +91,7 @@ def _migrated(connection: Connection, place: str, announce: Callable[[Migration]
         with connection.transaction():
             if not connection.execute(LOCK).fetchall()[0][0]:
                 raise StoreError(
-                    f"Another `recollect migrate` is changing {place}; wait until it has ended."
+                    f"Another `recollect store migrate` is changing {place}; wait for it to end."
                 )
             connection.execute(MADE)
             if connection.execute(LAST).fetchall()[0][0] >= migration.number:
@@ -114,10 +114,10 @@ def _require_vectors(connection: Connection, place: str) -> None:
     except (errors.FeatureNotSupported, errors.UndefinedFile) as error:
         raise StoreError(
             f"PostgreSQL has no extension `vector` at {place}; install pgvector there (0.8 or "
-            "newer), then run `recollect migrate` again."
+            "newer), then run `recollect store migrate` again."
         ) from error
     except psycopg.errors.InsufficientPrivilege as error:
         raise StoreError(
             f"The user of `store.url` may not install pgvector in {place}; have a superuser run "
-            "CREATE EXTENSION vector there, then run `recollect migrate` again."
+            "CREATE EXTENSION vector there, then run `recollect store migrate` again."
         ) from error

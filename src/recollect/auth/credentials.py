@@ -116,7 +116,7 @@ class SessionStore:
         there = {session.id for session in self.every()}
         for id in ids:
             if id not in there:
-                raise NotFound(f"There is no session {id!r}; `recollect sessions` lists them.")
+                raise NotFound(f"There is no session {id!r}; see: recollect access sessions")
         if ids:
             sql = "DELETE FROM sessions WHERE {vault} AND id = ?"
             self.access.change(*((sql, (id,)) for id in ids))

@@ -156,7 +156,7 @@ class TokenStore:
             )
             for row in self.access.change((sql, (to_micros(self.clock()), id))):
                 return _token(row)
-        raise NotFound(f"There is no token {id!r}; `recollect token list` shows all of them.")
+        raise NotFound(f"There is no token {id!r}; `recollect access token list` shows them.")
 
     def any_live(self, besides: str = "") -> bool:
         """Whether any token but this one is live."""

@@ -108,7 +108,7 @@ def add_transcripts(
     _check_apart(real, known)
     if real in known and known[real].client != client:
         raise UserError(
-            f"{path} was added as another folder; `recollect folders remove {path}` first."
+            f"{path} was added as another folder; `recollect add --remove {path}` first."
         )
     folder = session.store.folders.add(
         real, TRANSCRIPTS + client, redact=redact, followed=True, at=session.clock()
@@ -130,7 +130,7 @@ def _check_apart(path: str, known: Mapping[str, Folder]) -> None:
         if other != path and (Path(path).is_relative_to(other) or Path(other).is_relative_to(path)):
             inner, outer = sorted((path, other), key=len, reverse=True)
             raise UserError(
-                f"{inner} is in {outer}; add one of them, and `recollect folders remove` the other."
+                f"{inner} is in {outer}; add one of them, and `recollect add --remove` the other."
             )
 
 
@@ -196,7 +196,7 @@ def remove_folder(session: Session, path: str | os.PathLike[str], *, dry_run: bo
                 write.files.remove(folder)
             session.wrote("remove folder", count=len(stored) or 1)
             return len(stored)
-    raise NotFound(f"{path} was never added; `recollect folders` shows those that were.")
+    raise NotFound(f"{path} was never added; `recollect add --list` shows those that were.")
 
 
 @operation(*CAPABILITIES)

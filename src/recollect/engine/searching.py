@@ -161,7 +161,7 @@ def _noting_untrusted(session: Session, found: Response) -> Response:
     project = session.others.untrusted()
     if project is None:
         return found
-    note = f"The project vault {project} is not used; `recollect vaults trust` allows it."
+    note = f"The project vault {project} is not used; `recollect vault trust` allows it."
     return replace(found, notes=(*found.notes, note))
 
 

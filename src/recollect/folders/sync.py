@@ -163,7 +163,7 @@ class Sync:
         if scan.paths is None and not scan.files and gone and len(gone) == len(live):
             raise Away(
                 f"The folder {self._root} is empty, and it had {len(live):,} files before; their "
-                "memories are kept. `recollect folders remove` forgets them."
+                "memories are kept. `recollect add --remove` forgets them."
             )
 
     def _is_unchanged(self, found: FoundFile, known: Mapping[str, StoredFile]) -> bool:

@@ -40,12 +40,12 @@ def test_the_sessions_of_every_client_are_found_and_followed(home: Home) -> None
     written(home, *CLIENTS)
     ran = home.call("add", "--transcripts")
     assert ran.out == "Files: 4 added. Memories: 16 added.\n"
-    listed = home.json("folders")["folders"]
+    listed = home.json("add", "--list")["folders"]
     assert {(each["client"], each["followed"], each["project"]) for each in listed} == {
         (client, True, None) for client in CLIENTS
     }
-    assert "1 file, sessions of codex, watched" in home.call("folders").out
-    assert "4 unchanged" in home.call("folders", "sync").out.replace("1 unchanged", "4 unchanged")
+    assert "1 file, sessions of codex, watched" in home.call("add", "--list").out
+    assert "4 unchanged" in home.call("add", "--sync").out.replace("1 unchanged", "4 unchanged")
     found = home.json("search", "pool connections", "--kind", "session", "--limit", "20")["results"]
     assert {each["kind"] for each in found} == {"session"}
 
@@ -81,7 +81,7 @@ def test_a_folder_without_sessions_is_named_and_followed(home: Home) -> None:
     (home.folder.parent / PLACES["codex"]).mkdir(parents=True)
     ran = home.call("add", "--transcripts")
     assert "no transcripts of codex yet" in ran.err
-    [folder] = home.json("folders")["folders"]
+    [folder] = home.json("add", "--list")["folders"]
     assert folder["followed"]
 
 
@@ -89,7 +89,7 @@ def test_a_removed_folder_says_how_it_comes_back(home: Home) -> None:
     written(home, "codex")
     home.call("add", "--transcripts")
     place = str(home.folder.parent / PLACES["codex"])
-    ran = home.call("folders", "remove", place)
+    ran = home.call("add", "--remove", place)
     assert "4 memories forgotten" in ran.out
     assert f"recollect add {place} --transcripts codex" in ran.out
 

@@ -410,7 +410,7 @@ def test_an_empty_folder_in_its_place_is_a_disk_that_was_taken_away(
 
 
 def test_a_folder_that_is_emptied_is_kept_in_mind(memory: Recollect, tmp_path: Path) -> None:
-    """As `recollect folders sync` does: nothing says why it is empty."""
+    """As `recollect add --sync` does: nothing says why it is empty."""
     folder = tmp_path / "notes"
     write(folder, {"tides.md": "The tables are here."})
     with following(memory, folder) as told:

@@ -63,7 +63,7 @@ def test_a_project_vault_is_not_used_before_it_is_trusted_and_a_note_says_so(
     assert found(response) == [("mine", "agent")]
     [note] = notes(response)
     assert str(project / ".recollect" / "vault.db") in note
-    assert "recollect vaults trust" in note
+    assert "recollect vault trust" in note
 
 
 def test_before_it_is_trusted_the_file_is_not_even_opened(

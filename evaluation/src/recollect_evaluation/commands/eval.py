@@ -36,10 +36,12 @@ from recollect_evaluation.gold import Added, add, init
 from recollect_evaluation.own_models import advice, compared_models, own_dataset
 from recollect_evaluation.report import report, write_runs
 
-USAGE = """recollect eval [-h] [--recipe NAME]... [--models] [--queries N] [--seed N] [--no-rerank]
-                      [--no-cache] [--run-dir FOLDER] [--json] DATASET | --own
+USAGE = """recollect eval [--recipe NAME]... [--models] [--queries N] [--seed N]
+                      [--no-rerank] [--no-cache] [--run-dir FOLDER] [--json]
+                      DATASET | --own
        recollect eval init [FOLDER]
-       recollect eval add [--grade N] [--gold FOLDER] [--json] QUERY ID [ID ...]"""
+       recollect eval add [--grade N] [--gold FOLDER] [--json] QUERY ID [ID ...]
+       recollect eval suite [options]"""
 ABOUT = """
 
 The figures are nDCG@10, MRR@10 and recall@10, each with a 95 % interval, and the time of an answer.
@@ -69,7 +71,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DATASET",
         nargs="*",
         help="a folder with corpus.jsonl, queries.jsonl and qrels.tsv, each plain, .gz or .xz; "
-        "or a gold set; for a folder called init or add, write ./init or ./add",
+        "or a gold set; for a folder called init, add or suite, write ./init",
     )
     parser.add_argument(
         "--recipe",

@@ -1,4 +1,4 @@
-"""`recollect suite`."""
+"""`recollect eval suite`."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command(
-    "  recollect suite\n"
-    "  recollect suite --recipe blend --recipe covalence --queries\n"
-    '  recollect suite --recipe router --explain "canonical file"',
+    "  recollect eval suite\n"
+    "  recollect eval suite --recipe blend --recipe covalence --queries\n"
+    '  recollect eval suite --recipe router --explain "canonical file"',
     arguments,
 )
-def suite_(args: argparse.Namespace) -> None:
+def eval_suite(args: argparse.Namespace) -> None:
     if args.json and (args.queries or args.explain is not None):
         raise WrongUsage("--json cannot be combined with --queries or --explain.")
     home = home_folder(os.environ)

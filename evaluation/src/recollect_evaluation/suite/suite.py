@@ -248,7 +248,7 @@ def degraded(outcomes: Iterable[QueryOutcome]) -> list[str]:
 
 
 def report(bench: SuiteVault, found: Mapping[str, Sequence[QueryOutcome]]) -> dict[str, Any]:
-    """The whole report, as `recollect suite --json` prints it."""
+    """The whole report, as `recollect eval suite --json` prints it."""
     return {
         "queries": [_query_json(query) for query in bench.suite.queries],
         "recipes": {

@@ -1,4 +1,4 @@
-"""`recollect copy`."""
+"""`recollect store` and `recollect store copy`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.arguments import add_json, print_help
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import progress, say
 from recollect.present.words import counted
@@ -20,6 +20,11 @@ from recollect.settings import Rerank, Settings, StoreSettings
 from recollect.settings_reading import home_folder, load_settings
 from recollect.store.sqlite.cipher import header_at
 from recollect_postgres.copying import Copied, copy_vault, take_secret
+
+
+@command("  recollect store copy ~/vault.db postgresql://recollect@db/recollect")
+def store(args: argparse.Namespace) -> None:
+    print_help("store")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,11 +53,11 @@ class VaultPlace(NamedTuple):
 
 
 @command(
-    "  recollect copy ~/vault.db postgresql://recollect@db.example.org/recollect\n"
-    "  recollect copy postgresql://recollect@db.example.org/recollect ~/vault.db --vault team",
+    "  recollect store copy ~/vault.db postgresql://recollect@db/recollect\n"
+    "  recollect store copy postgresql://recollect@db/recollect team.db --vault team",
     arguments,
 )
-def copy_(args: argparse.Namespace) -> int:
+def store_copy(args: argparse.Namespace) -> int:
     home = home_folder(os.environ)
     settings = load_settings(home, os.environ)
     vault = args.vault or settings.store.vault

@@ -1,4 +1,4 @@
-"""`recollect migrate`."""
+"""`recollect store migrate`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from recollect.settings_reading import home_folder, load_settings
 from recollect_postgres.migration import migrate
 
 
-@command("  recollect migrate", add_json)
-def migrate_(args: argparse.Namespace) -> int:
+@command("  recollect store migrate", add_json)
+def store_migrate(args: argparse.Namespace) -> int:
     url = load_settings(home_folder(os.environ)).store.url
     if not url:
         raise UserError(

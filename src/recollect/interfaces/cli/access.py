@@ -8,6 +8,7 @@ import sys
 from collections import deque
 from contextlib import closing, suppress
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from recollect.auth.audit import Audit
@@ -23,8 +24,12 @@ from recollect.interfaces.cli.arguments import (
     add_json,
     add_limit,
     add_repeatable,
+    add_rows,
+    argument,
     chosen_action,
+    flag,
     limit_of,
+    print_help,
     wrong_call,
 )
 from recollect.interfaces.cli.commands import command
@@ -39,8 +44,16 @@ from recollect.times import day, iso, parse_expiry, parse_time
 LIMIT = 50  # entries of the audit log
 
 
+@command(
+    "  recollect access token create --can search:use --name reader\n"
+    "  recollect access audit --since 7d"
+)
+def access(args: argparse.Namespace) -> None:
+    print_help("access")
+
+
 def _token_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(command="token", actions=TOKEN_ACTIONS)
+    parser.set_defaults(command="access token", actions=TOKEN_ACTIONS)
     parser.add_argument("action", metavar="ACTION", help="create, list or revoke")
     parser.add_argument("names", metavar="ID", nargs="*", help="the tokens to revoke")
     group = parser.add_argument_group("for create")
@@ -48,7 +61,7 @@ def _token_arguments(parser: argparse.ArgumentParser) -> None:
         "--can", action="append", default=[], metavar="CAPABILITY", choices=[*CAPABILITIES],
         help=f"what the token allows; repeatable: {', '.join(CAPABILITIES)}",
     )  # fmt: skip
-    where = "only in this vault, the home's own being `agent` (default: every vault)"
+    where = "only this vault; your own is `agent` (default: every vault)"
     add_repeatable(group, "--vault", "NAME", where)
     where = "only this shared collection (default: every collection)"
     add_repeatable(group, "--collection", "NAME", where)
@@ -58,15 +71,15 @@ def _token_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command(
-    "  recollect token create --can search:use --name reader --expires 90d\n"
-    "  recollect token list\n  recollect token revoke 3f9a2c01",
+    "  recollect access token create --can search:use --name reader --expires 90d\n"
+    "  recollect access token list\n  recollect access token revoke 3f9a2c01",
     _token_arguments,
 )
-def token(args: argparse.Namespace) -> int | None:
+def access_token(args: argparse.Namespace) -> int | None:
     action = chosen_action(args)
     options = ("can", "vault", "collection", "expires", "name")
     if args.action != "create" and any(getattr(args, name) for name in options):
-        raise wrong_call(f"token {TOKEN_ACTIONS[args.action][1]}")
+        raise wrong_call(f"access token {TOKEN_ACTIONS[args.action][1]}")
     home = home_folder(os.environ)
     with closing(opened_access(home, load_settings(home).store)) as access:
         return action(TokenStore(access), args)
@@ -98,7 +111,7 @@ def _list_tokens(stored: TokenStore, args: argparse.Namespace) -> None:
         print_rows(args, [_token_facts(token, now) for token in every])
         return
     if not every:
-        print("No tokens yet. To create one: recollect token create --can search:use")
+        print("No tokens yet. To create one: recollect access token create --can search:use")
     for token in every:
         where = [*(token.vaults or ()), *(token.collections or ())]
         within = f" in {', '.join(where)}" if where else ""
@@ -158,10 +171,11 @@ def _sessions_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command(
-    "  recollect sessions\n  recollect sessions end 3f9a2c01\n  recollect sessions end --all",
+    "  recollect access sessions\n  recollect access sessions end 3f9a2c01\n"
+    "  recollect access sessions end --all",
     _sessions_arguments,
 )
-def sessions(args: argparse.Namespace) -> int | None:
+def access_sessions(args: argparse.Namespace) -> int | None:
     action, home = chosen_action(args), home_folder(os.environ)
     with closing(opened_access(home, load_settings(home).store)) as access:
         return action(SessionStore(TokenStore(access)), args)
@@ -169,7 +183,7 @@ def sessions(args: argparse.Namespace) -> int | None:
 
 def _list_sessions(store: SessionStore, args: argparse.Namespace) -> None:
     if args.all:
-        raise WrongUsage("--all is for end: recollect sessions end --all")
+        raise WrongUsage("--all is for end: recollect access sessions end --all")
     every = store.every()
     if args.json:
         print_rows(args, [_session_facts(session) for session in every])
@@ -208,15 +222,14 @@ SESSION_ACTIONS: Actions[SessionStore] = {
 }
 
 
-def _audit_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--since", metavar="TIME", help="only since: 2026-03-01, 7d, last week")
-    parser.add_argument("--refused", action="store_true", help="only requests that were refused")
-    add_limit(parser, f"the latest {LIMIT}", whole=True)
-    add_json(parser, rows=True)
-
-
-@command("  recollect audit --since 7d\n  recollect audit --refused --json", _audit_arguments)
-def audit(args: argparse.Namespace) -> None:
+@command(
+    "  recollect access audit --since 7d\n  recollect access audit --refused --json",
+    argument("--since", "TIME", "only since: 2026-03-01, 7d, last week"),
+    flag("--refused", "only requests that were refused"),
+    partial(add_limit, default=f"the latest {LIMIT}", whole=True),
+    add_rows,
+)
+def access_audit(args: argparse.Namespace) -> None:
     since = moment(args.since, real_time(), "--since") if args.since else None
     limit = limit_of(args, LIMIT)
     if limit < 1:
@@ -232,7 +245,7 @@ def audit(args: argparse.Namespace) -> None:
     for entry in found:
         print(_line(entry, _memories(entry, named).get("memories", [])))
     if args.limit is None and len(found) == limit:
-        print(styled(f"These are the latest {limit}. For all: recollect audit --all", DIM))
+        print(styled(f"These are the latest {limit}. For all: recollect access audit --all", DIM))
 
 
 def _named(marks: set[str]) -> dict[str, str]:

@@ -7,13 +7,22 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
 from recollect.checks import LARGEST_LIMIT
 from recollect.errors import UserError
 from recollect.interfaces import requests
-from recollect.interfaces.cli.commands import COMMANDS, command_of, did_you_mean, near_misses
+from recollect.interfaces.cli.commands import (
+    COMMANDS,
+    command_of,
+    did_you_mean,
+    explained,
+    help_width,
+    near_misses,
+    subcommands,
+)
 from recollect.interfaces.cli.pager import show
 from recollect.interfaces.declared import add_parameters, parameters
 from recollect.projects import project_of
@@ -26,7 +35,11 @@ from recollect.types import Filter, Memory, Search
 argparse._ = str  # type: ignore[attr-defined]
 
 IDS = "ids, or their beginnings; @1 is the first of the last results; - reads ids from stdin"
+PROGRAM = "recollect "
 S = TypeVar("S")  # what a command's actions work on
+
+
+AddArgument = Callable[[Any], object]  # adds an argument to a parser, or to a group of one
 
 
 class WrongUsage(UserError):
@@ -49,7 +62,7 @@ def add_action(
     about = f"{', '.join(first)} or {last} (default: list)"
     parser.add_argument("action", metavar="ACTION", nargs="?", default="list", help=about)
     parser.add_argument("names", metavar=metavar, nargs="*", help=names)
-    parser.set_defaults(command=parser.prog.split()[-1], actions=actions)
+    parser.set_defaults(command=parser.prog.removeprefix(PROGRAM), actions=actions)
 
 
 def chosen_action(args: argparse.Namespace) -> Action[Any]:
@@ -82,7 +95,7 @@ class CommandParser(argparse.ArgumentParser):
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str], namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
-        self.as_json = not {"--json", "--jsonl", "--fields"}.isdisjoint(args)
+        self.as_json = not {"-j", "--json", "--jsonl", "--fields"}.isdisjoint(args)
         end = args.index("--") if self.words and "--" in args else len(args)
         parsed, more = self.parse_known_args(args[:end], namespace)
         parsed.typed = args
@@ -93,7 +106,9 @@ class CommandParser(argparse.ArgumentParser):
             self.error(self._unknown(word.partition("=")[0]))
         if self.words is None:
             if more:
-                self.error(f"unrecognized arguments: {' '.join(more)}")
+                second = [each.split()[-1] for each in subcommands(self.prog.removeprefix(PROGRAM))]
+                meant = did_you_mean(near_misses(more[0], second))
+                self.error(f"unrecognized arguments: {' '.join(more)}.{meant}")
             return parsed
         words = [*getattr(parsed, self.words.dest), *more, *args[end + 1 :]]
         if not words and self.words.default is None:
@@ -118,7 +133,7 @@ class CommandParser(argparse.ArgumentParser):
         or none that has such a field."""
         from recollect.interfaces.cli.schemas import row_fields  # noqa: PLC0415  start-up time
 
-        known = row_fields(self.prog.split()[-1], getattr(parsed, "action", None))
+        known = row_fields(self.prog.removeprefix(PROGRAM), getattr(parsed, "action", None))
         if known is None or (parsed.no_rows_with and getattr(parsed, parsed.no_rows_with)):
             self.error(
                 "--jsonl and --fields are for lists, and this prints one object: use --json."
@@ -141,6 +156,10 @@ class CommandParser(argparse.ArgumentParser):
     def print_help(self, file: object = None) -> None:
         show(self.format_help().rstrip("\n"))
 
+    def format_help(self) -> str:
+        self.formatter_class = partial(_Formatter, width=help_width())
+        return super().format_help()
+
     def error(self, message: str) -> NoReturn:
         if self.as_json:
             raise WrongUsage(message)
@@ -148,26 +167,38 @@ class CommandParser(argparse.ArgumentParser):
         self.exit(2, f"usage: {self.prog} [options]{takes}\n{self.prog}: {message}\n")
 
 
-class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Help 100 characters wide: asking the terminal would cost every command's start-up."""
+class _Formatter(argparse.HelpFormatter):
+    """Help whose descriptions are wrapped, but for blocks that are indented, such as examples."""
 
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=100)
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        blocks = text.split("\n\n")
+        fill = super()._fill_text
+        return "\n\n".join(
+            block if "\n  " in block or block[:1] == " " else fill(block, width, indent)
+            for block in blocks
+        )
 
 
 def parser_of(name: str) -> CommandParser:
-    """A command's parser: its own arguments, and its example in the help."""
+    """A command's parser: its own arguments, its example, and the commands that belong to it."""
     about, command = COMMANDS[name][1], command_of(name)
+    example = f"example:\n{command.example}"
+    more = subcommands(name)
     parser = CommandParser(
-        prog=f"recollect {name}",
+        prog=f"{PROGRAM}{name}",
         description=f"{about[0].upper()}{about[1:]}.",
-        epilog=f"example:\n{command.example}",
-        formatter_class=_Formatter,
+        epilog=f"commands:\n{explained(more)}\n\n{example}" if more else example,
+        formatter_class=partial(_Formatter, width=80),
         allow_abbrev=False,
     )
     for add in command.arguments:
         add(parser)
     return parser
+
+
+def print_help(name: str) -> None:
+    """Print the help of a command that does nothing without a second word."""
+    parser_of(name).print_help()
 
 
 def add_words(
@@ -184,7 +215,7 @@ def add_json(parser: argparse.ArgumentParser, *, rows: bool = False, unless: str
     """`--json`; where what is printed has `rows`, also `--jsonl`, one a line, and `--fields`.
     `unless`: the argument with which it has none."""
     parser.set_defaults(no_rows_with=unless)
-    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    parser.add_argument("--json", "-j", action="store_true", help="print JSON, for programs")
     if rows:
         parser.add_argument(
             "--jsonl",
@@ -198,12 +229,37 @@ def add_json(parser: argparse.ArgumentParser, *, rows: bool = False, unless: str
         )
 
 
+add_rows = partial(add_json, rows=True)
+
+
+def argument(names: str, metavar: str, about: str, **how: Any) -> AddArgument:
+    """Return what adds an argument: a word, or an option with a value, such as `--kind -k`."""
+    return lambda parser: parser.add_argument(*names.split(), metavar=metavar, help=about, **how)
+
+
+def flag(name: str, about: str) -> AddArgument:
+    """Return what adds an option without a value."""
+    return lambda parser: parser.add_argument(name, action="store_true", help=about)
+
+
+def one_of(*adding: AddArgument) -> AddArgument:
+    """Return what adds arguments that exclude each other."""
+
+    def add(parser: argparse.ArgumentParser) -> None:
+        group = parser.add_mutually_exclusive_group()
+        for each in adding:
+            each(group)
+
+    return add
+
+
 def add_dates(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dates", action="store_true", help="exact dates, not `3 days ago`")
 
 
 def add_ids_only(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--ids", action="store_true", help="print ids alone, one a line")
+    about = "print only ids, one a line"
+    parser.add_argument("--ids", "--quiet", "-q", action="store_true", help=about)
 
 
 def add_exit_zero(parser: argparse.ArgumentParser) -> None:
@@ -223,9 +279,7 @@ def add_limit(parser: argparse.ArgumentParser, default: str, *, whole: bool = Fa
         help=f"maximum number of results (default: {default})",
     )
     if whole:
-        group.add_argument(
-            "--all", action="store_true", help="no limit, as with --json and other such output"
-        )
+        group.add_argument("--all", action="store_true", help="show all, as --json and --ids do")
 
 
 def limit_of(args: argparse.Namespace, default: int) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
@@ -29,103 +31,114 @@ DECLARED: dict[str, DeclaredCommand] = {}  # by name; filled as modules are impo
 def command(
     example: str, *arguments: Callable[[Any], object], reads: bool = False
 ) -> Callable[[Run], Run]:
-    """Declare the command that is named like the function, but for a `_` at its end."""
+    """Declare the command that is named like the function: `tag_rename` is `tag rename`, `import_`
+    is `import`."""
 
     def declare(run: Run) -> Run:
-        DECLARED[run.__name__.rstrip("_")] = DeclaredCommand(example, arguments, run, reads)
+        name = run.__name__.rstrip("_").replace("_", " ")
+        DECLARED[name] = DeclaredCommand(example, arguments, run, reads)
         return run
 
     return declare
 
 
 # Command → (module, what it does). The module is imported when the command is called; a name with
-# dots is in a package of its own.
+# dots is in a package of its own. A command of two words belongs to the one that is its first.
 COMMANDS = {
     "save": ("save", "save one memory and print its id"),
-    "import": ("transfer", "save many memories, from JSON Lines or from another tool"),
-    "export": ("transfer", "write every memory, as JSON Lines or as Markdown files"),
-    "add": ("folders", "save a folder's files as memories, and follow its changes"),
-    "folders": ("folders", "list, sync, watch or remove the folders that were added"),
-    "mirror": ("folders", "keep the vault and a folder of Markdown files in sync"),
-    "search": ("search", "search the memories; --explain shows why each result is there"),
-    "find": ("find", "find a memory while you type, and open, edit, copy or forget it"),
+    "import": ("transfer", "save many memories from JSON Lines or another tool"),
+    "export": ("transfer", "write all memories as JSON Lines or Markdown"),
+    "add": ("folders", "save a folder's files as memories and follow changes"),
+    "mirror": ("folders", "sync the vault with a folder of Markdown files"),
+    "search": ("search", "search the memories; --explain says why each is there"),
+    "find": ("find", "search while you type; open, edit, copy or forget"),
     "show": ("browse", "show whole memories, details included"),
-    "related": ("search", "show other memories about what one is about"),
-    "list": ("browse", "browse memories: pinned first, then captures, then files"),
+    "related": ("search", "show similar memories"),
+    "list": ("browse", "list memories: pinned first, then the newest"),
     "clip": ("desktop", "copy memories to the clipboard"),
     "edit": ("save", "change a memory, or many"),
-    "pin": ("organise", "pin memories: they become tier core, the most trusted"),
-    "unpin": ("organise", "make pinned memories ordinary ones again"),
-    "tag": ("organise", "add tags to memories, or remove them"),
-    "tags": ("organise", "count the tags, rename or merge them"),
+    "pin": ("organise", "pin memories, so that they count most; --off unpins"),
+    "tag": ("organise", "add or remove tags; list, rename or merge them"),
+    "tag list": ("organise", "count the memories of each tag"),
+    "tag rename": ("organise", "rename a tag in every memory"),
+    "tag merge": ("organise", "replace several tags by one"),
     "projects": ("organise", "count the memories of each project"),
     "move": ("organise", "move memories to another project or space"),
-    "history": ("browse", "show what a memory was before, change by change"),
-    "timeline": ("browse", "show what was saved and changed around a memory or a time"),
-    "undo": ("undo", "take back your last change, or that of one memory"),
-    "redo": ("undo", "do again what your last undo took back"),
-    "forget": ("undo", "remove memories; --undo brings them back"),
-    "supersede": ("organise", "put a memory in the place of another that no longer holds"),
-    "merge": ("organise", "make one memory of several that say the same"),
-    "trash": ("undo", "list or search what was forgotten; --empty deletes it permanently"),
+    "history": ("browse", "show the earlier versions of a memory"),
+    "timeline": ("browse", "show what was saved and changed around a time"),
+    "undo": ("undo", "undo your last change, or one memory's last change"),
+    "redo": ("undo", "redo what you undid last"),
+    "forget": ("undo", "move memories to the trash; --undo brings them back"),
+    "supersede": ("organise", "mark a memory as replaced by a newer one"),
+    "merge": ("organise", "merge memories that say the same"),
+    "trash": ("undo", "list, search or empty the trash"),
+    "trash restore": ("upkeep", "bring forgotten memories back, or a whole backup"),
     "context": ("browse", "show what an agent should know when it starts"),
-    "feedback": ("recipes", "say whether a result was right; the ranking learns from it"),
-    "recipes": ("recipes", "list, show, check or compare recipes, the declared rankings"),
-    "eval": (
-        "recollect_evaluation.commands.eval",
-        "measure how well each recipe finds the right answers",
-    ),
-    "suite": ("recollect_evaluation.commands.suite", "score each recipe on ten kinds of query"),
-    "models": ("models", "list the installed models, or switch to another one"),
+    "feedback": ("recipes", "say whether a result was right; ranking learns from it"),
+    "recipes": ("recipes", "show, check or compare recipes (the rankings)"),
+    "eval": ("recollect_evaluation.commands.eval", "measure how well recipes find answers"),
+    "eval suite": ("recollect_evaluation.commands.suite", "score recipes on ten kinds of query"),
+    "models": ("models", "list the installed models, or switch to another"),
     "reindex": ("upkeep", "rebuild the indexes and compute missing vectors"),
     "doctor": ("upkeep", "check the vault; --fix repairs it"),
-    "backup": ("upkeep", "copy the vault to a file, verified, while others use it"),
-    "restore": ("upkeep", "bring forgotten memories back, or the vault from a backup"),
+    "backup": ("upkeep", "copy the vault to a file and verify the copy"),
     "duplicates": ("review", "find memories that say the same"),
-    "review": ("review", "decide on contradictions, duplicates, what expires and more"),
-    "policies": ("review", "show what becomes of memories as time passes"),
-    "tidy": ("review", "apply the policies; --dry-run says what they would do"),
+    "review": ("review", "decide on contradictions, duplicates and more"),
+    "tidy": ("review", "apply your policies for old memories"),
     "config": ("config", "show, change or check the settings"),
     "stats": ("upkeep", "count what the vault holds"),
-    "copy": (
-        "recollect_postgres.commands.copy",
-        "copy a vault between a file and PostgreSQL, both ways, and compare both",
+    "store": ("recollect_postgres.commands.copy", "move a vault to PostgreSQL and back"),
+    "store copy": (
+        "recollect_postgres.commands.copy", "copy a vault between a file and PostgreSQL"
     ),
-    "migrate": (
-        "recollect_postgres.commands.migrate",
-        "bring the tables of a vault in PostgreSQL up to date",
-    ),
-    "vault": ("vaults", "encrypt the vault with a passphrase: lock, unlock, rekey, status"),
-    "vaults": ("vaults", "search other vaults too: list, add, remove, trust"),
-    "collections": ("vaults", "list, add or remove shared collections"),
-    "publish": ("vaults", "copy memories into a shared collection"),
-    "setup": ("setup", "register the MCP server with Claude Code, Cursor, Codex and others"),
-    "hook": ("hook", "answer an event of a coding agent; `setup CLIENT --hooks` installs it"),
-    "mcp": ("mcp", "serve the memories to agents over the Model Context Protocol"),
-    "serve": ("serve", "serve the HTTP API, MCP and the web page on this machine"),
-    "open": ("desktop", "open the page of the running server, or of a memory, or its file"),
-    "token": ("access", "create and revoke limited access tokens"),
-    "sessions": ("access", "list the browsers that are logged in, and end their sessions"),
-    "audit": ("access", "show who wrote what, and what was refused"),
-    "demo": ("demo", "try it: a temporary vault, searched and explained"),
-    "completion": ("completion", "print the completion script for bash, zsh, fish or PowerShell"),
-    "schema": ("schemas", "print the JSON schema of what a command prints with --json"),
+    "store migrate": ("recollect_postgres.commands.migrate", "update the tables in PostgreSQL"),
+    "vault": ("vaults", "encrypt the vault, search other vaults, publish"),
+    "vault list": ("vaults", "list the vaults that searches include"),
+    "vault add": ("vaults", "search another vault too"),
+    "vault remove": ("vaults", "stop searching a vault; its memories are kept"),
+    "vault trust": ("vaults", "search the vault of this project too"),
+    "vault untrust": ("vaults", "stop searching the vault of this project"),
+    "vault collections": ("vaults", "list, add or remove shared collections"),
+    "vault publish": ("vaults", "copy memories into a shared collection"),
+    "setup": ("setup", "connect Claude Code, Cursor, Codex and other clients"),
+    "hook": ("hook", "answer a coding agent's event (see setup --hooks)"),
+    "mcp": ("mcp", "run the MCP server on standard input and output"),
+    "serve": ("serve", "run the web page, HTTP API and MCP on this machine"),
+    "open": ("desktop", "open the web page, or a memory's page or file"),
+    "access": ("access", "manage tokens and sessions; show the audit log"),
+    "access token": ("access", "create, list or revoke limited access tokens"),
+    "access sessions": ("access", "list logged-in browsers and end their sessions"),
+    "access audit": ("access", "show who changed what, and what was refused"),
+    "demo": ("demo", "search a temporary vault with sample memories"),
+    "completion": ("completion", "print completion for bash, zsh, fish or PowerShell"),
+    "schema": ("schemas", "print the JSON schema of a command's --json"),
     "version": ("upkeep", "print the version, and what it runs on"),
-}
-# What one wants → the commands for it, as the overview shows them.
+}  # fmt: skip
+# What the first screen explains, and the groups whose commands it names. `help --all` explains
+# those, too, and names the rest, which scripts and few people need.
+FIRST = "search save find show list edit forget undo add import setup serve"
 GROUPS = {
-    "Most used": "search save show list context",
-    "Find": "find related projects tags history timeline trash duplicates clip feedback demo",
-    "Keep": "import add folders mirror export backup restore",
-    "Organise": "edit tag move pin unpin forget undo redo supersede merge review policies tidy",
-    "Share": "setup hook mcp serve open vaults collections publish token sessions audit",
-    "Look after": "doctor config stats reindex migrate copy vault recipes models eval suite "
-    "completion schema version",
+    "look": "context related history timeline",
+    "organise": "tag pin supersede merge review tidy trash",
+    "share": "export mirror vault access mcp",
+    "maintain": "backup doctor config stats recipes demo",
 }
-# What people type who know other programs.
-ALIASES = {"ls": "list", "rm": "forget"}
+HELP_OF_HELP = (
+    "recollect help COMMAND explains a command and shows an example.",
+    "recollect help --all explains all commands.",
+    "recollect demo searches sample memories, if you are new here.",
+    "Your memories are in $RECOLLECT_HOME, or else in your user data directory. If they are "
+    "locked, put --passphrase-file FILE before COMMAND; its first line opens them.",
+)
+# Another name → the words that it stands for.
+ALIASES = {
+    "ls": "list", "rm": "forget", "tags": "tag", "unpin": "pin --off", "restore": "trash restore",
+    "copy": "store copy", "migrate": "store migrate",
+}  # fmt: skip
 # Such a package → the extra that installs it.
 EXTRAS = {"recollect_evaluation": "eval", "recollect_postgres": "postgres"}
+WIDEST = 100  # columns; longer lines are hard to read
+NARROWEST = 40
 TWO_ERRORS = 6  # letters from which a word with two errors is still that word
 
 
@@ -144,26 +157,67 @@ def command_of(name: str) -> DeclaredCommand:
     return DECLARED[name]
 
 
-def overview() -> str:
-    """What `recollect --help` prints."""
-    lines = []
-    for group, names in GROUPS.items():
-        lines += [f"{group}:", *(f"  {name:<11} {COMMANDS[name][1]}" for name in names.split()), ""]
-    return "\n".join(
-        [
-            "usage: recollect [--passphrase-file FILE] COMMAND [options]",
-            "       recollect WORDS                 the same as recollect search WORDS",
-            "",
-            "Memory search for AI agents and the people they work for.",
-            "",
-            *lines,
-            "`recollect help COMMAND` explains a command and shows an example.",
-            "The vault is in $RECOLLECT_HOME, or else in your user data directory.",
-            "--passphrase-file FILE: the file's first line opens a locked vault.",
-            "New here? Try `recollect demo`.",
-            "",
-        ]
+def resolve(words: Sequence[str]) -> tuple[str, list[str]]:
+    """Split a line into the name of its command, of one word or two, and what follows it. An alias
+    is replaced by what it stands for; a name that is no command is returned as it is."""
+    words = [*ALIASES.get(words[0], words[0]).split(), *words[1:]]
+    size = 2 if " ".join(words[:2]) in COMMANDS else 1
+    return " ".join(words[:size]), words[size:]
+
+
+def help_width() -> int:
+    """Return the columns of help: COLUMNS, or the terminal's and at most WIDEST, or 80."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return max(int(given), NARROWEST)
+    try:
+        return min(os.get_terminal_size(sys.stdout.fileno()).columns, WIDEST) or 80
+    except OSError:
+        return 80
+
+
+def filled(text: str, hanging: int = 0) -> str:
+    """Return a paragraph of help in lines; all but the first are indented."""
+    import textwrap  # noqa: PLC0415  start-up time
+
+    indent = " " * hanging
+    return textwrap.fill(
+        text, help_width(), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
+
+
+def explained(names: Iterable[str]) -> str:
+    """Return a line for each command: its name and what it does."""
+    names = [*names]
+    size = max(map(len, names), default=0)
+    return "\n".join(filled(f"  {name:<{size}}  {COMMANDS[name][1]}", size + 4) for name in names)
+
+
+def subcommands(name: str) -> list[str]:
+    """Return the commands of two words that begin with this one."""
+    return [each for each in COMMANDS if each.startswith(f"{name} ")]
+
+
+def overview(*, whole: bool = False) -> str:
+    """Return what `recollect --help` prints; `whole`: what `recollect help --all` prints."""
+    if whole:
+        shown = {*FIRST.split(), *" ".join(GROUPS.values()).split()}
+        rest = sorted(name for name in COMMANDS if name not in shown and " " not in name)
+        named = (
+            f"{name.capitalize()}:\n{explained(each.split())}" for name, each in GROUPS.items()
+        )
+        more = [*named, filled(f"Rarely needed: {', '.join(rest)}.", 2)]
+    else:
+        lines = (f"  {name:<10}{each.replace(' ', ', ')}" for name, each in GROUPS.items())
+        more = ["\n".join(["More commands:", *(filled(line, 12) for line in lines)])]
+    return "\n\n".join([
+        "usage: recollect COMMAND [options]\n"
+        "       recollect WORDS    the same as recollect search WORDS",
+        filled("Memory search for AI agents and the people they work for."),
+        explained(FIRST.split()),
+        *more,
+        "\n".join(filled(line, 2) for line in HELP_OF_HELP),
+    ]) + "\n"  # fmt: skip
 
 
 def near_misses(typed: str, known: Iterable[str]) -> list[str]:

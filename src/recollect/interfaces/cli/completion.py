@@ -56,9 +56,9 @@ def arguments(parser: CommandParser) -> None:
 
 @command(
     "  recollect completion fish > ~/.config/fish/completions/recollect.fish\n"
-    '  eval "$(recollect completion bash)"                  in ~/.bashrc\n'
-    '  eval "$(recollect completion zsh)"                   in ~/.zshrc, after compinit\n'
-    "  recollect completion powershell | Out-String | Invoke-Expression    in $PROFILE",
+    '  eval "$(recollect completion bash)"              in ~/.bashrc\n'
+    '  eval "$(recollect completion zsh)"               in ~/.zshrc, after compinit\n'
+    "  recollect completion powershell | Out-String | Invoke-Expression   in $PROFILE",
     arguments,
 )
 def completion(args: argparse.Namespace) -> None:

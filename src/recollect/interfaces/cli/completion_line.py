@@ -46,21 +46,27 @@ def completed(words: list[str]) -> list[str]:
         table: dict[str, Any] = json.load(stream)
     *before, typed = words or [""]
     commands: dict[str, Any] = table["commands"]
-    if not before:
-        found = [(name, each["about"]) for name, each in commands.items()]
+    if not before or before == ["help"]:
+        found = [(name, each["about"]) for name, each in commands.items() if " " not in name]
         return _lines(typed, found)
-    command = commands.get(table["aliases"].get(before[0], before[0]))
+    before = [*table["aliases"].get(before[0], before[0]).split(), *before[1:]]
+    first, two = before[0], " ".join(before[:2])
+    command = commands.get(two) or commands.get(first)
     if command is None:
-        names = [(name, "") for name in commands] if before == ["help"] else []
-        return _lines(typed, names)
+        return []
     options: dict[str, Any] = command["options"]
     last = options.get(before[-1])
     if last is not None and last["takes"]:
         return _lines(typed, _values(last["takes"], typed, table))
     if typed.startswith("-"):
         return _lines(typed, [(name, each["about"]) for name, each in options.items()])
+    actions = [
+        (name.partition(" ")[2], each["about"])
+        for name, each in commands.items()
+        if before == [first] and name.startswith(f"{first} ")
+    ]
     takes = command["takes"]
-    return _lines(typed, _values(takes, typed, table) if takes else [])
+    return _lines(typed, [*actions, *(_values(takes, typed, table) if takes else [])])
 
 
 def _lines(typed: str, found: list[tuple[str, str]]) -> list[str]:

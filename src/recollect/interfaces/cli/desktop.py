@@ -19,7 +19,7 @@ from recollect.auth.credentials import SessionStore
 from recollect.auth.token_store import TokenStore, digest, own_token
 from recollect.errors import NotFound, UserError
 from recollect.files import write_whole
-from recollect.interfaces.cli.arguments import IDS, add_json
+from recollect.interfaces.cli.arguments import IDS, add_json, argument, flag
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.editor import open_in_editor
 from recollect.interfaces.cli.output import say
@@ -54,19 +54,12 @@ PROGRAMS = {
 CLIPBOARD_S = 5.0
 
 
-def _open_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "id", metavar="ID", nargs="?", help="a memory: its page, or the file it stands in"
-    )
-    parser.add_argument("--line", type=int, metavar="N", help="the line of the file to open")
-    parser.add_argument(
-        "--print", action="store_true", help="print the link; start no browser (also by --json)"
-    )
-    add_json(parser)
-
-
 @command(
-    "  recollect open\n  recollect open auth-jwt-001\n  recollect open --print", _open_arguments
+    "  recollect open\n  recollect open auth-jwt-001\n  recollect open --print",
+    argument("id", "ID", "a memory: open its page or its file", nargs="?"),
+    argument("--line", "N", "the line of the file to open", type=int),
+    flag("--print", "print the link and start no browser, as --json does"),
+    add_json,
 )
 def open_(args: argparse.Namespace) -> None:
     home = home_folder(os.environ)
@@ -122,11 +115,7 @@ def _shown(home: Path, link: str, sessions: SessionStore, secret: str) -> bool:
     return opened and not sessions.has_link(secret)
 
 
-def _clip_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ids", metavar="ID", nargs="+", help=IDS)
-
-
-@command("  recollect clip auth-jwt-001", _clip_arguments)
+@command("  recollect clip auth-jwt-001", argument("ids", "ID", IDS, nargs="+"))
 def clip(args: argparse.Namespace) -> None:
     with opened() as memory:
         found = memory.show(meant(memory, args.ids))

@@ -1,4 +1,4 @@
-"""Commands about folders whose files are memories: add, folders, mirror."""
+"""Commands about folders whose files are memories: add, mirror."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections import Counter
+from collections.abc import Callable, Mapping
 from functools import partial
 from os.path import realpath
 from pathlib import Path
@@ -16,16 +17,10 @@ from recollect.errors import NotFound, RecollectError
 from recollect.folders.chunk_writing import Synced
 from recollect.folders.mirroring import STATE, Action, Mirrored
 from recollect.folders.transcript import transcript_clients, transcript_type
-from recollect.interfaces.cli.arguments import (
-    Actions,
-    WrongUsage,
-    add_action,
-    add_json,
-    chosen_action,
-)
+from recollect.interfaces.cli.arguments import WrongUsage, add_json, argument, flag, wrong_call
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import BOLD, print_json, print_rows, say, styled, warn_of_plain
-from recollect.interfaces.cli.selection import add_yes, confirm, opened
+from recollect.interfaces.cli.selection import confirm, opened
 from recollect.interfaces.cli.syncing import (
     add_no_embed,
     add_redact,
@@ -65,28 +60,43 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CLIENT",
         nargs="?",
         const=EVERY,
-        help="the sessions of a coding agent instead, turn by turn, followed from then on: "
+        help="save and follow the sessions of a coding agent instead: "
         f"{', '.join(transcript_clients())} (default: all that are found); "
-        "FOLDER is where they are, if not in the client's own place",
+        "FOLDER is where they are, if not in the usual place",
     )
     parser.add_argument(
-        "--watch", action="store_true", help="keep running and follow its changes, until Ctrl+C"
-    )
+        "--watch", action="store_true",
+        help="keep running and save changes, until Ctrl+C; without FOLDER: of all followed folders",
+    )  # fmt: skip
     parser.add_argument(
-        "--project", metavar="NAME", help="the memories' project (default: the folder's name)"
+        "--project", "-p", metavar="NAME", help="the memories' project (default: the folder's name)"
     )
+    group = parser.add_argument_group("folders that were added")
+    one = group.add_mutually_exclusive_group()
+    for action, (_, about) in ACTIONS.items():
+        one.add_argument(
+            f"--{action}", action="store_const", dest="action", const=action, help=about
+        )
+    group.add_argument(
+        "--dry-run", action="store_true", help="with --remove: only say how many would be forgotten"
+    )
+    group.add_argument("--yes", action="store_true", help="with --remove: do not ask")
     add_no_embed(parser)
     add_redact(parser)
-    add_json(parser)
+    add_json(parser, rows=True, unless="folder")
 
 
 @command(
     "  recollect add ~/notes\n  recollect add . --project harbor --watch\n"
-    "  recollect add --transcripts",
+    "  recollect add --transcripts\n  recollect add --list\n  recollect add --remove ~/notes",
     _add_arguments,
 )
-def add(args: argparse.Namespace) -> None:
-    places = _places(args)
+def add(args: argparse.Namespace) -> int | None:
+    if args.action:
+        return _act(args)
+    if args.dry_run or args.yes:
+        raise WrongUsage(f"--{'dry-run' if args.dry_run else 'yes'} is for --remove FOLDER.")
+    places = [] if args.watch and not (args.folder or args.transcripts) else _places(args)
     with opened() as memory:
         done = Synced()
         for client, place in places:
@@ -105,9 +115,20 @@ def add(args: argparse.Namespace) -> None:
                     )
         if not (args.no_embed or args.watch):
             embed(memory)
-        tell(done, memory.waiting(), as_json=args.json, watching=args.watch)
+        if places:
+            tell(done, memory.waiting(), as_json=args.json, watching=args.watch)
         if args.watch:
             follow(memory)
+    return None
+
+
+def _act(args: argparse.Namespace) -> int | None:
+    """List, sync or remove folders that were added."""
+    takes = " FOLDER" if args.action == "remove" else ""
+    if bool(args.folder) != bool(takes) or args.watch or args.transcripts or args.project:
+        raise wrong_call(f"add --{args.action}{takes}")
+    with opened() as memory:
+        return ACTIONS[args.action][0](memory, args)
 
 
 def _places(args: argparse.Namespace) -> list[tuple[str, str]]:
@@ -133,26 +154,6 @@ def _places(args: argparse.Namespace) -> list[tuple[str, str]]:
 
 def _place(client: str) -> str:
     return transcript_type(client).kept_in.format_map(Machine(os.environ).folders())
-
-
-def _folders_arguments(parser: argparse.ArgumentParser) -> None:
-    add_action(parser, ACTIONS, "the folder to remove", "FOLDER")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="for remove: only say how many would be forgotten"
-    )
-    add_yes(parser)
-    add_json(parser, rows=True)
-
-
-@command(
-    "  recollect folders\n  recollect folders sync\n  recollect folders watch\n"
-    "  recollect folders remove ~/notes",
-    _folders_arguments,
-)
-def folders(args: argparse.Namespace) -> int | None:
-    action = chosen_action(args)
-    with opened() as memory:
-        return action(memory, args)
 
 
 def _list(memory: Recollect, args: argparse.Namespace) -> None:
@@ -197,12 +198,8 @@ def _sync(memory: Recollect, args: argparse.Namespace) -> int:
     return code
 
 
-def _watch(memory: Recollect, args: argparse.Namespace) -> None:
-    follow(memory)
-
-
 def _remove(memory: Recollect, args: argparse.Namespace) -> None:
-    [folder] = args.names
+    folder = args.folder
     named = one_line(folder)
     client = next((each.client for each in memory.folders() if each.path == realpath(folder)), "")
     again = f"{named} --transcripts {client}" if client else named
@@ -219,39 +216,21 @@ def _remove(memory: Recollect, args: argparse.Namespace) -> None:
     say(args.json, sentence, removed=folder, forgotten=count)
 
 
-ACTIONS: Actions[Recollect] = {
-    "list": (_list, "list"),
-    "sync": (_sync, "sync"),
-    "watch": (_watch, "watch"),
-    "remove": (_remove, "remove FOLDER"),
+ACTIONS: Mapping[str, tuple[Callable[[Recollect, argparse.Namespace], int | None], str]] = {
+    "list": (_list, "list the folders"),
+    "sync": (_sync, "save what changed in all of them"),
+    "remove": (_remove, "forget the memories of FOLDER and stop following it; its files are kept"),
 }
-
-
-def _mirror_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "folder",
-        metavar="FOLDER",
-        nargs="?",
-        help="the folder (default: setting mirror.folder)",
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show what would happen; change nothing"
-    )
-    parser.add_argument(
-        "--watch", action="store_true", help="keep running and sync every change, until Ctrl+C"
-    )
-    parser.add_argument(
-        "--adopt",
-        action="store_true",
-        help="import what the folder holds already, without asking, the first time",
-    )
-    add_json(parser)
 
 
 @command(
     "  recollect mirror ~/notes/memories\n  recollect mirror ~/notes/memories --dry-run\n"
     "  recollect mirror --watch",
-    _mirror_arguments,
+    argument("folder", "FOLDER", "the folder (default: setting mirror.folder)", nargs="?"),
+    flag("--dry-run", "show what would happen; change nothing"),
+    flag("--watch", "keep running and sync every change, until Ctrl+C"),
+    flag("--adopt", "import what the folder holds already, without asking, the first time"),
+    add_json,
 )
 def mirror(args: argparse.Namespace) -> int:
     if args.watch and (args.dry_run or args.json):

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.ingest.remarks import remarks
-from recollect.interfaces.cli.arguments import add_json, parser_of, wrong_call
+from recollect.interfaces.cli.arguments import add_rows, argument, parser_of, wrong_call
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.hook_process import FAILURES, folder_of, home_of, note
 from recollect.interfaces.cli.output import BOLD, DIM, print_rows, styled
@@ -35,30 +35,22 @@ from recollect.settings import Embedding, Rerank
 from recollect.settings_reading import has_vault, home_folder, load_settings
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "event", metavar="EVENT", nargs="?", help="the event, by the client's name for it"
-    )
-    parser.add_argument(
-        "--client",
-        metavar="NAME",
-        help=f"whose event it is (default: the first that has it): {', '.join(PROTOCOLS)}",
-    )
-    parser.add_argument("--home", metavar="FOLDER", help="the vault's folder (RECOLLECT_HOME)")
-    parser.add_argument(
-        "--test", metavar="CLIENT", help="replay recorded events; show what the agent would see"
-    )
-    parser.add_argument("--prompt", metavar="TEXT", help="with --test: what the user asks")
-    parser.add_argument("--input", metavar="JSON", help="the event; else standard input has it")
-    add_json(parser, rows=True)
-
-
 @command(
     """\
   recollect hook --test claude-code
-  recollect hook --test claude-code UserPromptSubmit --prompt "how do we refresh tokens"
+  recollect hook --test claude-code UserPromptSubmit --prompt "refresh tokens"
   recollect hook SessionStart --client claude-code < event.json""",
-    arguments,
+    argument("event", "EVENT", "the event, as the client names it", nargs="?"),
+    argument(
+        "--client",
+        "NAME",
+        f"whose event it is (default: the first that has it): {', '.join(PROTOCOLS)}",
+    ),
+    argument("--home", "FOLDER", "the vault's folder (RECOLLECT_HOME)"),
+    argument("--test", "CLIENT", "replay recorded events; show what the agent would see"),
+    argument("--prompt", "TEXT", "with --test: what the user asks"),
+    argument("--input", "JSON", "the event as JSON (default: standard input)"),
+    add_rows,
 )
 def hook(args: argparse.Namespace) -> None:
     """`--test`: each event as its client sends it, from the working directory."""

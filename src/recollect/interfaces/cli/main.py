@@ -78,7 +78,7 @@ def _plain_signs(error: "Any") -> "tuple[bytes, int]":
 def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run one command; returns the exit code."""
     argv = list(sys.argv[1:] if arguments is None else arguments)
-    report = failed if {"--json", "--jsonl", "--fields"}.isdisjoint(argv) else _failed_json
+    report = failed if {"-j", "--json", "--jsonl", "--fields"}.isdisjoint(argv) else _failed_json
     try:
         code = _dispatch(argv)
         sys.stdout.flush()
@@ -119,14 +119,14 @@ def _dispatch(argv: list[str]) -> int:
     from recollect.interfaces.cli import commands  # noqa: PLC0415  start-up time
     from recollect.interfaces.cli.pager import show  # noqa: PLC0415  start-up time
 
-    if not argv or argv[0] in ("-h", "--help") or argv == ["help"]:
-        show(commands.overview().rstrip("\n"))
-        return 0
-    if argv[0] == "help":
-        argv = [argv[1], "--help"]
-    name = commands.ALIASES.get(argv[0], argv[0])
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        if {*argv[1:]} <= {"--all", "--help", "-h"}:
+            show(commands.overview(whole="--all" in argv).rstrip("\n"))
+            return 0
+        argv = [*argv[1:], "--help"]
+    name, rest = commands.resolve(argv)
     if name in commands.COMMANDS:
-        return _run(name, argv[1:])
+        return _run(name, rest)
     if name.startswith("-"):
         meant = commands.did_you_mean(
             commands.near_misses(name, ("--help", "--version", "--passphrase-file"))

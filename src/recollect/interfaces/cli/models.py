@@ -188,10 +188,7 @@ def _wanted(settings: Embedding, name: str) -> Embedding:
 
 
 def _tell(
-    names: dict[str, str],
-    found: list[dict[str, Any]],
-    notes: list[str],
-    measured: dict[str, float],
+    names: dict[str, str], found: list[dict[str, Any]], notes: list[str], measured: dict[str, float]
 ) -> None:
     for kind, name in names.items():
         print(f"{KINDS[kind]:<10} {styled(name, BOLD)}")

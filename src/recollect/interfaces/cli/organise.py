@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
-from recollect.engine import Recollect
 from recollect.errors import NotFound
-from recollect.interfaces.cli.arguments import (
-    Actions,
-    WrongUsage,
-    add_action,
-    add_json,
-    add_repeatable,
-    chosen_action,
-)
+from recollect.interfaces.cli.arguments import WrongUsage, add_json, add_repeatable, argument, flag
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import say, say_counts
 from recollect.interfaces.cli.selection import (
@@ -31,31 +24,30 @@ from recollect.types import Filter
 
 
 @command(
-    "  recollect pin auth-jwt-001\n  recollect pin --project harbor-api --kind decision",
+    "  recollect pin auth-jwt-001\n  recollect pin --project harbor-api --kind decision\n"
+    "  recollect pin --off auth-jwt-001",
+    flag("--off", "unpin them"),
     add_selection,
     add_json,
 )
 def pin(args: argparse.Namespace) -> None:
-    change_chosen(args, "pinned", lambda memory, ids: memory.pin(ids))
-
-
-@command("  recollect unpin auth-jwt-001", add_selection, add_json)
-def unpin(args: argparse.Namespace) -> None:
-    change_chosen(args, "unpinned", lambda memory, ids: memory.unpin(ids))
-
-
-def _tag_arguments(parser: argparse.ArgumentParser) -> None:
-    add_repeatable(parser, "--add", "TAG", "add this tag")
-    add_repeatable(parser, "--remove", "TAG", "remove this tag")
-    add_selection(parser)
-    add_json(parser)
+    if args.off:
+        change_chosen(args, "unpinned", lambda memory, ids: memory.unpin(ids))
+    else:
+        change_chosen(args, "pinned", lambda memory, ids: memory.pin(ids))
 
 
 @command(
     "  recollect tag auth-jwt-001 --add security\n  recollect tag --tag wip --remove wip",
-    _tag_arguments,
+    partial(add_repeatable, flag="--add", metavar="TAG", about="add this tag"),
+    partial(add_repeatable, flag="--remove", metavar="TAG", about="remove this tag"),
+    add_selection,
+    add_json,
 )
 def tag(args: argparse.Namespace) -> None:
+    if set(args.typed) <= {"--json", "-j"}:
+        tag_list(args)
+        return
     if not (args.add or args.remove):
         raise WrongUsage("Name a tag: --add TAG or --remove TAG.")
     change_chosen(
@@ -63,48 +55,46 @@ def tag(args: argparse.Namespace) -> None:
     )
 
 
-def _tags_arguments(parser: argparse.ArgumentParser) -> None:
-    names = "rename: the tag and its new name; merge: tags, and last the one they become"
-    add_action(parser, ACTIONS, names, "TAG")
-    add_yes(parser)
-    add_json(parser)
+@command("  recollect tag list\n  recollect tag list --json", add_json)
+def tag_list(args: argparse.Namespace) -> None:
+    with opened() as memory:
+        say_counts(args.json, memory.facets().tags, "No memory has a tag.")
 
 
 @command(
-    "  recollect tags\n  recollect tags rename auht auth\n  recollect tags merge db sql postgres",
-    _tags_arguments,
+    "  recollect tag rename auht auth",
+    argument("old", "OLD", "the tag", nargs=1),
+    argument("new", "NEW", "its new name; a tag that exists is fine"),
+    add_yes,
+    add_json,
 )
-def tags(args: argparse.Namespace) -> int | None:
-    action = chosen_action(args)
+def tag_rename(args: argparse.Namespace) -> None:
+    """Put a tag in the place of others, in every memory."""
+    gone = [tag for tag in args.old if tag != args.new]
     with opened() as memory:
-        return action(memory, args)
-
-
-def _list_tags(memory: Recollect, args: argparse.Namespace) -> None:
-    say_counts(args.json, memory.facets().tags, "No memory has a tag.")
-
-
-def _merge_tags(memory: Recollect, args: argparse.Namespace) -> None:
-    """Put the last tag in the place of the others."""
-    *old, new = args.names
-    gone = [tag for tag in old if tag != new]
-    found = {tag: memory.selected(filter=Filter(tags=(tag,))) for tag in gone}
-    for tag, ids in found.items():
-        if not ids:
-            raise NotFound(f"No memory has the tag {tag!r}.")
-    every = list(dict.fromkeys(id for ids in found.values() for id in ids))
-    if every:
-        them = ", ".join(gone)
-        confirm(args, f"{counted(len(every), 'memory')} will have {new!r} instead of {them}.")
-        memory.tag(every, add=[new], remove=gone)
+        found = {tag: memory.selected(filter=Filter(tags=(tag,))) for tag in gone}
+        for tag, ids in found.items():
+            if not ids:
+                raise NotFound(f"No memory has the tag {tag!r}.")
+        every = list(dict.fromkeys(id for ids in found.values() for id in ids))
+        if every:
+            them = ", ".join(gone)
+            confirm(
+                args, f"{counted(len(every), 'memory')} will have {args.new!r} instead of {them}."
+            )
+            memory.tag(every, add=[args.new], remove=gone)
     say(args.json, f"{counted(len(every), 'memory')} changed.", changed=every)
 
 
-ACTIONS: Actions[Recollect] = {
-    "list": (_list_tags, "list"),
-    "rename": (_merge_tags, "rename OLD NEW"),
-    "merge": (_merge_tags, "merge TAG INTO..."),
-}
+@command(
+    "  recollect tag merge db sql postgres",
+    argument("old", "TAG", "the tags to replace", nargs="+"),
+    argument("new", "INTO", "the tag that replaces them"),
+    add_yes,
+    add_json,
+)
+def tag_merge(args: argparse.Namespace) -> None:
+    tag_rename(args)
 
 
 @command("  recollect projects", add_json)
@@ -113,17 +103,13 @@ def projects(args: argparse.Namespace) -> None:
         say_counts(args.json, memory.facets().project, "No memories found.")
 
 
-def _move_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--to-project", metavar="NAME", help='the project; "" for none')
-    parser.add_argument("--to-space", metavar="NAME", help='the space; "" for none')
-    add_selection(parser)
-    add_json(parser)
-
-
 @command(
     "  recollect move auth-jwt-001 --to-project harbor-api\n"
     "  recollect move --project harbour --to-project harbor-api --yes",
-    _move_arguments,
+    argument("--to-project", "NAME", 'the project; "" for none'),
+    argument("--to-space", "NAME", 'the space; "" for none'),
+    add_selection,
+    add_json,
 )
 def move(args: argparse.Namespace) -> None:
     project, space = args.to_project, args.to_space
@@ -132,13 +118,12 @@ def move(args: argparse.Namespace) -> None:
     change_chosen(args, "moved", lambda memory, ids: memory.move(ids, project=project, space=space))
 
 
-def _supersede_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("old", metavar="OLD", help="the memory that no longer holds")
-    parser.add_argument("new", metavar="NEW", help="the memory that takes its place")
-    add_json(parser)
-
-
-@command("  recollect supersede deploy-jenkins-001 deploy-buildkite-002", _supersede_arguments)
+@command(
+    "  recollect supersede deploy-jenkins-001 deploy-buildkite-002",
+    argument("old", "OLD", "the outdated memory"),
+    argument("new", "NEW", "the memory that replaces it"),
+    add_json,
+)
 def supersede(args: argparse.Namespace) -> None:
     with opened(lifetime=Lifetime.ONCE) as memory:
         args.old, args.new = only(memory, args.old), only(memory, args.new)
@@ -147,15 +132,12 @@ def supersede(args: argparse.Namespace) -> None:
     say(args.json, sentence, superseded=args.old, superseded_by=args.new)
 
 
-def _merge_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ids", metavar="ID", nargs="+", help="the memories, two or more")
-    parser.add_argument(
-        "--into", metavar="ID", help="the one that stays (default: the first of them)"
-    )
-    add_json(parser)
-
-
-@command("  recollect merge deploy-001 deploy-002 --into deploy-002", _merge_arguments)
+@command(
+    "  recollect merge deploy-001 deploy-002 --into deploy-002",
+    argument("ids", "ID", "the memories, two or more", nargs="+"),
+    argument("--into", "ID", "the one that stays (default: the first of them)"),
+    add_json,
+)
 def merge(args: argparse.Namespace) -> None:
     with opened(lifetime=Lifetime.ONCE) as memory:
         args.ids = meant(memory, args.ids)

@@ -13,7 +13,10 @@ from recollect.interfaces.cli.arguments import (
     Actions,
     add_action,
     add_json,
+    argument,
     chosen_action,
+    flag,
+    one_of,
     wrong_call,
 )
 from recollect.interfaces.cli.commands import command
@@ -30,7 +33,7 @@ from recollect.settings_reading import home_folder, load_settings
 def _recipes_arguments(parser: argparse.ArgumentParser) -> None:
     add_action(parser, ACTIONS, "a recipe; for check a file, for diff two recipes")
     parser.add_argument(
-        "--reset", action="store_true", help="learned: put the weights back to what is declared"
+        "--reset", action="store_true", help="with learned: reset the weights to the declared ones"
     )
     add_json(parser, rows=True)
 
@@ -118,22 +121,14 @@ ACTIONS: Actions[Recipes] = {
 }
 
 
-def _feedback_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", metavar="QUERY", help="the query that you searched for")
-    parser.add_argument("id", metavar="ID", help="the result")
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--accept", action="store_true", help="the result was right")
-    how.add_argument("--dismiss", action="store_true", help="the result was wrong")
-    parser.add_argument(
-        "--undo", action="store_true", help="take back what you said of this result"
-    )
-    add_json(parser)
-
-
 @command(
     '  recollect feedback "refresh tokens" auth-jwt-001 --accept\n'
     '  recollect feedback "refresh tokens" auth-jwt-001 --undo',
-    _feedback_arguments,
+    argument("query", "QUERY", "the query that you searched for"),
+    argument("id", "ID", "the result"),
+    one_of(flag("--accept", "the result was right"), flag("--dismiss", "the result was wrong")),
+    flag("--undo", "take back what you said of this result"),
+    add_json,
 )
 def feedback(args: argparse.Namespace) -> None:
     if not (args.accept or args.dismiss or args.undo):

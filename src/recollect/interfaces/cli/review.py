@@ -1,4 +1,4 @@
-"""Commands that ask for decisions or carry them out: review, duplicates, policies, tidy."""
+"""Commands that ask for decisions or carry them out: review, duplicates, tidy."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,15 @@ from recollect.engine.comparison import DuplicateGroup
 from recollect.engine.lifecycle import PolicyOutcome, outcome_json
 from recollect.engine.review import Review, ReviewItem, review_json
 from recollect.errors import RecollectError
-from recollect.interfaces.cli.arguments import add_json, add_limit, limit_of, wrong_call
+from recollect.interfaces.cli.arguments import (
+    add_json,
+    add_limit,
+    add_rows,
+    argument,
+    flag,
+    limit_of,
+    wrong_call,
+)
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.layout import cells, flowing, shortened, width
 from recollect.interfaces.cli.output import (
@@ -36,7 +45,6 @@ from recollect.interfaces.cli.output import (
 from recollect.interfaces.cli.pager import show
 from recollect.interfaces.cli.results import INDENT, about, room, when_of
 from recollect.interfaces.cli.selection import add_yes, confirm, opened
-from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
 from recollect.present.words import counted, heading_line
 from recollect.settings import PolicySettings
@@ -52,24 +60,15 @@ POLICY_FILTERS = ("project", "source", "domain", "kind", "space", "tags")
 MOST_NAMED = 5  # memories that a policy is about
 
 
-def _review_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "item", metavar="ITEM", nargs="?", help="decide this item instead of going through all"
-    )
-    parser.add_argument(
-        "decision", metavar="DECISION", nargs="?",
-        help="keep, edit, merge, supersede, forget or later",
-    )  # fmt: skip
-    parser.add_argument("--text", metavar="TEXT", help="with edit: the memory's new text")
-    parser.add_argument("--kind", metavar="KIND", help="only items of this kind, such as duplicate")
-    add_limit(parser, str(DEFAULT))
-    add_json(parser, rows=True, unless="item")
-
-
 @command(
     "  recollect review\n  recollect review --kind duplicate --json\n"
     "  recollect review duplicate-1a2b3c4d5e merge",
-    _review_arguments,
+    argument("item", "ITEM", "decide this item instead of going through all", nargs="?"),
+    argument("decision", "DECISION", "keep, edit, merge, supersede, forget or later", nargs="?"),
+    argument("--text", "TEXT", "with edit: the memory's new text"),
+    argument("--kind -k", "KIND", "only items of this kind, such as duplicate"),
+    partial(add_limit, default=str(DEFAULT)),
+    partial(add_json, rows=True, unless="item"),
 )
 def review(args: argparse.Namespace) -> None:
     if (args.item is None) != (args.decision is None):
@@ -90,10 +89,7 @@ def review(args: argparse.Namespace) -> None:
 
 
 def walk(
-    memory: Recollect,
-    found: Review,
-    ask: Callable[[str], str],
-    edited: Callable[[str], str],
+    memory: Recollect, found: Review, ask: Callable[[str], str], edited: Callable[[str], str]
 ) -> None:
     """Show the items one by one, and do what the key says; `q` ends it."""
     for number, item in enumerate(found.items, start=1):
@@ -147,7 +143,7 @@ def overview_lines(memory: Recollect, found: Review) -> Iterator[str]:
         yield f"  {styled(f'To decide: recollect review {item.id} {item.suggested}', DIM)}"
     counts = ", ".join(f"{kind} {count:,}" for kind, count in found.counts.items())
     total = sum(found.counts.values())
-    yield f"{counted(total, 'item')} to decide: {counts}" if total else "Nothing wants a decision."
+    yield f"{counted(total, 'item')} to decide: {counts}" if total else "Nothing to review."
 
 
 def one_key(question: str) -> str:
@@ -182,12 +178,11 @@ def edited_text(text: str) -> str:
         return file.read_text(encoding="utf-8").rstrip("\n")
 
 
-def _duplicates_arguments(parser: argparse.ArgumentParser) -> None:
-    add_limit(parser, str(DEFAULT), whole=True)
-    add_json(parser, rows=True)
-
-
-@command("  recollect duplicates\n  recollect duplicates --json", _duplicates_arguments)
+@command(
+    "  recollect duplicates\n  recollect duplicates --json",
+    partial(add_limit, default=str(DEFAULT), whole=True),
+    add_rows,
+)
 def duplicates(args: argparse.Namespace) -> None:
     with opened() as memory:
         with progress("Comparing memories", memory.coverage().memories) as advance:
@@ -218,17 +213,14 @@ def _group_lines(group: DuplicateGroup, shown: Mapping[str, Memory]) -> Iterator
         yield INDENT + flowing(f"To merge: recollect merge {visible(' '.join(group.ids))}", DIM, 6)
 
 
-@command("  recollect policies", add_json)
-def policies(args: argparse.Namespace) -> None:
-    with opened(lifetime=Lifetime.ONCE) as memory:
-        declared = memory.settings.policies
+def _print_policies(declared: Mapping[str, PolicySettings], args: argparse.Namespace) -> None:
     if args.json:
         print_json({name: asdict(policy) for name, policy in declared.items()})
-    else:
-        for name, policy in declared.items():
-            print(f"{styled(visible(name), BOLD)}: {visible(sentence(policy))}")
-        if not declared:
-            print(NO_POLICIES)
+        return
+    for name, policy in declared.items():
+        print(f"{styled(visible(name), BOLD)}: {visible(sentence(policy))}")
+    if not declared:
+        print(NO_POLICIES)
 
 
 def sentence(policy: PolicySettings) -> str:
@@ -248,15 +240,18 @@ def sentence(policy: PolicySettings) -> str:
     }[policy.what]
 
 
-def _tidy_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
-    add_yes(parser)
-    add_json(parser, rows=True)
-
-
-@command("  recollect tidy --dry-run\n  recollect tidy", _tidy_arguments)
+@command(
+    "  recollect tidy --policies\n  recollect tidy --dry-run\n  recollect tidy",
+    flag("--dry-run", "only say what would be done"),
+    flag("--policies", "show the policies instead of applying them"),
+    add_yes,
+    partial(add_json, rows=True, unless="policies"),
+)
 def tidy(args: argparse.Namespace) -> None:
     with opened() as memory:
+        if args.policies:
+            _print_policies(memory.settings.policies, args)
+            return
         planned = memory.tidy(dry_run=True)
         if not args.dry_run:
             for policy in planned:

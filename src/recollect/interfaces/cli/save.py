@@ -43,7 +43,7 @@ DASH = re.compile(r"(^|\s)-$")  # the last word
 
 
 def _save_arguments(parser: CommandParser) -> None:
-    about = "what to remember; - or a pipe: standard input is the text; neither: a form to fill in"
+    about = "what to remember; - or a pipe reads standard input; without text, fill in a form"
     add_words(parser, "words", about, default="", metavar="TEXT")
     parser.add_argument("-e", "--edit", action="store_true", help="fill in a form in your editor")
     add_fields(parser)
@@ -51,7 +51,9 @@ def _save_arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "--id", metavar="ID", help="an id of your own (default: made from the title)"
     )
-    add_repeatable(parser, "--supersedes", "ID", "put it in the place of this memory")
+    add_repeatable(parser, "--supersedes", "ID", "mark this memory as replaced by the new one")
+    about = "print only the id: nothing of similar memories or what was there before"
+    parser.add_argument("--quiet", "-q", action="store_true", help=about)
     add_redact(parser)
     add_json(parser)
 
@@ -113,10 +115,11 @@ def _save(args: argparse.Namespace, fields: dict[str, Any]) -> None:
             print_json(saved_json(saved, memory.similar(saved.memory, wait=True)))
         else:
             print(saved.memory.id)
-            _tell_outcome(args, saved)
+            if not args.quiet:
+                _tell_outcome(args, saved)
         tell_redacted(saved.redacted)
         tell_later(memory, saved.memory)
-        if not args.json:
+        if not (args.json or args.quiet):
             _tell_similar(memory, saved.memory)
 
 
@@ -150,20 +153,20 @@ def _edit_arguments(parser: argparse.ArgumentParser) -> None:
     add_repeatable(parser, "--clear", "FIELD", "empty a field")
     parser.add_argument("--append", metavar="TEXT", help="add a paragraph to the text")
     parser.add_argument(
-        "--section", metavar="HEADING", help="replace what stands below this heading by --text"
+        "--section", metavar="HEADING", help="replace the text under this heading with --text"
     )
     parser.add_argument(
         "-e", "--edit", action="store_true",
-        help="fill in a form in your editor (on a terminal also where nothing is changed)",
+        help="fill in a form in your editor (the default on a terminal)",
     )  # fmt: skip
     add_redact(parser)
     add_json(parser)
 
 
 @command(
-    '  recollect edit auth-jwt-001 --text "Tokens last 15 minutes now." --add-tag security\n'
+    '  recollect edit auth-jwt-001 --text "Tokens last 15 minutes." --add-tag auth\n'
     '  recollect edit auth-notes --section "Open questions" --text "None left."\n'
-    "  recollect edit --where project=harbor-api --where kind=note --severity suggestion",
+    "  recollect edit --where project=harbor-api --where kind=note --kind fact",
     _edit_arguments,
 )
 def edit(args: argparse.Namespace) -> int:

@@ -17,16 +17,11 @@ from recollect.engine.comparison import DuplicateGroup
 from recollect.engine.lifecycle import PolicyOutcome
 from recollect.errors import NotFound
 from recollect.folders.mirroring import MirrorStep
-from recollect.interfaces.cli.commands import command
+from recollect.interfaces.cli.commands import command, resolve
 from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.declared import json_type
 from recollect.interfaces.http.lifecycle import Decided
-from recollect.interfaces.http.schemas import (
-    LearnedJson,
-    RecipeFacts,
-    SaveOutcome,
-    TrashedJson,
-)
+from recollect.interfaces.http.schemas import LearnedJson, RecipeFacts, SaveOutcome, TrashedJson
 from recollect.interfaces.setup.clients import Client
 from recollect.interfaces.setup.registration import FileChange
 from recollect.models.folder import Declared
@@ -117,12 +112,14 @@ SCHEMAS: dict[str, Any] = {
     "trash": (List[TrashedJson], PurgedCount),
     "save": SaveOutcome,
     "edit": (Memory, _ids("changed")),
-    "pin": _ids("pinned"),
-    "unpin": _ids("unpinned"),
-    "tag": _ids("tagged"),
+    "pin": _ids("pinned", "unpinned"),
+    "tag": (_ids("tagged"), Counts),
+    "tag list": Counts,
+    "tag rename": _ids("changed"),
+    "tag merge": _ids("changed"),
     "move": _ids("moved"),
     "forget": _ids("forgotten", "restored", "purged"),
-    "restore": (
+    "trash restore": (
         _ids("restored"), _object("Restored", VaultSummary, vault=str, replaced=str | None),
     ),
     "undo": UndoneJson,
@@ -131,9 +128,11 @@ SCHEMAS: dict[str, Any] = {
     "merge": _object("Merged", merged=Ids, into=str),
     "duplicates": List[json_type(DuplicateGroup)],
     "review": (ReviewJson, Decided),
-    "policies": dict[str, PolicySettings],
-    "tidy": _rows(
-        "Tidied", PolicyOutcome, "asks done", policy=str, what=str, outcome=str, memories=Ids
+    "tidy": (
+        _rows(
+            "Tidied", PolicyOutcome, "asks done", policy=str, what=str, outcome=str, memories=Ids
+        ),
+        dict[str, PolicySettings],
     ),
     "feedback": _object("Feedback", accepted=Count, dismissed=Count),
     "import": (
@@ -146,15 +145,15 @@ SCHEMAS: dict[str, Any] = {
         _object("ImportedFiles", **Synced, followed=Ids | UnsetType, waiting=Count | UnsetType),
     ),
     "add": _object("Added", **Synced, waiting=Count),
-    "folders": _object(
+    "add list": _object(
         "Folders",
         folders=_rows("FolderJson", Folder, "path followed files", project=str | None,
                       client=MaybeText),
     ),
-    "folders sync": _object(
+    "add sync": _object(
         "SyncedFolders", folders=_rows("SyncedFolder", path=str, **Synced), waiting=Count
     ),
-    "folders remove": (
+    "add remove": (
         _object("RemovedFolder", removed=str, forgotten=Count),
         _object("FolderToRemove", would_forget=Count),
     ),
@@ -163,12 +162,9 @@ SCHEMAS: dict[str, Any] = {
         problems=Synced["named"], redacted=Counts | UnsetType,
     ),
     "backup": _object("Backup", VaultSummary, file=str, removed=Ids | UnsetType),
-    "publish": _object(
+    "vault publish": _object(
         "Published", collection=str, published=Ids | UnsetType, unpublished=Ids | UnsetType
     ),
-    "tags": Counts,
-    "tags rename": _ids("changed"),
-    "tags merge": _ids("changed"),
     "projects": Counts,
     "stats": _object(
         "Stats", vault=str, memories=Count, archived=Count, forgotten=Count, kinds=Counts,
@@ -181,11 +177,11 @@ SCHEMAS: dict[str, Any] = {
     "config check": Checks,
     "doctor": Checks,
     "reindex": _object("Reindexed", vectors=Count, waiting=Count),
-    "copy": _object(
+    "store copy": _object(
         "Copied", target=str, memories=Count, forgotten=Count, versions=Count, feedback=Count,
         vectors=Count, queries=Count,
     ),
-    "migrate": _object("Migrated", applied=Count),
+    "store migrate": _object("Migrated", applied=Count),
     "models": _object(
         "Models", active=ModelNames, notes=list[str], measured_ms=dict[str, float],
         installed=_rows(
@@ -209,7 +205,7 @@ SCHEMAS: dict[str, Any] = {
         ),
     ),
     "eval add": _object("Judged", query=str, judgements=Count, gold=str),
-    "suite": _object(
+    "eval suite": _object(
         "SuiteReport", models=ModelNames,
         queries=_rows(
             "SuiteQueryJson", kind=str, text=str, rule=Literal["place", "newest", "topic"],
@@ -221,29 +217,29 @@ SCHEMAS: dict[str, Any] = {
         )],
     ),
     "vault": VaultState,
-    "vaults": _object("Vaults", vaults=List[VaultJson], untrusted=str | None),
-    "vaults add": _object("AddedVault", added=VaultJson),
-    "vaults remove": _object("RemovedVault", removed=str),
-    "vaults trust": _object("TrustedVault", trusted=str),
-    "vaults untrust": _object("UntrustedVault", untrusted=str, changed=bool),
-    "collections": List[CollectionJson],
-    "collections add": _object("AddedCollection", added=CollectionJson),
-    "collections remove": _object("RemovedCollection", removed=str),
+    "vault list": _object("Vaults", vaults=List[VaultJson], untrusted=str | None),
+    "vault add": _object("AddedVault", added=VaultJson),
+    "vault remove": _object("RemovedVault", removed=str),
+    "vault trust": _object("TrustedVault", trusted=str),
+    "vault untrust": _object("UntrustedVault", untrusted=str, changed=bool),
+    "vault collections": List[CollectionJson],
+    "vault collections add": _object("AddedCollection", added=CollectionJson),
+    "vault collections remove": _object("RemovedCollection", removed=str),
     "setup": (
         _rows("ClientJson", Client, "title", client=str, file=str, installed=bool, registered=str),
         _object("Registered", FileChange, "action", client=str, file=str, changed=bool, diff=str),
     ),
     "hook": _rows("Replayed", event=str, seen=str, printed=Any, captured=Ids),
     "open": _object("Link", link=str),
-    "token": List[TokenJson],
-    "token create": _object("NewToken", TokenJson, token=str),
-    "token revoke": _object("RevokedTokens", revoked=Ids),
-    "sessions": _rows(
+    "access token": List[TokenJson],
+    "access token create": _object("NewToken", TokenJson, token=str),
+    "access token revoke": _object("RevokedTokens", revoked=Ids),
+    "access sessions": _rows(
         "SessionJson", BrowserSession, "id browser created_at expires_at used_at", token=str,
         name=str,
     ),
-    "sessions end": _object("EndedSessions", ended=Ids),
-    "audit": _rows("AuditJson", AuditEntry, memories=Ids | UnsetType),
+    "access sessions end": _object("EndedSessions", ended=Ids),
+    "access audit": _rows("AuditJson", AuditEntry, memories=Ids | UnsetType),
     "version": _object("Version", version=str, vault_version=int, python=str),
 }  # fmt: skip
 
@@ -273,19 +269,20 @@ def schema_of(name: str) -> dict[str, Any]:
 
 
 def _schema_arguments(parser: argparse.ArgumentParser) -> None:
-    about = "a command, with its action if it has some, or memory, result, error; without one, "
+    about = "a command, with its action if it has some, or memory, result, error; without it, "
     parser.add_argument("name", metavar="NAME", nargs="*", help=f"{about}all names are printed")
 
 
 @command(
-    "  recollect schema\n  recollect schema search\n  recollect schema tags rename",
+    "  recollect schema\n  recollect schema search\n  recollect schema tag rename",
     _schema_arguments,
 )
 def schema(args: argparse.Namespace) -> None:
     if not args.name:
         print("\n".join(SCHEMAS))
         return
-    name = " ".join(args.name).removesuffix(" list")
+    command, action = resolve(args.name)
+    name = " ".join([command, *(word for word in action if word[0] != "-" and word != "list")])
     if name not in SCHEMAS:
         raise NotFound(f"There is no schema {name!r}; `recollect schema` lists them.")
     print_json(schema_of(name))

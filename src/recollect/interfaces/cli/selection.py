@@ -128,12 +128,12 @@ def add_selection(parser: argparse.ArgumentParser, *, named: bool = False) -> No
     the command has options of their names."""
     parser.add_argument("ids", metavar="ID", nargs="*", help=IDS)
     if named:
-        about = f"only where it is so: project=harbor-api; filters are {_names()}"
+        about = f"only where this holds: project=harbor-api; filters are {_names()}"
         add_repeatable(parser, "--where", "NAME=VALUE", about)
     else:
         add_filter(parser)
     parser.add_argument(
-        "--query", metavar="WORDS", default="", help="only what holds all of these words"
+        "--query", metavar="WORDS", default="", help="only memories with all of these words"
     )
     add_yes(parser)
 

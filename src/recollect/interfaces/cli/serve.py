@@ -25,7 +25,7 @@ from recollect.auth.token_store import TokenStore, digest, own_token
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, StoreError, UserError
 from recollect.folders.watch import wait_until_alone
-from recollect.interfaces.cli.arguments import WrongUsage
+from recollect.interfaces.cli.arguments import WrongUsage, argument, flag
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import PLAIN
 from recollect.interfaces.http import logs
@@ -53,36 +53,6 @@ HOST, PORT = "127.0.0.1", 7117
 SHORTEST_TOKEN = 16
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--host", default=HOST, metavar="ADDRESS",
-        help="address to listen on (default: 127.0.0.1); any but loopback needs a token",
-    )  # fmt: skip
-    parser.add_argument(
-        "--port",
-        type=int,
-        default=PORT,
-        metavar="N",
-        help=f"port (default: {PORT}; 0: any free port)",
-    )
-    parser.add_argument(
-        "--socket", metavar="PATH",
-        help="listen on a Unix socket, which only you can use, instead of a port",
-    )  # fmt: skip
-    parser.add_argument(
-        "--no-auth", action="store_true",
-        help="ask for no token: every user of this machine can read and change your memories",
-    )  # fmt: skip
-    parser.add_argument(
-        "--watch", action="store_true",
-        help="also follow the mirror, and the folders added with `recollect add --watch`",
-    )  # fmt: skip
-    parser.add_argument(
-        "--workers", type=int, default=1, metavar="N",
-        help="so many processes behind the one address (default: 1)",
-    )  # fmt: skip
-
-
 class SignalReceived(BaseException):
     """SIGTERM arrived: the usual end of a server, not an error."""
 
@@ -90,7 +60,28 @@ class SignalReceived(BaseException):
 @command(
     "  recollect serve\n  recollect serve --port 8080 --watch\n"
     "  recollect serve --socket ~/recollect.sock",
-    arguments,
+    argument(
+        "--host",
+        "ADDRESS",
+        f"address to listen on (default: {HOST}); any but loopback needs a token",
+        default=HOST,
+    ),
+    argument("--port", "N", f"port (default: {PORT}; 0: any free port)", type=int, default=PORT),
+    argument(
+        "--socket", "PATH", "listen on a Unix socket, which only you can use, instead of a port"
+    ),
+    flag(
+        "--no-auth",
+        "ask for no token: every user of this machine can read and change your memories",
+    ),
+    flag("--watch", "also follow the mirror, and the folders added with `recollect add --watch`"),
+    argument(
+        "--workers",
+        "N",
+        "number of processes that share the address (default: 1)",
+        type=int,
+        default=1,
+    ),
 )
 def serve(args: argparse.Namespace) -> None:
     if args.socket and (args.no_auth or args.host != HOST or args.port != PORT):
@@ -281,8 +272,8 @@ def _credentials(
     if not is_loopback(args.host) and not others:
         raise UserError(
             f"Serving on {args.host} needs a token, since others can reach it. Create one with "
-            f"`recollect token create`, or set {name} to a secret of {SHORTEST_TOKEN} characters "
-            "or more, or serve on 127.0.0.1."
+            "`recollect access token create`, or set "
+            f"{name} to a secret of {SHORTEST_TOKEN} characters or more, or serve on 127.0.0.1."
         )
     return Credentials([token] if token else [], stored, required=True), secret
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+from functools import partial
 from pathlib import Path
 
 from recollect.errors import UserError
-from recollect.interfaces.cli.arguments import WrongUsage, add_json
+from recollect.interfaces.cli.arguments import WrongUsage, add_json, argument, flag, one_of
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, print_json, print_rows, styled
 from recollect.interfaces.setup.clients import CLIENTS, Client, Machine, known_client
@@ -65,58 +66,36 @@ UNCHANGED = {
 }
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("client", metavar="CLIENT", nargs="?", help=f"one of: {', '.join(CLIENTS)}")
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument(
-        "--list",
-        action="store_true",
-        help="list the clients, their files, and where the server is registered",
-    )
-    how.add_argument("--remove", action="store_true", help="remove the entry")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument(
-        "--hooks",
-        action="store_true",
-        help="install hooks instead: recall and capture by themselves",
-    )
-    what.add_argument(
-        "--instructions",
-        action="store_true",
-        help="write a marked block into the client's AGENTS.md or CLAUDE.md instead: when to "
-        "search and when to save",
-    )
-    parser.add_argument(
-        "--project", action="store_true", help="change the project's file instead of your own"
-    )
-    parser.add_argument(
-        "--name", metavar="NAME", default="recollect", help="the entry's name (default: recollect)"
-    )
-    parser.add_argument(
-        "--home", metavar="FOLDER", help="the vault's folder for this client (RECOLLECT_HOME)"
-    )
-    parser.add_argument(
-        "--url", metavar="URL", help="register a server that runs already: `recollect serve`"
-    )
-    parser.add_argument(
-        "--token-env",
-        metavar="NAME",
-        help="with --url: the variable in the client's environment that holds the token",
-    )
-    parser.add_argument("--dry-run", action="store_true", help="show the change; write nothing")
-    add_json(parser, rows=True, unless="client")
-
-
 @command(
     """\
   recollect setup --list
   recollect setup claude-code --dry-run
   recollect setup cursor --project
   recollect setup claude-code --hooks
-  recollect setup codex --url http://127.0.0.1:7117/mcp --token-env RECOLLECT_TOKEN
+  recollect setup codex --url http://127.0.0.1:7117/mcp --token-env TOKEN
   recollect setup codex --instructions --project
   recollect setup codex --remove""",
-    arguments,
+    argument("client", "CLIENT", f"one of: {', '.join(CLIENTS)}", nargs="?"),
+    one_of(
+        flag("--list", "list the clients, their files, and where the server is registered"),
+        flag("--remove", "remove the entry"),
+    ),
+    one_of(
+        flag("--hooks", "install hooks instead: automatic recall and capture"),
+        flag(
+            "--instructions",
+            "tell the agent in its AGENTS.md or CLAUDE.md instead when to search and to save",
+        ),
+    ),
+    flag("--project", "change the project's file instead of your own"),
+    argument("--name", "NAME", "the entry's name (default: recollect)", default="recollect"),
+    argument("--home", "FOLDER", "the vault's folder for this client (RECOLLECT_HOME)"),
+    argument("--url", "URL", "register a server that runs already: `recollect serve`"),
+    argument(
+        "--token-env", "NAME", "with --url: the client's environment variable that holds the token"
+    ),
+    flag("--dry-run", "show the change; write nothing"),
+    partial(add_json, rows=True, unless="client"),
 )
 def setup(args: argparse.Namespace) -> int:
     name = checked_name(args.name)

@@ -29,7 +29,7 @@ from recollect.ingest.jsonl import (
     verify,
     write_export,
 )
-from recollect.interfaces.cli.arguments import WrongUsage, add_json, standard_input
+from recollect.interfaces.cli.arguments import WrongUsage, add_json, argument, flag, standard_input
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import print_json, progress, warn_of_plain
 from recollect.interfaces.cli.selection import opened
@@ -60,9 +60,9 @@ def _import_arguments(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="tool",
         metavar="TOOL",
-        help=f"import from another tool: {', '.join(tools())}; or {INSTRUCTIONS}: a project's "
-        "CLAUDE.md, AGENTS.md and rules, or the sessions of a coding agent, as `recollect add "
-        f"--transcripts` does: {', '.join(transcript_clients())}; both are followed from then on",
+        help=f"import from another tool: {', '.join(tools())}; from {INSTRUCTIONS} (a project's "
+        "CLAUDE.md, AGENTS.md and rules); or the sessions of a coding agent: "
+        f"{', '.join(transcript_clients())}. Instructions and sessions are then followed.",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="show what would happen; change nothing"
@@ -233,39 +233,29 @@ def _opened(name: str) -> Iterator[tuple[BinaryIO, int | None]]:
         yield stream, os.fstat(stream.fileno()).st_size or None  # a pipe has none
 
 
-def _export_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        nargs="?",
-        help="the file to write; - is standard output (default); for markdown: a new or empty "
-        "folder",
-    )
-    parser.add_argument(
-        "--format",
-        choices=("jsonl", "markdown"),
-        default="jsonl",
-        help="jsonl (default): one file, a line for each memory; markdown: a folder, a file for "
-        "each memory",
-    )
-    parser.add_argument(
-        "--all", action="store_true", help="write forgotten memories and feedback too"
-    )
-    parser.add_argument(
-        "--salvage",
-        action="store_true",
-        help="of a damaged vault: write everything that can be read, forgotten memories and "
-        "feedback too, and say what cannot",
-    )
-
-
 @command(
     "  recollect export backup.jsonl\n"
     "  recollect export --all whole-vault.jsonl\n"
     "  recollect export --salvage rescued.jsonl\n"
     "  recollect export | gzip > backup.jsonl.gz\n"
     "  recollect export --format markdown notes",
-    _export_arguments,
+    argument(
+        "file",
+        "FILE",
+        "the file to write; - is standard output (default); for markdown: a new or empty folder",
+        nargs="?",
+    ),
+    argument(
+        "--format",
+        "FORMAT",
+        "jsonl (default): one file, a line for each memory; markdown: a folder of files",
+        choices=("jsonl", "markdown"),
+        default="jsonl",
+    ),
+    flag("--all", "also write the trash and your feedback"),
+    flag(
+        "--salvage", "from a damaged vault: write all that can be read, with the trash and feedback"
+    ),
 )
 def export(args: argparse.Namespace) -> None:
     if args.format == "markdown" and args.file in (None, "-"):

@@ -19,8 +19,11 @@ from recollect.interfaces.cli.arguments import (
     add_json,
     add_limit,
     add_words,
+    argument,
     filter_of,
+    flag,
     limit_of,
+    one_of,
 )
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.layout import flowing, shortened, width
@@ -41,20 +44,12 @@ MOST_UNASKED = 5  # that a terminal is not asked about
 DEFAULT = 20
 
 
-def _undo_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "id", metavar="ID", nargs="?", help="undo this memory's last change, whoever made it"
-    )
-    parser.add_argument(
-        "--to", metavar="VERSION", type=int, help="go back to this version of it (see history)"
-    )
-    add_yes(parser)
-    add_json(parser)
-
-
 @command(
     "  recollect undo\n  recollect undo auth-jwt-001\n  recollect undo auth-jwt-001 --to 2",
-    _undo_arguments,
+    argument("id", "ID", "undo this memory's last change, whoever made it", nargs="?"),
+    argument("--to", "VERSION", "go back to this version of it (see history)", type=int),
+    add_yes,
+    add_json,
 )
 def undo(args: argparse.Namespace) -> None:
     def undo(memory: Recollect, agree: Agree) -> Undone:
@@ -102,18 +97,15 @@ def redo(args: argparse.Namespace) -> None:
     take_back(args, lambda memory, agree: memory.redo(agree=agree), "redo", "undo")
 
 
-def _forget_arguments(parser: argparse.ArgumentParser) -> None:
-    add_selection(parser)
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--undo", action="store_true", help="bring forgotten memories back")
-    how.add_argument("--purge", action="store_true", help="delete permanently; cannot be undone")
-    add_json(parser)
-
-
 @command(
     "  recollect forget auth-jwt-000\n  recollect forget --project old-site\n"
     "  recollect forget --undo auth-jwt-000",
-    _forget_arguments,
+    add_selection,
+    one_of(
+        flag("--undo", "bring forgotten memories back"),
+        flag("--purge", "delete permanently; cannot be undone"),
+    ),
+    add_json,
 )
 def forget(args: argparse.Namespace) -> None:
     done = "restored" if args.undo else "purged" if args.purge else "forgotten"
@@ -136,7 +128,7 @@ def _trash_arguments(parser: CommandParser) -> None:
     add_limit(parser, str(DEFAULT), whole=True)
     add_dates(parser)
     parser.add_argument(
-        "--empty", action="store_true", help="delete all of it permanently; cannot be undone"
+        "--empty", action="store_true", help="delete everything in the trash permanently"
     )
     add_filter(parser)
     add_yes(parser)
@@ -180,7 +172,7 @@ def _trash_lines(found: Sequence[Trashed], limit: int, now: datetime, when: When
         yield f"    {styled(about(each.memory, now, when), DIM)}"
         by = f" by {each.by}" if each.by else ""
         yield f"    {styled(shortened(f'{each.why}, {when(each.at)}{by}', room()), DIM)}"
-    yield styled("To bring one back: recollect restore ID", DIM)
+    yield styled("To bring one back: recollect trash restore ID", DIM)
     if len(found) == limit:
         yield styled(f"These are the last {limit}. For all: recollect trash --all", DIM)
 

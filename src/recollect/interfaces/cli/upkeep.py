@@ -12,7 +12,14 @@ from pathlib import Path
 
 from recollect.engine.backups import check_backup, restore_vault
 from recollect.errors import RecollectError, StoreError
-from recollect.interfaces.cli.arguments import WrongUsage, add_json
+from recollect.interfaces.cli.arguments import (
+    WrongUsage,
+    add_json,
+    add_rows,
+    argument,
+    flag,
+    one_of,
+)
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.layout import cells, shortened, width
 from recollect.interfaces.cli.output import (
@@ -98,18 +105,14 @@ def _by_month(made: Mapping[date, int], today: date) -> str:
     return f"{styled(drawn, GREEN)}  {oldest + 1} months, at most {most:,} in one"
 
 
-def _doctor_arguments(parser: argparse.ArgumentParser) -> None:
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--fix", action="store_true", help="repair what can be repaired")
-    how.add_argument(
-        "--quick",
-        action="store_true",
-        help="check totals and a sample, in under a second; without it everything is checked",
-    )
-    add_json(parser, rows=True)
-
-
-@command("  recollect doctor --fix", _doctor_arguments)
+@command(
+    "  recollect doctor --fix",
+    one_of(
+        flag("--fix", "repair what can be repaired"),
+        flag("--quick", "check totals and a sample, in under a second (default: everything)"),
+    ),
+    add_rows,
+)
 def doctor(args: argparse.Namespace) -> int:
     with opened(damaged=args.fix) as memory:
         total = 0
@@ -138,14 +141,11 @@ def print_findings(findings: Sequence[Finding], args: argparse.Namespace) -> Non
         print(f"{finding.check:<16} {remark or styled('OK', GREEN)}")
 
 
-def _reindex_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--all", action="store_true", help="compute every vector again, not only missing ones"
-    )
-    add_json(parser)
-
-
-@command("  recollect reindex", _reindex_arguments)
+@command(
+    "  recollect reindex",
+    flag("--all", "compute every vector again, not only missing ones"),
+    add_json,
+)
 def reindex(args: argparse.Namespace) -> None:
     with opened(damaged=True) as memory:
         total = 0
@@ -158,32 +158,25 @@ def reindex(args: argparse.Namespace) -> None:
     say(args.json, sentence, vectors=made, waiting=waiting)
 
 
-def _backup_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        nargs="?",
-        help="the file to write, or a folder, where the name has the date "
-        "(default: the folder backups in the home)",
-    )
-    parser.add_argument(
-        "--keep",
-        type=int,
-        metavar="N",
-        help="in a folder: keep the newest N backups of this vault, remove older ones",
-    )
-    parser.add_argument(
-        "--check", metavar="FILE", help="only verify this backup; nothing is written"
-    )
-    add_json(parser)
-
-
 @command(
     "  recollect backup\n"
     "  recollect backup --keep 7\n"
     "  recollect backup /media/usb/vault.db\n"
     "  recollect backup --check /media/usb/vault.db",
-    _backup_arguments,
+    argument(
+        "file",
+        "FILE",
+        "the file, or a folder for a file named by date (default: backups in the home)",
+        nargs="?",
+    ),
+    argument(
+        "--keep",
+        "N",
+        "in a folder: keep the newest N backups of this vault, remove older ones",
+        type=int,
+    ),
+    argument("--check", "FILE", "only verify this backup; nothing is written"),
+    add_json,
 )
 def backup(args: argparse.Namespace) -> None:
     if args.check is not None:
@@ -218,23 +211,18 @@ def described(holds: VaultSummary) -> str:
     return f"{words}, {'locked' if holds.locked else 'not locked'}"
 
 
-def _restore_arguments(parser: argparse.ArgumentParser) -> None:
-    add_selection(parser)
-    parser.add_argument(
-        "--from",
-        dest="backup",
-        metavar="FILE",
-        help="put this backup in place of the whole vault; it is verified first, and the vault "
-        "that it replaces is kept",
-    )
-    add_json(parser)
-
-
 @command(
-    "  recollect restore auth-jwt-000\n  recollect restore --from /media/usb/vault.db",
-    _restore_arguments,
+    "  recollect trash restore auth-jwt-000\n  recollect trash restore --from /media/usb/vault.db",
+    add_selection,
+    argument(
+        "--from",
+        "FILE",
+        "replace the whole vault with this backup, verified first; the old one is kept",
+        dest="backup",
+    ),
+    add_json,
 )
-def restore(args: argparse.Namespace) -> None:
+def trash_restore(args: argparse.Namespace) -> None:
     if args.backup is None:
         if not (args.ids or args.query or any(getattr(args, name) for name in RESTORED_BY)):
             raise WrongUsage("Name memories by id, a filter or --query; or a backup: --from FILE.")

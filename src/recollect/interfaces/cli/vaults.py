@@ -17,7 +17,11 @@ from recollect.interfaces.cli.arguments import (
     WrongUsage,
     add_action,
     add_json,
+    add_rows,
+    argument,
     chosen_action,
+    flag,
+    one_of,
 )
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_json, print_rows, say, styled
@@ -55,38 +59,23 @@ from recollect.vaults.known import (
     working_folder,
 )
 
-VAULT_ACTIONS = {
-    "status": "show whether the vault is locked, and how its key is made",
-    "lock": "encrypt the vault with a passphrase; every command then asks for it",
-    "rekey": "change the passphrase of a locked vault",
-    "unlock": "decrypt a locked vault permanently (to only use it, give its passphrase)",
-}
+ACTIONS = ("status", "lock", "rekey", "unlock")
+ABOUT = (
+    "status (default): show whether the vault is locked; lock: encrypt it with a passphrase, which "
+    "every command then asks for; rekey: change the passphrase; unlock: decrypt it permanently"
+)
 
 
-def _vault_arguments(parser: argparse.ArgumentParser) -> None:
-    lines = "\n".join(f"  {name:<8}{about}" for name, about in VAULT_ACTIONS.items())
-    parser.description = f"{parser.description}\n\n{lines}"
-    about = "status, lock, rekey or unlock (default: status)"
-    parser.add_argument(
-        "action", choices=VAULT_ACTIONS, nargs="?", default="status", metavar="ACTION", help=about
-    )
-    new = parser.add_mutually_exclusive_group()
-    new.add_argument(
-        "--new-passphrase-file", metavar="FILE",
-        help="for lock and rekey: a file whose first line is the new passphrase",
-    )  # fmt: skip
-    new.add_argument(
-        "--keyring", action="store_true",
-        help="for lock and rekey: a random key, kept in the system's keyring "
-        "(recollect-memory[keyring])",
-    )  # fmt: skip
-    parser.add_argument(
-        "--yes", action="store_true", help="for unlock: do not ask for confirmation"
-    )
-    add_json(parser)
-
-
-@command("  recollect vault lock\n  recollect vault status", _vault_arguments)
+@command(
+    "  recollect vault lock\n  recollect vault status",
+    argument("action", "ACTION", ABOUT, choices=ACTIONS, nargs="?", default="status"),
+    one_of(
+        argument("--new-passphrase-file", "FILE", "for lock, rekey: its first line is the new one"),
+        flag("--keyring", "for lock, rekey: keep a random key in the system's keyring instead"),
+    ),
+    flag("--yes", "for unlock: do not ask for confirmation"),
+    add_json,
+)
 def vault(args: argparse.Namespace) -> None:
     home = home_folder(os.environ)
     settings = load_settings(home, os.environ)
@@ -160,35 +149,9 @@ def _state(path: Path) -> dict[str, Any]:
     }
 
 
-def _vaults_arguments(parser: argparse.ArgumentParser) -> None:
-    names = "the vault; for add also its file or URL; for trust and untrust a project's folder"
-    add_action(parser, VAULTS_ACTIONS, names)
-    group = parser.add_argument_group("for add")
-    group.add_argument(
-        "--tier",
-        metavar="TIER",
-        help="project, team or dynamic (default: team for a file, dynamic for a URL)",
-    )
-    group.add_argument(
-        "--priority", type=float, metavar="N", help="weight of its results (default: by tier)"
-    )
-    group.add_argument(
-        "--token-env", default="", metavar="NAME", help="environment variable with the token"
-    )
-    add_json(parser, rows=True)
-
-
-@command(
-    "  recollect vaults\n  recollect vaults add platform /srv/team.db --tier team\n"
-    "  recollect vaults add ops https://recollect.example --token-env OPS_TOKEN\n"
-    "  recollect vaults trust",
-    _vaults_arguments,
-)
-def vaults(args: argparse.Namespace) -> int | None:
-    return chosen_action(args)(home_folder(os.environ), args)
-
-
-def _list_vaults(home: Path, args: argparse.Namespace) -> None:
+@command("  recollect vault list\n  recollect vault list --json", add_rows)
+def vault_list(args: argparse.Namespace) -> None:
+    home = home_folder(os.environ)
     start, settings, own = working_folder(), load_settings(home), home / "vault.db"
     found = known_vaults(settings, home, own, start)
     waiting = untrusted_vault(settings, home, own, start)
@@ -201,7 +164,7 @@ def _list_vaults(home: Path, args: argparse.Namespace) -> None:
         print(f"{styled(f'{vault.name:<16}', BOLD)} {vault.tier:<9}{vault.priority:<6g}{place}")
     if waiting is not None:
         print(styled(f"Not trusted, so not searched: {visible(str(waiting))}", YELLOW))
-        print(styled("To search it too: recollect vaults trust", YELLOW))
+        print(styled("To search it too: recollect vault trust", YELLOW))
 
 
 def _facts(vault: KnownVault) -> dict[str, Any]:
@@ -209,8 +172,20 @@ def _facts(vault: KnownVault) -> dict[str, Any]:
     return {"name": vault.name, "tier": vault.tier, "priority": vault.priority, **place}
 
 
-def _add_vault(home: Path, args: argparse.Namespace) -> None:
-    name, place = args.names
+@command(
+    "  recollect vault add platform /srv/team.db --tier team\n"
+    "  recollect vault add ops https://recollect.example --token-env OPS_TOKEN",
+    argument("name", "NAME", "the vault's name, for results and settings"),
+    argument("place", "PLACE", "its file, or the URL of its server"),
+    argument(
+        "--tier", "TIER", "project, team or dynamic (default: team for a file, dynamic for a URL)"
+    ),
+    argument("--priority", "N", "weight of its results (default: by tier)", type=float),
+    argument("--token-env", "NAME", "environment variable with the token", default=""),
+    add_json,
+)
+def vault_add(args: argparse.Namespace) -> None:
+    home, name, place = home_folder(os.environ), args.name, args.place
     remote = "://" in place
     fields: dict[str, Any] = {"name": name, "tier": args.tier or ("dynamic" if remote else "team")}
     if remote:
@@ -238,8 +213,9 @@ def _add_vault(home: Path, args: argparse.Namespace) -> None:
     say(args.json, f"Added: {name}, {styled(f'written to {config}', DIM)}", added=_facts(added))
 
 
-def _remove_vault(home: Path, args: argparse.Namespace) -> None:
-    [name] = args.names
+@command("  recollect vault remove platform", argument("name", "NAME", "the vault"), add_json)
+def vault_remove(args: argparse.Namespace) -> None:
+    home, name = home_folder(os.environ), args.name
     remove_table(home, "vaults", name, partial(_known, home))
     say(args.json, f"Removed: {name}. Its memories are kept.", removed=name)
 
@@ -248,23 +224,33 @@ def _known(home: Path) -> list[KnownVault]:
     return known_vaults(load_settings(home), home, home / "vault.db", None)
 
 
-def _trust(home: Path, args: argparse.Namespace) -> None:
-    vault = _project(home, args)
+def _trust_arguments(parser: argparse.ArgumentParser) -> None:
+    about = "the project's folder (default: the working directory)"
+    parser.add_argument("folder", metavar="FOLDER", nargs="?", help=about)
+    add_json(parser)
+
+
+@command("  recollect vault trust\n  recollect vault trust ~/work/harbor", _trust_arguments)
+def vault_trust(args: argparse.Namespace) -> None:
+    home = home_folder(os.environ)
+    vault = _project(home, args.folder)
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     Trusted(home).add(vault)
     sentence = f"Trusted: {visible(str(vault))}. Searches in this project now include it."
     say(args.json, sentence, trusted=str(vault))
 
 
-def _untrust(home: Path, args: argparse.Namespace) -> None:
-    vault = _project(home, args)
+@command("  recollect vault untrust", _trust_arguments)
+def vault_untrust(args: argparse.Namespace) -> None:
+    home = home_folder(os.environ)
+    vault = _project(home, args.folder)
     gone = Trusted(home).remove(vault)
     what = "No longer trusted" if gone else "Was not trusted"
     say(args.json, f"{what}: {visible(str(vault))}.", untrusted=str(vault), changed=gone)
 
 
-def _project(home: Path, args: argparse.Namespace) -> Path:
-    start = Path(args.names[0]).absolute() if args.names else working_folder()
+def _project(home: Path, folder: str | None) -> Path:
+    start = Path(folder).absolute() if folder else working_folder()
     if start is None:
         raise NotFound("The working directory no longer exists. Name the project's folder.")
     vault = project_vault(start)
@@ -275,26 +261,17 @@ def _project(home: Path, args: argparse.Namespace) -> Path:
     return vault
 
 
-VAULTS_ACTIONS: Actions[Path] = {
-    "list": (_list_vaults, "list"),
-    "add": (_add_vault, "add NAME PATH-OR-URL"),
-    "remove": (_remove_vault, "remove NAME"),
-    "trust": (_trust, "trust [FOLDER]"),
-    "untrust": (_untrust, "untrust [FOLDER]"),
-}
-
-
 def _collections_arguments(parser: argparse.ArgumentParser) -> None:
     add_action(parser, COLLECTIONS_ACTIONS, "the collection; for add also its file")
     add_json(parser, rows=True)
 
 
 @command(
-    "  recollect collections add platform /srv/platform.db\n  recollect collections\n"
-    "  recollect publish auth-jwt-001 --to platform",
+    "  recollect vault collections add platform /srv/platform.db\n"
+    "  recollect vault collections\n  recollect vault publish auth-jwt-001 --to platform",
     _collections_arguments,
 )
-def collections(args: argparse.Namespace) -> int | None:
+def vault_collections(args: argparse.Namespace) -> int | None:
     return chosen_action(args)(home_folder(os.environ), args)
 
 
@@ -306,7 +283,7 @@ def _list_collections(home: Path, args: argparse.Namespace) -> None:
     for shared in found:
         print(f"{styled(f'{shared.name:<16}', BOLD)}{visible(shared.path)}")
     if not found:
-        print("No collections yet. To add one: recollect collections add NAME FILE")
+        print("No collections yet. To add one: recollect vault collections add NAME FILE")
 
 
 def _add_collection(home: Path, args: argparse.Namespace) -> None:
@@ -336,19 +313,15 @@ COLLECTIONS_ACTIONS: Actions[Path] = {
 }
 
 
-def _publish_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ids", metavar="ID", nargs="+", help="the memories")
-    parser.add_argument("--to", required=True, metavar="NAME", help="the collection")
-    parser.add_argument("--undo", action="store_true", help="remove them from the collection")
-    add_json(parser)
-
-
 @command(
-    "  recollect publish auth-jwt-001 --to platform\n"
-    "  recollect publish auth-jwt-001 --to platform --undo",
-    _publish_arguments,
+    "  recollect vault publish auth-jwt-001 --to platform\n"
+    "  recollect vault publish auth-jwt-001 --to platform --undo",
+    argument("ids", "ID", "the memories", nargs="+"),
+    argument("--to", "NAME", "the collection", required=True),
+    flag("--undo", "remove them from the collection"),
+    add_json,
 )
-def publish(args: argparse.Namespace) -> None:
+def vault_publish(args: argparse.Namespace) -> None:
     with opened() as memory:
         args.ids = meant(memory, args.ids)
         if args.undo:
