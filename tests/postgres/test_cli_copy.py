@@ -57,7 +57,7 @@ def test_there_and_back_again_everything_is_the_same(
     home, first, last = Home(tmp_path / "home"), tmp_path / "first.db", tmp_path / "last.db"
     filled(first)
     done = home.json("copy", str(first), postgres_url, "--vault", postgres_vault)
-    as_its_schema("copy", done)
+    as_its_schema("store copy", done)
     assert {name: done[name] for name in ("memories", "forgotten", "vectors", "feedback")} == {
         "memories": 11, "forgotten": 1, "vectors": 3, "feedback": 2,
     }  # fmt: skip
