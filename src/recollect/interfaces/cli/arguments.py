@@ -18,7 +18,7 @@ from recollect.interfaces.cli.commands import (
     COMMANDS,
     command_of,
     did_you_mean,
-    explained,
+    explain,
     help_width,
     near_misses,
     subcommands,
@@ -187,7 +187,7 @@ def parser_of(name: str) -> CommandParser:
     parser = CommandParser(
         prog=f"{PROGRAM}{name}",
         description=f"{about[0].upper()}{about[1:]}.",
-        epilog=f"commands:\n{explained(more)}\n\n{example}" if more else example,
+        epilog=f"commands:\n{explain(more)}\n\n{example}" if more else example,
         formatter_class=partial(_Formatter, width=80),
         allow_abbrev=False,
     )

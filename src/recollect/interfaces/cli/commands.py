@@ -130,7 +130,7 @@ HELP_OF_HELP = (
     "Your memories are in $RECOLLECT_HOME, or else in your user data directory. If they are "
     "locked, put --passphrase-file FILE before COMMAND; its first line opens them.",
 )
-# Another name → the words that it stands for.
+# Alias → the words that replace it.
 ALIASES = {
     "ls": "list", "rm": "forget", "tags": "tag", "unpin": "pin --off", "restore": "trash restore",
     "copy": "store copy", "migrate": "store migrate",
@@ -158,8 +158,8 @@ def command_of(name: str) -> DeclaredCommand:
 
 
 def resolve(words: Sequence[str]) -> tuple[str, list[str]]:
-    """Split a line into the name of its command, of one word or two, and what follows it. An alias
-    is replaced by what it stands for; a name that is no command is returned as it is."""
+    """Split a line into its command, one word or two, and the rest. An alias is replaced by its
+    words; a name that is no command stays as it is."""
     words = [*ALIASES.get(words[0], words[0]).split(), *words[1:]]
     size = 2 if " ".join(words[:2]) in COMMANDS else 1
     return " ".join(words[:size]), words[size:]
@@ -176,7 +176,7 @@ def help_width() -> int:
         return 80
 
 
-def filled(text: str, hanging: int = 0) -> str:
+def wrap(text: str, hanging: int = 0) -> str:
     """Return a paragraph of help in lines; all but the first are indented."""
     import textwrap  # noqa: PLC0415  start-up time
 
@@ -186,11 +186,11 @@ def filled(text: str, hanging: int = 0) -> str:
     )
 
 
-def explained(names: Iterable[str]) -> str:
+def explain(names: Iterable[str]) -> str:
     """Return a line for each command: its name and what it does."""
     names = [*names]
     size = max(map(len, names), default=0)
-    return "\n".join(filled(f"  {name:<{size}}  {COMMANDS[name][1]}", size + 4) for name in names)
+    return "\n".join(wrap(f"  {name:<{size}}  {COMMANDS[name][1]}", size + 4) for name in names)
 
 
 def subcommands(name: str) -> list[str]:
@@ -203,26 +203,23 @@ def overview(*, whole: bool = False) -> str:
     if whole:
         shown = {*FIRST.split(), *" ".join(GROUPS.values()).split()}
         rest = sorted(name for name in COMMANDS if name not in shown and " " not in name)
-        named = (
-            f"{name.capitalize()}:\n{explained(each.split())}" for name, each in GROUPS.items()
-        )
-        more = [*named, filled(f"Rarely needed: {', '.join(rest)}.", 2)]
+        named = (f"{name.capitalize()}:\n{explain(each.split())}" for name, each in GROUPS.items())
+        more = [*named, wrap(f"Rarely needed: {', '.join(rest)}.", 2)]
     else:
         lines = (f"  {name:<10}{each.replace(' ', ', ')}" for name, each in GROUPS.items())
-        more = ["\n".join(["More commands:", *(filled(line, 12) for line in lines)])]
+        more = ["\n".join(["More commands:", *(wrap(line, 12) for line in lines)])]
     return "\n\n".join([
         "usage: recollect COMMAND [options]\n"
         "       recollect WORDS    the same as recollect search WORDS",
-        filled("Memory search for AI agents and the people they work for."),
-        explained(FIRST.split()),
+        wrap("Memory search for AI agents and the people they work for."),
+        explain(FIRST.split()),
         *more,
-        "\n".join(filled(line, 2) for line in HELP_OF_HELP),
+        "\n".join(wrap(line, 2) for line in HELP_OF_HELP),
     ]) + "\n"  # fmt: skip
 
 
 def near_misses(typed: str, known: Iterable[str]) -> list[str]:
-    """Those of the known names that a typing error may have turned into this one; where there are
-    none, those that two may have."""
+    """Return the known names that are one typing error away; if there are none, two errors."""
     names = [*known]
     for errors in (1,) if len(typed) < TWO_ERRORS else (1, 2):
         if found := [name for name in names if within(typed.lower(), name, errors)]:
@@ -231,5 +228,5 @@ def near_misses(typed: str, known: Iterable[str]) -> list[str]:
 
 
 def did_you_mean(names: list[str]) -> str:
-    """A question with the names, after a space; nothing where there are none."""
+    """Return a question with the names, after a space, or nothing without names."""
     return f" Did you mean {' or '.join(names)}?" if names else ""
