@@ -17,7 +17,7 @@ from typing import Any, get_args
 
 from recollect.interfaces.cli import completion_line
 from recollect.interfaces.cli.arguments import parser_of
-from recollect.interfaces.cli.commands import ALIASES, COMMANDS, command_of, overview
+from recollect.interfaces.cli.commands import ALIASES, command_of, every_command, overview
 from recollect.interfaces.cli.completion import SCRIPTS
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import SemanticMode
@@ -61,7 +61,7 @@ def manual(name: str) -> str:
     if name == "recollect":
         about, rest = "memory search for AI agents and the people they work for", help_of("--all")
         return "\n".join([*head("recollect", about), ".SH COMMANDS", *verbatim(rest), ""])
-    about, parser = COMMANDS[name][1], parser_of(name)
+    about, parser = every_command()[name][1], parser_of(name)
     lines = [*head(titled(name), about), ".SH SYNOPSIS", *verbatim(parser.format_usage())]
     lines.append(".SH OPTIONS")
     for action in parser._actions:
@@ -94,7 +94,7 @@ def roff(text: str) -> str:
 def completion_table() -> str:
     """What shells complete: commands, their options, and what each takes."""
     commands = {}
-    for name, (_, about) in COMMANDS.items():
+    for name, (_, about) in every_command().items():
         parser = parser_of(name)
         positional = [str(each.metavar) for each in parser._get_positional_actions()]
         options = {
@@ -129,7 +129,7 @@ def taken(dest: str) -> str | list[str]:
 def files() -> dict[Path, str]:
     """Everything that is made, by its file."""
     made = {PAGE: updated(PAGE.read_text(encoding="utf-8")), TABLE: completion_table()}
-    names = {name: titled(name) for name in COMMANDS} | {"recollect": "recollect"}
+    names = {name: titled(name) for name in every_command()} | {"recollect": "recollect"}
     return made | {MAN / f"{title}.1": manual(name) for name, title in names.items()}
 
 

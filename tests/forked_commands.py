@@ -262,9 +262,9 @@ def _become(call: Call, streams: list[int]) -> int:
 
 
 def _import_all() -> None:
-    from recollect.interfaces.cli.commands import COMMANDS, command_of
+    from recollect.interfaces.cli.commands import command_of, every_command
 
-    for name in COMMANDS:
+    for name in every_command():
         command_of(name)
     for library in LIBRARIES:
         importlib.import_module(library)

@@ -16,7 +16,7 @@ from commandline import ESCAPE, RECOLLECT, Home, refused, wrong_usage
 from patience import until
 from recollect.interfaces.cli import commands
 from recollect.interfaces.cli.arguments import CommandParser, add_words, parser_of
-from recollect.interfaces.cli.commands import COMMANDS, FIRST, GROUPS
+from recollect.interfaces.cli.commands import FIRST, GROUPS, every_command
 from recollect.version import __version__
 
 CONTRACT = (
@@ -85,7 +85,7 @@ def test_all_of_the_help_explains_thirty_commands_and_names_the_others(
     for name in visible:
         assert f"\n  {name} " in shown
     rest = shown.partition("\nRarely needed: ")[2].partition(".")[0].split()
-    hidden = {name for name in COMMANDS if " " not in name} - set(visible)
+    hidden = {name for name in every_command() if " " not in name} - set(visible)
     assert {name.strip(",") for name in rest} == hidden
 
 
@@ -94,7 +94,10 @@ def test_help_is_as_wide_as_the_columns(
     home: Home, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    texts = [commands.overview(whole=True), *(parser_of(name).format_help() for name in COMMANDS)]
+    texts = [
+        commands.overview(whole=True),
+        *(parser_of(name).format_help() for name in every_command()),
+    ]
     wide = [line for text in texts for line in text.splitlines() if len(line) > columns]
     assert max(map(len, "\n".join(texts).splitlines())) > columns - 10
     if columns == 60:  # examples stay as they are, to be copied
@@ -110,10 +113,10 @@ def test_help_is_as_wide_as_the_terminal_and_80_in_a_pipe(home: Home) -> None:
 
 
 def test_every_promised_command_is_there() -> None:
-    assert set(CONTRACT) <= set(COMMANDS)
+    assert set(CONTRACT) <= set(every_command())
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", every_command())
 def test_every_command_has_help_with_an_example(home: Home, name: str) -> None:
     shown = home.call(*name.split(), "--help")
     assert (shown.code, shown.err) == (0, "")
@@ -434,6 +437,6 @@ def test_a_command_of_a_missing_package_says_what_to_install(
     def missing(module: str) -> ModuleType:
         raise ModuleNotFoundError(name=module.partition(".")[0])
 
-    assert COMMANDS[command][0].startswith(f"{package}.")
+    assert every_command()[command][0].startswith(f"{package}.")
     monkeypatch.setattr(commands, "import_module", missing)
     refused(home.call(*command.split()), f"run: pip install 'recollect-memory[{extra}]'")

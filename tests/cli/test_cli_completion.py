@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from commandline import Home, wrong_usage
 
-from recollect.interfaces.cli.commands import COMMANDS
+from recollect.interfaces.cli.commands import every_command
 from recollect.interfaces.cli.completion import SCRIPTS
 
 
@@ -66,7 +66,7 @@ def test_what_may_come_next_is_offered(
 
 def test_ids_have_their_titles_beside_them(home: Home) -> None:
     assert home.call("completion", "--line", "show", "auth-j").out == "auth-jwt\tSwitched to JWT\n"
-    assert set(offered(home, "")) == {name for name in COMMANDS if " " not in name}
+    assert set(offered(home, "")) == {name for name in every_command() if " " not in name}
 
 
 def test_where_there_is_no_vault_or_a_locked_one_nothing_is_offered_and_made(

@@ -8,14 +8,15 @@ import pytest
 from commandline import NOW, Home, as_its_schema, refused
 
 from recollect.interfaces.cli.arguments import parser_of
-from recollect.interfaces.cli.commands import COMMANDS
-from recollect.interfaces.cli.schemas import SCHEMAS
+from recollect.interfaces.cli.commands import every_command
+from recollect.interfaces.cli.schemas import every_schema
 
 MINE = 'extends = "blend"\n'
 # Which schema → calls whose output is held to it, in this order, in one home; {here} is a folder.
 CALLS = (
     ("search", "search tokens --explain"),
     ("related", "related jwt"),
+    ("count", "count --tag auth"),
     ("show", "show jwt old"),
     ("list", "list"),
     ("context", "context tokens"),
@@ -154,16 +155,16 @@ def test_what_commands_print_is_as_their_schemas_say(home: Home) -> None:
 
 
 def test_every_command_that_prints_json_has_a_schema() -> None:
-    assert {name for name, _ in CALLS} | ELSEWHERE == set(SCHEMAS)
-    for name in COMMANDS:
+    assert {name for name, _ in CALLS} | ELSEWHERE == set(every_schema())
+    for name in every_command():
         parser = parser_of(name)
         if "--json" not in parser._option_string_actions:
-            assert name not in SCHEMAS
+            assert name not in every_schema()
             continue
-        assert name in SCHEMAS
+        assert name in every_schema()
         if name != "vault":  # which prints its state after each action
             for action in set(parser.get_default("actions") or ()) - {"list", "watch"}:
-                assert f"{name} {action}" in SCHEMAS
+                assert f"{name} {action}" in every_schema()
 
 
 @pytest.mark.parametrize("view", ["scan", "full", "pointer", "preview", "snippet"])
@@ -176,7 +177,7 @@ def test_every_view_has_the_names_of_a_memory_and_its_dates(home: Home, view: st
 
 
 def test_every_schema_is_named_and_another_is_refused(home: Home) -> None:
-    assert home.call("schema").out.splitlines() == [*SCHEMAS]
+    assert home.call("schema").out.splitlines() == [*every_schema()]
     refused(home.call("schema", "nope"), "no schema 'nope'", "recollect schema")
 
 

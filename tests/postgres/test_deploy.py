@@ -19,7 +19,7 @@ from docs_blocks import DOCS, ROOT
 from http_server import API, Server, serving
 
 from recollect.interfaces.cli.arguments import parser_of
-from recollect.interfaces.cli.commands import COMMANDS, resolve
+from recollect.interfaces.cli.commands import every_command, resolve
 from recollect.settings_reading import load_settings, setting_keys, variable_of
 from recollect_postgres.migration import migrations
 
@@ -64,7 +64,7 @@ def test_every_variable_is_a_setting_and_every_command_is_there(file: Path) -> N
     for found in COMMAND.finditer(text):
         words = shlex.split(re.sub(r"[\",]", " ", found["rest"]).partition(" #")[0])
         name, rest = resolve(words or [""])
-        if name not in COMMANDS:
+        if name not in every_command():
             assert not words or not words[0].isalpha() or words[0] == "serves", found[0]
             continue
         if found[0].startswith("`") and not rest:

@@ -248,7 +248,7 @@ def selected(session: Session, *, query: str = "", filter: Filter = EVERYTHING) 
     return [memory.id for memory in found]
 
 
-@operation(SEARCH, retry=True, route="GET /facets")
+@operation(SEARCH, retry=True, command="count", route="GET /facets")
 def facets(
     session: Session,
     filter: Filter = EVERYTHING,

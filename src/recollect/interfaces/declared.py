@@ -85,7 +85,7 @@ def _parameter(name: str, annotated: Any, default: Any) -> Parameter:
         kind = options[0] if len(options) == 1 else Union[tuple(options)]  # noqa: UP007
     extra = about.extra or {}
     one = extra.get("one", name)
-    metavar = extra.get("metavar") or one.split("_")[-1].upper()
+    metavar = extra.get("metavar") or ("TIME" if kind is datetime else one.split("_")[-1].upper())
     return Parameter(
         name, kind, default, about.description or "", tuple(bounds), one, metavar,
         extra.get("short", ""),

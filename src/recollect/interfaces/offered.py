@@ -131,6 +131,6 @@ def _fields(value: Any) -> tuple[str, ...]:
 
 
 def _field(name: str, value: Any, indent: str) -> str:
-    if isinstance(value, list | tuple | Mapping | msgspec.Struct):
+    if isinstance(value, list | tuple | Mapping | msgspec.Struct) and value:
         return f"{indent}{name}:\n{as_text(value, indent + '  ')}"
-    return f"{indent}{name}: {as_text(value)}"
+    return f"{indent}{name}: {as_text(value) if value or value == 0 else 'none'}"

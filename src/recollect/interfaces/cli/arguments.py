@@ -15,7 +15,7 @@ from recollect.checks import LARGEST_LIMIT
 from recollect.errors import UserError
 from recollect.interfaces import requests
 from recollect.interfaces.cli.commands import (
-    COMMANDS,
+    about_command,
     command_of,
     did_you_mean,
     explain,
@@ -181,7 +181,7 @@ class _Formatter(argparse.HelpFormatter):
 
 def parser_of(name: str) -> CommandParser:
     """A command's parser: its own arguments, its example, and the commands that belong to it."""
-    about, command = COMMANDS[name][1], command_of(name)
+    about, command = about_command(name), command_of(name)
     example = f"example:\n{command.example}"
     more = subcommands(name)
     parser = CommandParser(

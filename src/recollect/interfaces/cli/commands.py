@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
@@ -142,9 +143,28 @@ NARROWEST = 40
 TWO_ERRORS = 6  # letters from which a word with two errors is still that word
 
 
+@cache
+def every_command() -> dict[str, tuple[str, str]]:
+    """Return `COMMANDS`, and those that operations declare. These are looked at where a name is
+    none of the others: it takes the import of every operation."""
+    from recollect.interfaces.cli.generated import operation_commands  # noqa: PLC0415  start-up time
+
+    declared = operation_commands()
+    return COMMANDS | {name: ("generated", about) for name, about in declared.items()}
+
+
+def is_command(name: str) -> bool:
+    return name in COMMANDS or name in every_command()
+
+
+def about_command(name: str) -> str:
+    """Return what a command does."""
+    return (COMMANDS.get(name) or every_command()[name])[1]
+
+
 def command_of(name: str) -> DeclaredCommand:
     """Import the module of a command; raise UserError where its package is not installed."""
-    module = COMMANDS[name][0]
+    module = (COMMANDS.get(name) or every_command()[name])[0]
     try:
         import_module(module if "." in module else f"recollect.interfaces.cli.{module}")
     except ModuleNotFoundError as error:
@@ -202,7 +222,7 @@ def overview(*, whole: bool = False) -> str:
     """Return what `recollect --help` prints; `whole`: what `recollect help --all` prints."""
     if whole:
         shown = {*FIRST.split(), *" ".join(GROUPS.values()).split()}
-        rest = sorted(name for name in COMMANDS if name not in shown and " " not in name)
+        rest = sorted(name for name in every_command() if name not in shown and " " not in name)
         named = (f"{name.capitalize()}:\n{explain(each.split())}" for name, each in GROUPS.items())
         more = [*named, wrap(f"Rarely needed: {', '.join(rest)}.", 2)]
     else:

@@ -125,14 +125,14 @@ def _dispatch(argv: list[str]) -> int:
             return 0
         argv = [*argv[1:], "--help"]
     name, rest = commands.resolve(argv)
-    if name in commands.COMMANDS:
+    if commands.is_command(name):
         return _run(name, rest)
     if name.startswith("-"):
         meant = commands.did_you_mean(
             commands.near_misses(name, ("--help", "--version", "--passphrase-file"))
         )
         return failed(f"There is no option {name}.{meant} See: recollect --help", USAGE)
-    near = commands.near_misses(name, commands.COMMANDS)
+    near = commands.near_misses(name, commands.every_command())
     if argv[-1] != "--help" and (not near or _begins_question(name)):
         return _run("search", argv)
     meant = commands.did_you_mean([f"`{each}`" for each in near])

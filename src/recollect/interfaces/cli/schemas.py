@@ -5,6 +5,7 @@ its own, that is taken, or fields of it; what is put together where it is printe
 from __future__ import annotations
 
 import argparse
+from functools import cache
 from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 from msgspec import UNSET, Struct, UnsetType, defstruct, json
@@ -22,6 +23,7 @@ from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.declared import json_type
 from recollect.interfaces.http.lifecycle import Decided
 from recollect.interfaces.http.schemas import LearnedJson, RecipeFacts, SaveOutcome, TrashedJson
+from recollect.interfaces.offered import offered_operations
 from recollect.interfaces.setup.clients import Client
 from recollect.interfaces.setup.registration import FileChange
 from recollect.models.folder import Declared
@@ -244,9 +246,17 @@ SCHEMAS: dict[str, Any] = {
 }  # fmt: skip
 
 
+@cache
+def every_schema() -> dict[str, Any]:
+    """Return `SCHEMAS`, and the types of what operations answer that declare a command."""
+    declared = offered_operations("command")
+    return SCHEMAS | {each.declared.command.split()[0]: json_type(each.answer) for each in declared}
+
+
 def types_of(command: str, action: str | None = None) -> tuple[Any, ...]:
     """What a command prints, with that action where it has actions."""
-    found = SCHEMAS.get(f"{command} {action}", SCHEMAS.get(command, ()))
+    schemas = every_schema()
+    found = schemas.get(f"{command} {action}", schemas.get(command, ()))
     return found if isinstance(found, tuple) else (found,)
 
 
@@ -279,10 +289,10 @@ def _schema_arguments(parser: argparse.ArgumentParser) -> None:
 )
 def schema(args: argparse.Namespace) -> None:
     if not args.name:
-        print("\n".join(SCHEMAS))
+        print("\n".join(every_schema()))
         return
     command, action = resolve(args.name)
     name = " ".join([command, *(word for word in action if word[0] != "-" and word != "list")])
-    if name not in SCHEMAS:
+    if name not in every_schema():
         raise NotFound(f"There is no schema {name!r}; `recollect schema` lists them.")
     print_json(schema_of(name))
