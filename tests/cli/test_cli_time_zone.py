@@ -48,3 +48,41 @@ def test_a_moment_that_was_shown_can_be_typed_again(home: Home) -> None:
         assert then["title"] == "Berth plan", typed
     [now] = home.json("show", "today", "--as-of", "2026-11-18 14:00", using=later)
     assert now["title"] == "Berth plan 2"
+
+
+def test_a_memory_ends_with_the_users_day(home: Home) -> None:
+    # Wednesday, 18 November, in Auckland: Friday ends there at 11:00 UTC.
+    for typed, ends in {
+        "friday": "2026-11-20T10:59:59.999999Z",
+        "2026-11-20": "2026-11-19T11:00:00Z",
+        "2026-11-20T09:00:00Z": "2026-11-20T09:00:00Z",
+        "in 3 days": "2026-11-20T20:00:00Z",
+    }.items():
+        id = home.call("save", f"Berth {typed}", "--valid-until", typed).out.strip()
+        assert home.json("show", id)[0]["valid_until"] == ends, typed
+        assert home.call("edit", id, "--valid-until", "7d").code == 0
+        assert home.json("show", id)[0]["valid_until"] == "2026-11-24T20:00:00Z"
+
+
+def test_a_file_means_the_same_wherever_it_is_read(home: Home) -> None:
+    home.bring_in({"id": "filed", "title": "Berth file", "valid_until": "2026-11-20"})
+    assert home.json("show", "filed")[0]["valid_until"] == "2026-11-20T00:00:00Z"
+
+
+def test_every_command_reads_the_same_words(home: Home) -> None:
+    later = {"RECOLLECT_NOW": "2026-11-18T20:00:00Z"}
+    assert home.call("show", "today", "--as-of", "10 minutes ago", using=later).code == 0
+    assert "Berth list" in home.call("timeline", "yesterday", using=later).out
+    for args in (
+        ("timeline", "nowhen"),
+        ("list", "--since", "nowhen"),
+        ("list", "--as-of", "nowhen"),
+        ("save", "x", "--valid-until", "nowhen"),
+        ("edit", "today", "--valid-from", "nowhen"),
+        ("search", "x", "--now", "nowhen"),
+        ("token", "create", "--can", "search:use", "--expires", "nowhen"),
+        ("audit", "--since", "nowhen"),
+    ):
+        refused = home.call(*args)
+        assert refused.code == 1, args
+        assert refused.err.endswith("write it like 2026-03-01, 7d or friday.\n"), args

@@ -19,8 +19,9 @@ from recollect.engine.session import Session
 from recollect.engine.upkeep import salvage_notes
 from recollect.errors import NotFound, UserError
 from recollect.present.words import state_json
+from recollect.query.time.moments import read_time
 from recollect.store.base import Dates, Facets, FeedbackEvent, Stored
-from recollect.times import in_utc, iso, moved, parse_moment
+from recollect.times import TIME_FORMS, in_utc, iso, moved
 from recollect.types import Filter, Memory, Place, Use, about, place_of
 
 EXPORT_BATCH = 1000
@@ -199,11 +200,10 @@ def _moment(session: Session, around: str | datetime) -> tuple[datetime, Memory 
         [memory] = looked_up(session, [around])
     except NotFound:
         try:
-            return parse_moment(around, session.clock(), "around"), None
+            return read_time(around, session.clock(), "around"), None
         except UserError:
             raise NotFound(
-                f"There is no memory {around!r}, nor is it a time, such as 2026-03-01, yesterday "
-                "or 7d."
+                f"There is no memory {around!r}, nor is it a time; write it like {TIME_FORMS}."
             ) from None
     return memory.created_at, memory
 

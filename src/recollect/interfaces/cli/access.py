@@ -34,12 +34,12 @@ from recollect.interfaces.cli.arguments import (
 )
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_json, print_rows, say, styled
-from recollect.interfaces.requests import moment
 from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
+from recollect.query.time.moments import read_time
 from recollect.settings_reading import has_vault, home_folder, load_settings
 from recollect.store.registry import opened_access
-from recollect.times import day, iso, parse_expiry, parse_time
+from recollect.times import day, iso, parse_time
 
 LIMIT = 50  # entries of the audit log
 
@@ -65,7 +65,9 @@ def _token_arguments(parser: argparse.ArgumentParser) -> None:
     add_repeatable(group, "--vault", "NAME", where)
     where = "only this shared collection (default: every collection)"
     add_repeatable(group, "--collection", "NAME", where)
-    group.add_argument("--expires", metavar="TIME", help="90d, 12h, 2w or a date (default: never)")
+    group.add_argument(
+        "--expires", metavar="TIME", help="90d, next month or a date (default: never)"
+    )
     group.add_argument("--name", default="", metavar="NAME", help="its name in lists and logs")
     add_json(parser, rows=True)
 
@@ -93,7 +95,7 @@ def _create(stored: TokenStore, args: argparse.Namespace) -> None:
         name=args.name,
         vaults=args.vault,
         collections=args.collection,
-        expires_at=parse_expiry(args.expires, real_time(), "--expires") if args.expires else None,
+        expires_at=read_time(args.expires, real_time(), "expires") if args.expires else None,
     )
     _noted(stored, "create token", token)
     if args.json:
@@ -230,7 +232,7 @@ SESSION_ACTIONS: Actions[SessionStore] = {
     add_rows,
 )
 def access_audit(args: argparse.Namespace) -> None:
-    since = moment(args.since, real_time(), "--since") if args.since else None
+    since = read_time(args.since, real_time(), "since") if args.since else None
     limit = limit_of(args, LIMIT)
     if limit < 1:
         raise UserError(f"--limit must be at least 1, not {limit}.")

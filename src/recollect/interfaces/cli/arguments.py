@@ -27,9 +27,10 @@ from recollect.interfaces.cli.pager import show
 from recollect.interfaces.declared import add_parameters, parameters
 from recollect.projects import project_of
 from recollect.query.fields import query_of
+from recollect.query.time.moments import read_time
 from recollect.retry import telling
-from recollect.times import parse_time
-from recollect.types import Filter, Memory, Search
+from recollect.times import with_zone
+from recollect.types import TIMES, Filter, Memory, Search
 
 # argparse looks for translations, and imports `locale` for it. There are none.
 argparse._ = str  # type: ignore[attr-defined]
@@ -332,17 +333,17 @@ def add_as_of(parser: argparse.ArgumentParser) -> None:
 
 def as_of(args: argparse.Namespace, now: datetime) -> datetime | None:
     """The moment that the argument of `add_as_of` names."""
-    return requests.as_of(vars(args), now, "--")
+    return requests.as_of(vars(args), now)
 
 
 def filter_of(args: argparse.Namespace, now: datetime) -> Filter:
     """The Filter that the arguments of `add_filter` ask for."""
-    return requests.filter_of(named(args), now, "--")
+    return requests.filter_of(named(args), now)
 
 
 def search_of(args: argparse.Namespace, now: datetime) -> Search:
     """The Search that the arguments of `recollect search` ask for."""
-    return requests.search_of(named(args), now, "--")
+    return requests.search_of(named(args), now)
 
 
 def named(args: argparse.Namespace) -> dict[str, Any]:
@@ -351,7 +352,7 @@ def named(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def now_of(args: argparse.Namespace, otherwise: datetime) -> datetime:
-    return parse_time(args.now, "--now") if args.now else otherwise
+    return read_time(args.now, otherwise, "now") if args.now else otherwise
 
 
 def here() -> str:
@@ -389,6 +390,7 @@ def fields_of(args: argparse.Namespace) -> dict[str, Any]:
     """The memory's fields that the arguments set."""
     given = {name: getattr(args, name, None) for name in parameters(Memory) if name != "tags"}
     fields = {name: value for name, value in given.items() if value is not None}
+    fields |= {name: with_zone(fields[name]) for name in TIMES if name in fields}
     if args.here:
         fields["project"] = here()
     if fields.get("text") == "-":

@@ -214,7 +214,7 @@ def _filter(memory: Recollect, args: argparse.Namespace) -> Filter:
             found.setdefault(names[name].name, []).append(value)
         else:
             found[name] = value
-    return requests.filter_of(found, memory.now(), "--where ")
+    return requests.filter_of(found, memory.now())
 
 
 def _filters() -> dict[str, Parameter]:
