@@ -359,6 +359,29 @@ def test_edit_adds_removes_and_replaces_tags(home: Home) -> None:
     assert home.listed("--tag", "z") == ["m"]
 
 
+def test_a_list_is_written_with_commas(home: Home) -> None:
+    for id, tags, kind in (
+        ("a", "x,y", "bug"),
+        ("b", "x, z", "decision"),
+        ("c", r"q\,r,y", "fact"),
+    ):
+        home.call("save", id, "--id", id, "--tag", tags, "--kind", kind, "--project", f"p-{id}")
+
+    def listed(*args: str) -> list[str]:
+        return sorted(home.call("list", "--ids", *args).out.split())
+
+    assert home.json("show", "c")[0]["tags"] == ["q,r", "y"]
+    assert listed("--tag", "x,y") == listed("-t", "x", "-t", "y") == ["a"]
+    assert listed("--tag", r"q\,r") == ["c"]
+    assert listed("--kind", "bug,decision") == ["a", "b"]
+    assert listed("--project", "p-a,p-c") == ["a", "c"]
+    assert listed("--tag", "y", "--not-tag", "x,other") == ["c"]
+    assert home.call("edit", "--where", "kind=bug,fact", "--add-tag", "n,m", "--yes").code == 0
+    assert listed("--tag", "n,m") == ["a", "c"]
+    assert home.call("tag", "a", "c", "--remove", "n,m").code == 0
+    assert listed("--tag", "m") == []
+
+
 def test_edit_clears_fields(home: Home) -> None:
     home.save(
         *("--id", "m", "--title", "T", "--tag", "a", "--severity", "warning", "--kind", "bug"),

@@ -189,6 +189,10 @@ def test_the_list_is_narrowed_by_every_filter(server: Server) -> None:
         assert server.listed(**{name: value}) == [id]
     assert server.listed(tag=["t-x", "t-y"]) == [id]
     assert server.listed(tag=["t-x", "t-z"]) == []
+    assert server.listed(tag="t-x,t-y") == [id]
+    assert server.listed(tag="t-x, t-z") == []
+    assert server.listed(kind="k-x,k-y") == [id]
+    assert server.listed(not_tag="t-q,t-y", kind="k-x") == []
     assert server.listed(until="2020-06-01") == [id]
     assert id not in server.listed(since="2020-06-01", limit=1000)
 

@@ -20,11 +20,12 @@ from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, defstruct
 from msgspec.structs import fields
 
 from recollect.ingest.draft import LONG_FIELDS
-from recollect.interfaces.requests import LongText, Query, as_of, filter_of, search_of
+from recollect.interfaces.requests import LongText, Query, as_of, filter_of, search_of, split_list
 from recollect.query.time.moments import read_time
 from recollect.types import AnyOf, Filter, Search
 
 MOST_NAMES = 100
+WHOLE = ("ignored",)  # takes several, of which each may have commas
 REQUIRED: Any = object()  # the default of a parameter that has none
 
 Text = Annotated[str, Meta(max_length=1000)]
@@ -188,8 +189,10 @@ def add_parameters(
             how = {"action": "store_const", "const": not each.default, "default": each.default}
             flags = flags if not each.default else [f"--no-{flags[0].removeprefix('--')}"]
         elif each.several:
-            how = {"action": "append", "default": [], "metavar": each.metavar}
-            help = f"{help}; repeatable"
+            as_list = {"action": "extend", "type": split_list}
+            how = {"default": [], "metavar": each.metavar}
+            how |= {"action": "append"} if each.name in WHOLE else as_list
+            help = f"{help}; repeatable{'' if each.name in WHOLE else ', or a,b'}"
         else:
             how = {"metavar": each.metavar}
             how |= {} if each.default is REQUIRED else {"default": each.default}

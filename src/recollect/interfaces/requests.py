@@ -7,6 +7,7 @@ write them.
 
 from __future__ import annotations
 
+import re
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping
 from datetime import datetime
@@ -66,6 +67,12 @@ def filter_of(fields: Mapping[str, Any], now: datetime) -> Filter:
         named[name] = tuple(named.get(name, ()))
     archived = named.get("archived") or None  # False says no more than its absence
     return Filter(**named | {"archived": archived})
+
+
+def split_list(text: str) -> list[str]:
+    """Return the values of a list written as one text, `a,b`. `\\,` is a comma within a value."""
+    parts = (part.strip().replace("\\,", ",") for part in re.split(r"(?<!\\),", text))
+    return [part for part in parts if part] or [text]
 
 
 # Cursors

@@ -308,11 +308,12 @@ def typed_again(args: argparse.Namespace, **values: str) -> str:
 def add_repeatable(
     parser: argparse._ActionsContainer, flag: str, metavar: str, about: str, dest: str | None = None
 ) -> None:
-    """An option that may be given several times; its value is a list."""
+    """An option that may be given several times, or with several values: its value is a list."""
     name = dest or flag.removeprefix("--").replace("-", "_")
     parser.add_argument(
-        flag, dest=name, action="append", default=[], metavar=metavar, help=f"{about}; repeatable"
-    )
+        flag, dest=name, action="extend", type=requests.split_list, default=[], metavar=metavar,
+        help=f"{about}; repeatable, or a,b",
+    )  # fmt: skip
 
 
 def add_filter(parser: argparse.ArgumentParser) -> None:
