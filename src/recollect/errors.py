@@ -13,6 +13,15 @@ class NotFound(UserError):
     """What the request names does not exist: a memory, a recipe."""
 
 
+class UnknownMemory(NotFound):
+    """No memory has this id. `forgotten`: it was looked for in the trash."""
+
+    def __init__(self, message: str, id: str, *, forgotten: bool = False) -> None:
+        super().__init__(message)
+        self.id = id
+        self.forgotten = forgotten
+
+
 class Exists(UserError):
     """What should be created exists already and stays as it is."""
 

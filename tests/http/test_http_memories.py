@@ -228,6 +228,19 @@ def test_head_is_answered_like_get_without_a_body(server: Server) -> None:
     assert answer.headers["etag"] == server.etag(id)
 
 
+def test_a_part_of_an_id_is_the_memory_that_alone_has_it(server: Server) -> None:
+    server.save(id="partly-named-7x7x7x", title="Partly named")
+    server.save(id="partly-other-8y8y8y", title="Partly other")
+    for part in ("partly-n", "7x7x7x"):
+        shown = server.show(part)
+        assert shown.json()["id"] == "partly-named-7x7x7x"
+        assert shown.headers["content-location"] == f"{MEMORIES}/partly-named-7x7x7x"
+    problem(server.show("partly"), 400, "partly-named-7x7x7x, partly-other-8y8y8y. Type more")
+    assert server.patch("8y8y8y", {"kind": "bug"}).json()["kind"] == "bug"
+    assert server.client.delete(f"{MEMORIES}/8y8y8y").status_code == 204
+    problem(server.client.delete(f"{MEMORIES}/partly-n?purge=true"), 404, "partly-n")
+
+
 def test_a_memory_that_is_not_there_is_a_404_wherever_it_is_named(server: Server) -> None:
     for answer in (
         server.show("nobody"),

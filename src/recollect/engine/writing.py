@@ -13,7 +13,7 @@ from recollect.checks import is_text, named_ids, several, unknown_memory
 from recollect.engine.filters import in_known_projects
 from recollect.engine.operations import operation
 from recollect.engine.session import Session
-from recollect.errors import Changed, NotFound, UserError
+from recollect.errors import Changed, NotFound, UnknownMemory, UserError
 from recollect.ingest.draft import Draft, complete, draft
 from recollect.ingest.saving import (
     Saved,
@@ -308,7 +308,8 @@ def live(found: Mapping[str, Stored], id: str) -> Stored:
 
 def _forgotten(found: Mapping[str, Stored], id: str) -> Stored:
     if id not in found or not found[id].forgotten:
-        raise NotFound(f"The memory {id!r} is not among the forgotten ones.")
+        message = f"The memory {id!r} is not among the forgotten ones."
+        raise UnknownMemory(message, id, forgotten=True)
     return found[id]
 
 

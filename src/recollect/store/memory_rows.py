@@ -191,6 +191,11 @@ class ListedMemories:
         between = f"{which} AND m.id >= ? AND m.id < ? ORDER BY m.id LIMIT ?"
         return self._ids(between, start, start + LAST, limit)
 
+    def ending(self, end: str, limit: int, *, forgotten: bool = False) -> list[str]:
+        which = f"AND m.forgotten_at IS {'NOT ' if forgotten else ''}NULL"
+        same = f"substr(m.id, length(m.id) - {len(end) - 1}) = ?"
+        return self._ids(f"{which} AND {same} ORDER BY m.id LIMIT ?", end, limit)
+
     def _ids(self, condition: str, *values: object) -> list[str]:
         sql = self._read.sql(f"SELECT m.id FROM memories m WHERE {{m.vault}} {condition}")
         with self._read.translated():

@@ -35,7 +35,9 @@ from recollect.types import TIMES, Filter, Memory, Search
 # argparse looks for translations, and imports `locale` for it. There are none.
 argparse._ = str  # type: ignore[attr-defined]
 
-IDS = "ids, or their beginnings; @1 is the first of the last results; - reads ids from stdin"
+IDS = (
+    "ids, or their beginnings or ends; @1 is the first of the last results; - reads ids from stdin"
+)
 PROGRAM = "recollect "
 S = TypeVar("S")  # what a command's actions work on
 

@@ -210,7 +210,8 @@ def _timeline_arguments(parser: argparse.ArgumentParser) -> None:
 def timeline(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
     limit = LIMIT if args.limit is None else args.limit
     filter = filter_of(args, memory.now())
-    found = memory.timeline(args.around, limit=limit, filter=filter)
+    named = only(memory, args.around) if args.around.startswith("@") else args.around
+    found = memory.timeline(named, limit=limit, filter=filter)
     around = bool(found.before or found.after)
     if args.json:
         return json_text(timeline_json(found)), around
