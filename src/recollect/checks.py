@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from msgspec.structs import replace
 
-from recollect.errors import NotFound, UnknownMemory, UserError
+from recollect.errors import NotFound, UserError
 from recollect.times import in_utc, minute
 from recollect.types import ANY_OF, WITHOUT, Filter, Search, Sort, View
 
@@ -205,7 +205,7 @@ def refuse_link(file: Path) -> None:
         raise UserError(f"{file} is a link, and links are not followed. Name the file itself.")
 
 
-def unknown_memory(id: str, as_of: datetime | None = None) -> UnknownMemory:
+def unknown_memory(id: str, as_of: datetime | None = None) -> NotFound:
     if as_of is not None:
-        return UnknownMemory(f"There was no memory {id!r} as of {minute(as_of)}.", id)
-    return UnknownMemory(f"There is no memory {id!r}; `recollect list` shows what there is.", id)
+        return NotFound(f"There was no memory {id!r} as of {minute(as_of)}.", id)
+    return NotFound(f"There is no memory {id!r}; `recollect list` shows what there is.", id)

@@ -18,7 +18,7 @@ from recollect.engine.reading import looked_up
 from recollect.engine.session import Session
 from recollect.engine.upkeep import salvage_notes
 from recollect.engine.whole_ids import whole_id
-from recollect.errors import NotFound, UnknownMemory, UserError
+from recollect.errors import NotFound, UserError
 from recollect.present.words import state_json
 from recollect.query.time.moments import read_time
 from recollect.store.base import Dates, Facets, FeedbackEvent, Stored
@@ -195,7 +195,7 @@ def _moment(session: Session, around: str | datetime) -> tuple[datetime, Memory 
         try:
             return read_time(around, session.clock(), "around"), None
         except UserError:
-            raise UnknownMemory(
+            raise NotFound(
                 f"There is no memory {around!r}, nor is it a time; write it like {TIME_FORMS}.",
                 around,
             ) from None

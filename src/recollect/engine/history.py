@@ -20,7 +20,7 @@ from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.checks import bounded, named_ids, unknown_memory
 from recollect.engine.operations import operation
 from recollect.engine.session import Session
-from recollect.errors import Changed, NotFound, UnknownMemory, UserError
+from recollect.errors import Changed, NotFound, UserError
 from recollect.store.base import Writing
 from recollect.store.history import Author, Done, Version
 from recollect.times import from_micros, iso, minute
@@ -165,7 +165,7 @@ def _undo_memory(
         if session.elsewhere(id) is not None:
             raise
         message = f"There is no memory {id!r}; what was purged cannot be brought back."
-        raise UnknownMemory(message, id) from error
+        raise NotFound(message, id) from error
     newest = versions[0]
     if if_version is not None and newest.number != if_version:
         raise Changed(f"The memory {id!r} has changed meanwhile; look at its history again first.")

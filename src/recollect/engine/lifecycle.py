@@ -102,6 +102,15 @@ def trash(
 
 
 @operation(SEARCH, DELETE, retry=True)
+def count_trash(session: Session, query: str = "", filter: Filter = EVERYTHING) -> int:
+    """Return how many memories `trash` lists without a limit."""
+    search = prepare_search(session, query, filter=filter).search
+    if search.query.strip():
+        return len(trash(session, query, filter, LARGEST_LIMIT))
+    return session.store.trash.count(search.filter)
+
+
+@operation(SEARCH, DELETE, retry=True)
 def selected_in_trash(
     session: Session, *, query: str = "", filter: Filter = EVERYTHING
 ) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from recollect.engine.session import Session
 from recollect.engine.whole_ids import with_whole_id
-from recollect.errors import UnknownMemory
+from recollect.errors import NotFound
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
@@ -98,7 +98,7 @@ def method(
             attempt = partial(run, session, *given[0], **given[1])
             try:
                 return session.store.database.retrying(attempt) if declared.retry else attempt()
-            except UnknownMemory as refusal:  # the id may be part of one
+            except NotFound as refusal:  # the id may be part of one
                 given = with_whole_id(session, run, refusal, *given)
 
     call.function = function  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from recollect.auth.capabilities import SEARCH
 from recollect.checks import is_text
 from recollect.engine.session import Session
-from recollect.errors import UnknownMemory, UserError
+from recollect.errors import NotFound, UserError
 from recollect.ingest.draft import Draft
 
 MOST_NAMED = 5  # ids in a message
@@ -43,7 +43,7 @@ def whole_id(session: Session, part: str, *, forgotten: bool = False) -> str:
 def with_whole_id(
     session: Session,
     run: Callable[..., Any],
-    refusal: UnknownMemory,
+    refusal: NotFound,
     args: tuple[Any, ...],
     named: Mapping[str, Any],
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -51,7 +51,7 @@ def with_whole_id(
     unknown; raise the refusal where there is none. What is deleted permanently needs whole ids."""
     part = refusal.id
     whole = part if named.get("purge") else whole_id(session, part, forgotten=refusal.forgotten)
-    if whole == part:
+    if not part or whole == part:
         raise refusal
 
     places = 0

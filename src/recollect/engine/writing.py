@@ -13,7 +13,7 @@ from recollect.checks import is_text, named_ids, several, unknown_memory
 from recollect.engine.filters import in_known_projects
 from recollect.engine.operations import operation
 from recollect.engine.session import Session
-from recollect.errors import Changed, NotFound, UnknownMemory, UserError
+from recollect.errors import Changed, NotFound, UserError
 from recollect.ingest.draft import Draft, complete, draft
 from recollect.ingest.saving import (
     Saved,
@@ -309,7 +309,7 @@ def live(found: Mapping[str, Stored], id: str) -> Stored:
 def _forgotten(found: Mapping[str, Stored], id: str) -> Stored:
     if id not in found or not found[id].forgotten:
         message = f"The memory {id!r} is not among the forgotten ones."
-        raise UnknownMemory(message, id, forgotten=True)
+        raise NotFound(message, id, forgotten=True)
     return found[id]
 
 

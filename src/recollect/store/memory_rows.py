@@ -256,6 +256,12 @@ class ListedMemories:
         more = self._read.sql(f"{more} ORDER BY {order} LIMIT ?")
         return self._stored(condition + more, *own, *values, limit)
 
+    def count(self, filter: Filter, *, forgotten: bool = False) -> int:
+        """Return how many memories pass the filter."""
+        condition, values = self.where(filter, forgotten=forgotten)
+        [(number,)] = self._read.rows(f"SELECT count(*) FROM memories m WHERE {condition}", *values)
+        return int(number)
+
     def _stored(self, condition: str, *values: object) -> list[Stored]:
         rows = self._read.rows(f"{self.READ} WHERE {condition}", *values)
         with self._read.translated():

@@ -29,6 +29,7 @@ from recollect.interfaces.cli.arguments import (
     chosen_action,
     flag,
     limit_of,
+    more_line,
     print_help,
     wrong_call,
 )
@@ -238,16 +239,19 @@ def access_audit(args: argparse.Namespace) -> None:
         raise UserError(f"--limit must be at least 1, not {limit}.")
     home = home_folder(os.environ)
     with closing(Audit(opened_access(home, load_settings(home).store))) as audit:
-        wanted = (one for one in audit.entries() if _wanted(one, since, refused=args.refused))
-        found = deque(wanted, maxlen=limit)
+        found, every = deque[dict[str, Any]](maxlen=limit), 0
+        for one in audit.entries():
+            if _wanted(one, since, refused=args.refused):
+                every += 1
+                found.append(one)
     named = _named({mark for entry in found for mark in entry.get("ids", ())})
     if args.json:
         print_rows(args, [entry | _memories(entry, named) for entry in found])
         return
     for entry in found:
         print(_line(entry, _memories(entry, named).get("memories", [])))
-    if args.limit is None and len(found) == limit:
-        print(styled(f"These are the latest {limit}. For all: recollect access audit --all", DIM))
+    if more := more_line("access audit", every - len(found), args):
+        print(styled(more, DIM))
 
 
 def _named(marks: set[str]) -> dict[str, str]:

@@ -25,6 +25,7 @@ from recollect.interfaces.cli.commands import (
 )
 from recollect.interfaces.cli.pager import show
 from recollect.interfaces.declared import add_parameters, parameters
+from recollect.present.visible import visible
 from recollect.projects import project_of
 from recollect.query.fields import query_of
 from recollect.query.time.moments import read_time
@@ -294,9 +295,19 @@ def limit_of(args: argparse.Namespace, default: int) -> int:
     return LARGEST_LIMIT if whole else default
 
 
-def typed_again(args: argparse.Namespace, **values: str) -> str:
-    """Return the options that were typed, as a shell reads them, with other values for these."""
-    options = {f"--{name.replace('_', '-')}": value for name, value in values.items()}
+def more_line(command: str, left: int, args: argparse.Namespace) -> str:
+    """Say how many a list has left out, and how to see them; empty if none."""
+    again = " ".join(filter(None, (command, typed_again(args, limit=None, n=None), "--all")))
+    return visible(f"{left:,} more: recollect {again}") if left > 0 else ""
+
+
+def typed_again(args: argparse.Namespace, **values: str | None) -> str:
+    """Return the options that were typed, as a shell reads them, with other values for these, or
+    without them if None."""
+    options = {
+        f"{'--' if name[1:] else '-'}{name.replace('_', '-')}": value
+        for name, value in values.items()
+    }
     kept, words = [], iter(args.typed)
     for word in words:
         name, equals, _ = word.partition("=")
@@ -304,7 +315,8 @@ def typed_again(args: argparse.Namespace, **values: str) -> str:
             kept.append(word)
         elif not equals:
             next(words, None)
-    return shlex.join([*kept, *(part for option in options.items() for part in option)])
+    given = ((name, value) for name, value in options.items() if value is not None)
+    return shlex.join([*kept, *(part for option in given for part in option)])
 
 
 def add_repeatable(
