@@ -39,6 +39,20 @@ def test_times_are_shown_on_the_users_clock_and_kept_in_utc(home: Home) -> None:
     assert home.call("show", "today", "--as-of", "2026-11-18T08:00").code == 1
 
 
+def test_whatever_a_person_reads_is_on_their_clock(home: Home) -> None:
+    assert home.call("edit", "today", "--valid-until", "2026-11-20 09:30").code == 0
+    assert home.call("edit", "today", "--valid-until", "2026-11-21 09:30").code == 0
+    told = home.call("history", "today").out
+    assert "valid_until: [-2026-11-20 09:30 NZDT-]{+2026-11-21 09:30 NZDT+}" in told
+    differences = home.json("history", "today")[0]["differences"]
+    assert differences == ["valid_until: [-2026-11-19T20:30:00Z-]{+2026-11-20T20:30:00Z+}"]
+    assert home.call("forget", "today").code == 0
+    assert "2026-11-18 09:00 NZDT" in home.call("trash", "--dates").out
+    for line in home.call("audit").out.splitlines():
+        assert line.split()[2] in ("NZDT", "NZST"), line
+    assert all(entry["time"].endswith("Z") for entry in home.json("audit"))
+
+
 def test_a_moment_that_was_shown_can_be_typed_again(home: Home) -> None:
     noon = {"RECOLLECT_NOW": "2026-11-18T00:00:00Z"}
     assert home.call("edit", "today", "--title", "Berth plan 2", using=noon).code == 0

@@ -40,7 +40,7 @@ from recollect.present.visible import visible
 from recollect.query.time.moments import read_time
 from recollect.settings_reading import has_vault, home_folder, load_settings
 from recollect.store.registry import opened_access
-from recollect.times import day, iso, parse_time
+from recollect.times import day, iso, minute, parse_iso, parse_time
 
 LIMIT = 50  # entries of the audit log
 
@@ -277,10 +277,11 @@ def _wanted(entry: dict[str, Any], since: datetime | None, *, refused: bool) -> 
 
 
 def _line(entry: dict[str, Any], ids: list[str]) -> str:
-    """`2026-03-01T12:00:00Z  owner  save  auth-jwt-001`."""
+    """`2026-03-01 12:00 UTC  owner  save  auth-jwt-001`."""
     fields = {name: visible(str(value)) for name, value in entry.items()}
     who = fields.get("caller", "") + (f" ({fields['token']})" if fields.get("token") else "")
-    parts = [styled(fields.get("time", ""), DIM), f"{who:<24}", fields.get("action", "")]
+    at = parse_iso(fields.get("time", ""), "time")
+    parts = [styled(minute(at) if at else "", DIM), f"{who:<24}", fields.get("action", "")]
     if fields.get("outcome") == "refused":
         parts.append(styled(f"refused: {fields.get('why', '')}", YELLOW))
     if fields.get("count", "1") != "1":
