@@ -163,7 +163,7 @@ def test_the_log_names_the_memories_that_the_vault_still_has(home: Home) -> None
     ]  # fmt: skip
     assert home.json("access", "audit")[2]["memories"] == ["wombats"]
     home.vault.unlink()
-    assert home.call("access", "audit").out.splitlines()[0].split()[2:] == ["save"]
+    assert home.call("access", "audit").out.splitlines()[0].split()[4:] == ["save"]
     assert not home.vault.exists()
 
 
