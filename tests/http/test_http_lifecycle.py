@@ -65,8 +65,6 @@ def test_the_trash_is_listed_searched_and_given_back(server: Server) -> None:
 def test_a_list_that_is_cut_says_how_many_more_there_are(server: Server) -> None:
     for number in range(3):
         server.save(id=f"cut-{number}", title="Wallabies hop", tags=[f"w-{number}"])
-    groups = server.get(f"{API}/duplicates", params={"limit": 1}).json()
-    assert (len(groups["groups"]), groups["more"]) == (1, 0)
     review = server.get(f"{API}/review").json()
     first = server.get(f"{API}/review", params={"limit": 1}).json()
     assert first["items"] == review["items"][:1]

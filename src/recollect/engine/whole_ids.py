@@ -16,7 +16,7 @@ from recollect.ingest.draft import Draft
 MOST_NAMED = 5  # ids in a message
 SHORTEST_END = 3  # characters; fewer are the end of many ids
 # The parameters of operations that are ids of memories, or have some.
-IDS = frozenset("id ids old new into around after supersedes superseded_by drafts".split())
+IDS = frozenset("id ids by olds new into around after supersedes superseded_by drafts".split())
 
 
 def whole_id(session: Session, part: str, *, forgotten: bool = False) -> str:
