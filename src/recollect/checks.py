@@ -207,5 +207,5 @@ def refuse_link(file: Path) -> None:
 
 def unknown_memory(id: str, as_of: datetime | None = None) -> NotFound:
     if as_of is not None:
-        return NotFound(f"There was no memory {id!r} as of {minute(as_of)}.")
-    return NotFound(f"There is no memory {id!r}; `recollect list` shows what there is.")
+        return NotFound(f"There was no memory {id!r} as of {minute(as_of)}.", id)
+    return NotFound(f"There is no memory {id!r}; `recollect list` shows what there is.", id)

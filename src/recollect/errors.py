@@ -10,7 +10,13 @@ class UserError(RecollectError):
 
 
 class NotFound(UserError):
-    """What the request names does not exist: a memory, a recipe."""
+    """What the request names does not exist: a memory, a recipe. `id`: of a memory; `forgotten`: it
+    was looked for in the trash."""
+
+    def __init__(self, message: str, id: str = "", *, forgotten: bool = False) -> None:
+        super().__init__(message)
+        self.id = id
+        self.forgotten = forgotten
 
 
 class Exists(UserError):

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from recollect.auth.capabilities import CAPABILITIES
+from recollect.times import DURATION
 from recollect.types import CaptureForm
 
 EmbeddingProvider = Literal["builtin", "onnx", "openai", "ollama", "none"]
@@ -58,13 +59,11 @@ Kept = Annotated[
         description="days, as 90d; versions of each memory, as 20; or a size, as 512 MB",
     ),
 ]
-# A span of time, as a policy has it.
-AGE = r"(?P<count>[0-9]{1,5}) ?(?P<unit>d|days?|w|weeks?|months?|y|years?)"
 PolicyAction = Literal["expire", "archive", "cap", "purge"]
 Age = Annotated[
     str,
     Meta(
-        pattern=rf"^(|{AGE})\Z",
+        pattern=rf"^(|{DURATION})\Z",
         description="a number of days, weeks, months or years: 30d, 2w, 6 months, 1 year",
     ),
 ]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from recollect.errors import UserError
@@ -9,7 +12,17 @@ from recollect.types import Memory
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
-AGES = {"h": "hours", "d": "days", "w": "weeks"}
+# A length of time: 30d, 2 weeks; its units by their first letters.
+DURATION = (
+    r"(?P<count>[0-9]{1,5}) ?"
+    r"(?P<unit>mins?|[hdwy]|(?:second|minute|hour|day|week|month|year)s?)"
+)
+UNITS = {
+    "s": timedelta(seconds=1), "mi": timedelta(minutes=1), "h": timedelta(hours=1),
+    "d": timedelta(days=1), "w": timedelta(days=7), "mo": timedelta(days=30),
+    "y": timedelta(days=365),
+}  # fmt: skip
+TIME_FORMS = "2026-03-01, 7d or friday"  # in messages
 
 
 def on_clock(moment: datetime) -> datetime:
@@ -28,24 +41,55 @@ def from_clock(shown: datetime) -> datetime:
         return shown.replace(tzinfo=UTC)
 
 
-def parse_time(text: str, what: str, also: str = "", *, clock: bool = False) -> datetime:
-    """An ISO 8601 date or time as a UTC datetime; `what` names the field in the error. A time
-    without a zone is in UTC, or with `clock` in the user's."""
+def parse_iso(text: str, what: str, *, clock: bool = False) -> datetime | None:
+    """Return an ISO 8601 date or time in UTC, or None if it is not one; UserError for one out of
+    the calendar. Without a zone it is in UTC, or with `clock` in the user's."""
     try:
         moment = datetime.fromisoformat(text.strip())
-        moment = from_clock(moment) if clock and moment.tzinfo is None else moment
-    except ValueError as error:
-        raise UserError(
-            f"{what} {text!r} is not a time; write it like 2026-03-01 or 2026-03-01T09:30:00Z"
-            f"{also}."
-        ) from error
+    except ValueError:
+        return None
+    moment = from_clock(moment) if clock and moment.tzinfo is None else moment
     try:
         return in_utc(moment, what)
     except UserError as error:
-        raise UserError(
-            f"{what} {text!r} is not within the years 1 to 9999 in UTC; write a time like "
-            f"2026-03-01T09:30:00Z{also}."
-        ) from error
+        raise out_of_range(text, what) from error
+
+
+def parse_time(text: str, what: str) -> datetime:
+    """Return an ISO 8601 time, as programs write it, in UTC. What people write is read by
+    `query.time.moments.read_time`."""
+    moment = parse_iso(text, what)
+    if moment is None:
+        raise not_a_time(text, what)
+    return moment
+
+
+def not_a_time(text: str, what: str) -> UserError:
+    """Say that the value of a field is no time, and what one looks like."""
+    return UserError(f"{what} {text!r} is not a time; write it like {TIME_FORMS}.")
+
+
+def out_of_range(text: str, what: str) -> UserError:
+    """Say that UTC's calendar has no such time."""
+    return UserError(
+        f"{what} {text!r} is not within the years 1 to 9999 in UTC; write it like {TIME_FORMS}."
+    )
+
+
+def with_zone(text: str) -> str:
+    """Return an ISO 8601 time with the user's zone if it has none; any other text as it is."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return text
+    return text if moment.tzinfo else from_clock(moment).isoformat()
+
+
+def current_time(environment: Mapping[str, str] = os.environ) -> datetime:
+    """Return the present, or the one moment that RECOLLECT_NOW names."""
+    if value := environment.get("RECOLLECT_NOW"):
+        return parse_time(value, "RECOLLECT_NOW")
+    return datetime.now(UTC)
 
 
 def in_utc(moment: datetime, what: str = "The time") -> datetime:
@@ -71,27 +115,10 @@ def moved(moment: datetime, by: timedelta) -> datetime:
         return end.replace(tzinfo=UTC)
 
 
-def parse_moment(text: str, now: datetime, what: str) -> datetime:
-    """Like `parse_time` on the user's clock, and `7d`, `12h` or `2w` for that long before now."""
-    before = _relative(text, now, -1, f"{what} {text!r} is too far in the past.")
-    return before or parse_time(text, what, ", or 7d, 12h or 2w for that long ago", clock=True)
-
-
-def parse_expiry(text: str, now: datetime, what: str) -> datetime:
-    """Like `parse_time`, and `90d`, `12h` or `2w` for that long from now."""
-    later = _relative(text, now, 1, f"{what} {text!r} is too far in the future.")
-    return later or parse_time(text, what, ", or 90d, 12h or 2w for that long from now")
-
-
-def _relative(text: str, now: datetime, direction: int, too_far: str) -> datetime | None:
-    """So long before (-1) or after (1) now; None where the text is no span of time."""
-    number, unit = text[:-1], text[-1:]
-    if unit not in AGES or not (number.isascii() and number.isdigit()):
-        return None
-    try:
-        return now + direction * timedelta(**{AGES[unit]: int(number)})
-    except (OverflowError, ValueError) as error:  # the latter for thousands of digits
-        raise UserError(too_far) from error
+def duration_of(found: re.Match[str]) -> timedelta:
+    """Return the length of time that DURATION has found."""
+    unit = found["unit"]
+    return int(found["count"]) * UNITS[unit[:2] if unit[0] == "m" else unit[0]]
 
 
 def to_micros(moment: datetime) -> int:

@@ -79,10 +79,12 @@ class Memory(Struct, frozen=True, kw_only=True, gc=False):
     path: Annotated[str, about("the file that it is about")] = ""
     created_at: Annotated[datetime, about("when it was created", metavar="TIME")]
     updated_at: Annotated[datetime, about("when it was last changed", metavar="TIME")]
-    valid_from: Annotated[datetime | None, about("when it becomes true", metavar="TIME")] = None
-    valid_until: Annotated[datetime | None, about("when it stops being true", metavar="TIME")] = (
-        None
-    )
+    valid_from: Annotated[
+        datetime | None, about("when it becomes true: 2026-12-01, monday", metavar="TIME")
+    ] = None
+    valid_until: Annotated[
+        datetime | None, about("when it stops being true: friday, 90d", metavar="TIME")
+    ] = None
     superseded_by: Annotated[str, about("the id of the memory that took its place")] = ""
     archived_at: Annotated[
         datetime | None, about("since when searches leave it out", metavar="TIME")
@@ -238,9 +240,7 @@ class Search(Struct, frozen=True, kw_only=True):
         ),
     ] = ()  # fmt: skip
     include_expired: Annotated[bool, about("rank what no longer holds like the rest")] = False
-    now: Annotated[
-        datetime | None, about("count ages from this time (ISO 8601)", metavar="TIME")
-    ] = None
+    now: Annotated[datetime | None, about("count ages from this time", metavar="TIME")] = None
     as_of: Annotated[
         datetime | None,
         about("what the vault held then: 2026-03-01, yesterday, 7d", metavar="TIME"),

@@ -36,6 +36,13 @@ def test_an_unambiguous_beginning_is_an_id(home: Home) -> None:
     assert home.call("feedback", "keys", "auth-k", "--accept").code == 0
 
 
+def test_the_end_of_an_id_is_enough(home: Home) -> None:
+    assert home.json("show", "jwt-001", "003")[1]["id"] == "tides-003"
+    assert home.call("timeline", "002").code == 0
+    assert home.call("save", "newer keys", "--supersedes", "002").code == 0
+    refused(home.call("show", "01"), "There is no memory '01'")
+
+
 def test_several_that_begin_so_are_named(home: Home) -> None:
     said = refused(home.call("forget", "auth"))
     assert said == (
@@ -68,6 +75,7 @@ def test_results_have_short_names_on_their_terminal(
     refused(home.call("show", "@2"), "@2: the last search or list showed 1 memories")
     listed = home.listed()
     assert [one["id"] for one in home.json("show", "@3", "@1")] == [listed[2], listed[0]]
+    assert home.json("timeline", "@1")["around"] == listed[0]
     home.call("pin", "@2", "@2")
     assert pinned(home) == [listed[1]]
     monkeypatch.setattr(output, "_session", lambda terminal: 8)

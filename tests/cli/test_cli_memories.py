@@ -256,9 +256,9 @@ def test_list_takes_times_and_ages(home: Home) -> None:
         (("--limit", "0"), ("at least 1",)),
         (("--limit", "-1"), ("at least 1",)),
         (("--after", "nothing"), ("'nothing'",)),
-        (("--since", "some day"), ("--since", "'some day'", "2026-03-01")),
-        (("--until", "7x"), ("--until",)),
-        (("--since", "99999999999d"), ("--since",)),
+        (("--since", "some day"), ("since 'some day'", "2026-03-01")),
+        (("--until", "7x"), ("until '7x'",)),
+        (("--since", "99999999999d"), ("since '99999999999d'",)),
     ],
 )
 def test_list_refuses_what_makes_no_sense(
@@ -280,7 +280,10 @@ def test_list_says_how_to_go_on(home: Home) -> None:
     assert "No memories found" in home.call("list").out
     for id in ("a", "b", "c"):
         home.save("--title", id, "--id", id)
-    assert "More: recollect list --limit 2 --after b" in home.call("list", "--limit", "2").out
+    assert "1 more: recollect list --limit 2 --after b" in home.call("list", "--limit", "2").out
+    home.save("--title", "d", "--id", "d")
+    after = ("list", "--limit", "2", "--after", "a")
+    assert "More: recollect list --limit 2 --after c" in home.call(*after).out
 
 
 def test_the_way_on_keeps_filters_and_limit(home: Home) -> None:
@@ -290,8 +293,9 @@ def test_the_way_on_keeps_filters_and_limit(home: Home) -> None:
     home.environment["RECOLLECT_NOW"] = "2026-03-01T15:00:00Z"
     while command:
         text = home.call(*command).out
-        listed += re.findall(r"n\d|other$", text.partition("More:")[0], re.MULTILINE)
-        command = shlex.split(text.partition("More: recollect ")[2])
+        shown, *more = re.split(r"(?:More|\d more): recollect ", text)
+        listed += re.findall(r"n\d|other$", shown, re.MULTILINE)
+        command = shlex.split("".join(more))
         assert not command or command[:4] == ["list", "--kind", "to do", "--limit=2"]
     assert listed == ["n0", "n1", "n2", "n3", "n4"]
 
@@ -303,13 +307,13 @@ def test_programs_get_the_whole_list(home: Home) -> None:
     assert [one["id"] for one in home.json("list")] == ids
     assert len(home.call("list", "--jsonl").out.splitlines()) == 30
     assert home.call("list", "--ids", "--limit", "2").out.split() == ids[:2]
-    assert "More" in home.call("list").out
+    assert "10 more: recollect list --after n19" in home.call("list").out
     text = home.call("list", "--all").out
     assert "More" not in text
     assert all(id in text for id in ids)
     assert home.call("forget", "-", stdin="\n".join(ids).encode()).code == 0
     assert len(home.json("trash")) == 30
-    assert "For all: recollect trash --all" in home.call("trash").out
+    assert "10 more: recollect trash --all" in home.call("trash").out
     assert home.call("trash", "--all").out.count("forgotten,") == 30
 
 
@@ -357,6 +361,29 @@ def test_edit_adds_removes_and_replaces_tags(home: Home) -> None:
     assert home.listed("--tag", "a") == []
     assert home.json("edit", "m", "--tag", "z")["tags"] == ["z"]
     assert home.listed("--tag", "z") == ["m"]
+
+
+def test_a_list_is_written_with_commas(home: Home) -> None:
+    for id, tags, kind in (
+        ("a", "x,y", "bug"),
+        ("b", "x, z", "decision"),
+        ("c", r"q\,r,y", "fact"),
+    ):
+        home.call("save", id, "--id", id, "--tag", tags, "--kind", kind, "--project", f"p-{id}")
+
+    def listed(*args: str) -> list[str]:
+        return sorted(home.call("list", "--ids", *args).out.split())
+
+    assert home.json("show", "c")[0]["tags"] == ["q,r", "y"]
+    assert listed("--tag", "x,y") == listed("-t", "x", "-t", "y") == ["a"]
+    assert listed("--tag", r"q\,r") == ["c"]
+    assert listed("--kind", "bug,decision") == ["a", "b"]
+    assert listed("--project", "p-a,p-c") == ["a", "c"]
+    assert listed("--tag", "y", "--not-tag", "x,other") == ["c"]
+    assert home.call("edit", "--where", "kind=bug,fact", "--add-tag", "n,m", "--yes").code == 0
+    assert listed("--tag", "n,m") == ["a", "c"]
+    assert home.call("tag", "a", "c", "--remove", "n,m").code == 0
+    assert listed("--tag", "m") == []
 
 
 def test_edit_clears_fields(home: Home) -> None:

@@ -262,7 +262,11 @@ def test_since_and_until_may_be_words(home: Home) -> None:
     assert set(home.found("note", "--until", "last  Week", *now)) == {"may", "sunday", "monday"}
     assert home.found("note", "--until", "may", *now) == ["may"]
     assert home.found("note", "--since", "this week", *now) == ["today"]
-    refused(home.call("search", "note", "--since", "last week of the note"), "--since", "7d")
+    refused(
+        home.call("search", "note", "--since", "last week of the note"),
+        "since 'last week of the note'",
+        "7d",
+    )
 
 
 def test_results_may_be_listed_newest_first(home: Home) -> None:
@@ -316,7 +320,7 @@ def test_now_comes_from_the_option_before_the_environment_before_the_clock(home:
 
 @pytest.mark.parametrize("now", ["never", "2026-13-01", "2026-03-01T25:00:00Z", "12:00"])
 def test_a_time_that_is_none_is_refused(home: Home, now: str) -> None:
-    refused(home.call("search", "x", "--now", now), "--now", repr(now))
+    refused(home.call("search", "x", "--now", now), f"now {now!r}")
     refused(home.call("list", using={"RECOLLECT_NOW": now}), "RECOLLECT_NOW", repr(now))
 
 

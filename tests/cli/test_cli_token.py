@@ -158,12 +158,12 @@ def test_the_log_names_the_memories_that_the_vault_still_has(home: Home) -> None
     home.call("forget", "wombats")
     home.call("forget", "--purge", "emus")
     shown = home.call("access", "audit").out.splitlines()
-    assert [line.split()[3:] for line in shown] == [
+    assert [line.split()[5:] for line in shown] == [
         ["wombats"], [], ["×", "2", "wombats"], ["wombats"], [],
     ]  # fmt: skip
     assert home.json("access", "audit")[2]["memories"] == ["wombats"]
     home.vault.unlink()
-    assert home.call("access", "audit").out.splitlines()[0].split()[2:] == ["save"]
+    assert home.call("access", "audit").out.splitlines()[0].split()[4:] == ["save"]
     assert not home.vault.exists()
 
 

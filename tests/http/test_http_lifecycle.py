@@ -62,6 +62,22 @@ def test_the_trash_is_listed_searched_and_given_back(server: Server) -> None:
     assert server.show("t-1").status_code == 200
 
 
+def test_a_list_that_is_cut_says_how_many_more_there_are(server: Server) -> None:
+    for number in range(3):
+        server.save(id=f"cut-{number}", title="Wallabies hop", tags=[f"w-{number}"])
+    review = server.get(f"{API}/review").json()
+    first = server.get(f"{API}/review", params={"limit": 1}).json()
+    assert first["items"] == review["items"][:1]
+    assert (first["more"], review["more"]) == (len(review["items"]) - 1, 0)
+    for number in range(3):
+        server.client.delete(f"{API}/memories/cut-{number}")
+    for asked in ({"q": "wallabies"}, {"tag": "w-1"}, {}):
+        every = server.get(f"{API}/trash", params=asked).json()
+        cut = server.get(f"{API}/trash", params={**asked, "limit": "1"}).json()
+        assert (len(cut["trash"]), every["more"]) == (1, 0), asked
+        assert cut["more"] == len(every["trash"]) - 1, asked
+
+
 def test_the_page_changes_several_at_once(server: Server) -> None:
     server.save(id="b-1", title="One boat")
     server.save(id="b-2", title="Two boats")

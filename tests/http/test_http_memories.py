@@ -189,6 +189,10 @@ def test_the_list_is_narrowed_by_every_filter(server: Server) -> None:
         assert server.listed(**{name: value}) == [id]
     assert server.listed(tag=["t-x", "t-y"]) == [id]
     assert server.listed(tag=["t-x", "t-z"]) == []
+    assert server.listed(tag="t-x,t-y") == [id]
+    assert server.listed(tag="t-x, t-z") == []
+    assert server.listed(kind="k-x,k-y") == [id]
+    assert server.listed(not_tag="t-q,t-y", kind="k-x") == []
     assert server.listed(until="2020-06-01") == [id]
     assert id not in server.listed(since="2020-06-01", limit=1000)
 
@@ -222,6 +226,19 @@ def test_head_is_answered_like_get_without_a_body(server: Server) -> None:
     answer = server.client.head(f"{MEMORIES}/{id}")
     assert (answer.status_code, answer.content) == (200, b"")
     assert answer.headers["etag"] == server.etag(id)
+
+
+def test_a_part_of_an_id_is_the_memory_that_alone_has_it(server: Server) -> None:
+    server.save(id="partly-named-7x7x7x", title="Partly named")
+    server.save(id="partly-other-8y8y8y", title="Partly other")
+    for part in ("partly-n", "7x7x7x"):
+        shown = server.show(part)
+        assert shown.json()["id"] == "partly-named-7x7x7x"
+        assert shown.headers["content-location"] == f"{MEMORIES}/partly-named-7x7x7x"
+    problem(server.show("partly"), 400, "partly-named-7x7x7x, partly-other-8y8y8y. Type more")
+    assert server.patch("8y8y8y", {"kind": "bug"}).json()["kind"] == "bug"
+    assert server.client.delete(f"{MEMORIES}/8y8y8y").status_code == 204
+    problem(server.client.delete(f"{MEMORIES}/partly-n?purge=true"), 404, "partly-n")
 
 
 def test_a_memory_that_is_not_there_is_a_404_wherever_it_is_named(server: Server) -> None:

@@ -338,6 +338,13 @@ def test_a_list_goes_on_behind_an_id_too(door: Door) -> None:
     assert [row["id"] for row in rest] == everything[2:]
 
 
+def test_a_part_of_an_id_is_the_memory_that_alone_has_it(door: Door) -> None:
+    id = saved(door, title="Named by its end")
+    part = id.rpartition("-")[2]
+    assert door.answer("memory_retrieve", ids=[part])["memories"][0]["id"] == id
+    assert door.answer("memory_update", id=part, text="Changed")["id"] == id
+
+
 REFUSALS = [
     ("memory_search", {}, "needs the argument query"),
     ("memory_search", {"query": "a", "limt": 3}, "'limt' is not an argument"),

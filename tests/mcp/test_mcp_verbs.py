@@ -100,16 +100,16 @@ def test_a_long_note_changes_in_parts_and_a_change_is_undone(door: Door, engine:
 def test_what_is_there_is_retrieved_and_what_is_not_is_named(door: Door, engine: Recollect) -> None:
     engine.forget(["third"])
     engine.merge(["first", "second"])
-    found = door.call("memory_retrieve", ids=["second", "third", "fourt", "zzz"])
+    found = door.call("memory_retrieve", ids=["second", "third", "fourtx", "zzz"])
     assert not found.is_error
     assert [each["id"] for each in found.structured_content["memories"]] == ["first"]
     why = {each["id"]: each["why"] for each in found.structured_content["missing"]}
     assert why["third"].startswith("The memory 'third' was forgotten on 2026-03-01")
-    assert why["fourt"] == "There is no memory 'fourt'; the nearest: fourth."
+    assert why["fourtx"] == "There is no memory 'fourtx'; the nearest: fourth."
     assert why["zzz"] == "There is no memory 'zzz'."
     assert "which second was merged into" in text_of(found)
-    assert why["fourt"] in text_of(found)
-    assert "nearest: fourth" in door.refused("memory_retrieve", ids="fourt")
+    assert why["fourtx"] in text_of(found)
+    assert "nearest: fourth" in door.refused("memory_retrieve", ids="fourtx")
 
 
 def test_a_list_has_the_newest_first_and_core_memories_first_where_asked(door: Door) -> None:

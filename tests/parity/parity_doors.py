@@ -29,8 +29,8 @@ from recollect.interfaces.cli.main import main
 from recollect.memory_json import memory_json
 from recollect.present.agent_context import context_json
 from recollect.present.response import as_json
+from recollect.query.time.moments import read_time
 from recollect.settings_reading import load_settings
-from recollect.times import parse_moment
 from recollect.types import Filter, Search
 
 RECOLLECT = str(Path(sys.executable).with_name("recollect"))
@@ -76,13 +76,13 @@ class Library:
         told = {name: asked[name] for name in Filter.__struct_fields__ if name in asked}
         for name in ("since", "until"):
             if name in told:
-                told[name] = parse_moment(told[name], self._engine.now(), name)
+                told[name] = read_time(told[name], self._engine.now(), name)
         return Filter(**told)
 
     def _then(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """The moment that `as_of` names, where it is given."""
         text = asked.get("as_of")
-        return {"as_of": parse_moment(text, self._engine.now(), "as_of")} if text else {}
+        return {"as_of": read_time(text, self._engine.now(), "as_of")} if text else {}
 
     def save(self, fields: dict[str, Any]) -> Any:
         [saved] = self._engine.save_all([draft(fields)])

@@ -17,14 +17,15 @@ from recollect.engine.operations import operation
 from recollect.engine.reading import looked_up
 from recollect.engine.session import Session
 from recollect.engine.upkeep import salvage_notes
+from recollect.engine.whole_ids import whole_id
 from recollect.errors import NotFound, UserError
 from recollect.present.words import state_json
+from recollect.query.time.moments import read_time
 from recollect.store.base import Dates, Facets, FeedbackEvent, Stored
-from recollect.times import in_utc, iso, moved, parse_moment
+from recollect.times import TIME_FORMS, in_utc, iso, moved
 from recollect.types import Filter, Memory, Place, Use, about, place_of
 
 EXPORT_BATCH = 1000
-MOST_NAMED = 5  # ids in a message
 LIMIT = 5  # entries of a timeline on each side
 Happened = Literal["saved", "changed"]
 
@@ -90,23 +91,16 @@ def ending(
 
 
 @operation(SEARCH, retry=True)
-def completed_ids(session: Session, starts: Sequence[str], *, forgotten: bool = False) -> list[str]:
-    """Each as the one id of this vault that begins so; UserError where several do. One that is
-    an id, or begins none, stays. Live memories come first, with `forgotten` those in the
-    trash."""
-    known = session.store.memories.find(named_ids(starts))
-    return [start if start in known else _completed(session, start, forgotten) for start in starts]
+def completed_ids(session: Session, parts: Sequence[str], *, forgotten: bool = False) -> list[str]:
+    """Return each as the whole id that it is part of (see `whole_id`), or as it is. Live memories
+    come first, with `forgotten` those in the trash."""
+    known = session.store.memories.find(named_ids(parts))
+    return [part if part in known else _completed(session, part, forgotten) for part in parts]
 
 
-def _completed(session: Session, start: str, forgotten: bool) -> str:
-    for where in (forgotten, not forgotten) if start else ():
-        found = session.store.memories.beginning(start, MOST_NAMED + 1, forgotten=where)
-        if len(found) > 1:
-            names = ", ".join(found[:MOST_NAMED]) + (", …" if len(found) > MOST_NAMED else "")
-            raise UserError(f"Several ids begin with {start!r}: {names}. Type more of the one.")
-        if found:
-            return found[0]
-    return start
+def _completed(session: Session, part: str, forgotten: bool) -> str:
+    whole = whole_id(session, part, forgotten=forgotten)
+    return whole if whole != part else whole_id(session, part, forgotten=not forgotten)
 
 
 @operation(SEARCH, ADMIN)
@@ -199,11 +193,11 @@ def _moment(session: Session, around: str | datetime) -> tuple[datetime, Memory 
         [memory] = looked_up(session, [around])
     except NotFound:
         try:
-            return parse_moment(around, session.clock(), "around"), None
+            return read_time(around, session.clock(), "around"), None
         except UserError:
             raise NotFound(
-                f"There is no memory {around!r}, nor is it a time, such as 2026-03-01, yesterday "
-                "or 7d."
+                f"There is no memory {around!r}, nor is it a time; write it like {TIME_FORMS}.",
+                around,
             ) from None
     return memory.created_at, memory
 

@@ -165,7 +165,7 @@ def _undo_memory(
         if session.elsewhere(id) is not None:
             raise
         message = f"There is no memory {id!r}; what was purged cannot be brought back."
-        raise NotFound(message) from error
+        raise NotFound(message, id) from error
     newest = versions[0]
     if if_version is not None and newest.number != if_version:
         raise Changed(f"The memory {id!r} has changed meanwhile; look at its history again first.")

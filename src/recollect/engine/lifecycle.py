@@ -3,7 +3,6 @@ which say what becomes of captures as time passes."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -24,7 +23,8 @@ from recollect.ingest.draft import complete, draft
 from recollect.ingest.saving import relink
 from recollect.pipeline import run
 from recollect.present.words import counted
-from recollect.settings import AGE, PolicySettings
+from recollect.query.time.moments import read_duration
+from recollect.settings import PolicySettings
 from recollect.store.base import Store, Stored, Writing
 from recollect.store.history import parse_keep
 from recollect.store.sqlite.store import UNKEPT, ScratchStore
@@ -37,7 +37,6 @@ MOST_SEARCHED = 20_000
 PURGED_AT_ONCE = 1000  # so that no other writer waits long
 LAST = datetime.max.replace(tzinfo=UTC)
 NAMES = ("title", "domain", "project", "source", "space", "path")
-DAYS = {"d": 1, "w": 7, "m": 30, "y": 365}
 DAY = timedelta(days=1)
 TIDIED = "tidied"  # in `meta`: when a server last did it
 MOST_SHARE = 0.5  # of the vault: what would touch more asks first
@@ -67,7 +66,7 @@ def merge(
         found = write.find(named_ids(names))
         first, *rest = [live(found, id) for id in names]
         fields = union(first.memory, [each.memory for each in rest], names)
-        after = complete(draft(fields, change=True), kept, first.memory, now)
+        after = complete(draft(fields, change=True, now=now), kept, first.memory, now)
         if after != first.memory:
             write.replace(first, after)
         for each in rest:
@@ -100,6 +99,15 @@ def trash(
             recipe, replace(search, include_expired=True), store=store, models=session.models
         )
         return [found[result.id] for result in answer]
+
+
+@operation(SEARCH, DELETE, retry=True)
+def count_trash(session: Session, query: str = "", filter: Filter = EVERYTHING) -> int:
+    """Return how many memories `trash` lists without a limit."""
+    search = prepare_search(session, query, filter=filter).search
+    if search.query.strip():
+        return len(trash(session, query, filter, LARGEST_LIMIT))
+    return session.store.trash.count(search.filter)
 
 
 @operation(SEARCH, DELETE, retry=True)
@@ -316,20 +324,12 @@ def matching(session: Session, name: str, policy: PolicySettings) -> Sequence[st
     session.store.usage.settle()
     if policy.what == "cap":
         return aging.beyond(filter, policy.most)
-    before = moved(session.clock(), -age_of(policy.after))
+    before = moved(session.clock(), -read_duration(policy.after))
     if policy.what == "archive":
         return aging.unreturned(filter, before)
     if policy.what == "purge":
         filter = replace(filter, archived=True)
     return aging.unchanged(filter, before, unless_useful=spares)
-
-
-def age_of(text: str) -> timedelta:
-    """`30d`, `2 weeks`, `6 months`, `1 year`; a month has 30 days, a year 365."""
-    found = re.fullmatch(AGE, text)
-    if found is None:
-        raise UserError(f"{text!r} is no age; write 30d, 2w, 6 months or 1 year.")
-    return timedelta(days=int(found["count"]) * DAYS[found["unit"][0]])
 
 
 def _archive(write: Writing, before: Stored, at: datetime) -> None:

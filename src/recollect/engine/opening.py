@@ -28,7 +28,7 @@ from recollect.settings import LockSettings, Settings
 from recollect.settings_reading import home_folder, load_settings
 from recollect.store.registry import opened_access, opened_store
 from recollect.store.sqlite.store import SqliteStore
-from recollect.times import in_utc, parse_time
+from recollect.times import current_time, in_utc
 from recollect.vaults.keys import Keys
 from recollect.vaults.known import HOME, project_vault, untrusted_vault, working_folder
 
@@ -260,7 +260,7 @@ def make_home(home: Path) -> None:
 
 def _clock(environment: Mapping[str, str]) -> Callable[[], datetime]:
     """The real clock, or the one moment that RECOLLECT_NOW names."""
-    if value := environment.get("RECOLLECT_NOW"):
-        moment = parse_time(value, "RECOLLECT_NOW")
+    if environment.get("RECOLLECT_NOW"):
+        moment = current_time(environment)
         return lambda: moment
     return lambda: datetime.now(UTC)

@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from recollect.engine.session import Session
+from recollect.engine.whole_ids import with_whole_id
+from recollect.errors import NotFound
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
@@ -91,9 +93,13 @@ def method(
         session: Session = self.session
         action = name or run.__name__
         session.require(*declared.needs, action=action, anywhere=declared.anywhere)
-        if declared.retry:
-            return session.store.database.retrying(partial(run, session, *args, **named))
-        return run(session, *args, **named)
+        given: tuple[Any, dict[str, Any]] = args, named
+        while True:
+            attempt = partial(run, session, *given[0], **given[1])
+            try:
+                return session.store.database.retrying(attempt) if declared.retry else attempt()
+            except NotFound as refusal:  # the id may be part of one
+                given = with_whole_id(session, run, refusal, *given)
 
     call.function = function  # type: ignore[attr-defined]
     return call if isinstance(function, LaterOperation) else update_wrapper(call, function)

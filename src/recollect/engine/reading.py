@@ -12,6 +12,7 @@ from recollect.auth.capabilities import DELETE, SEARCH
 from recollect.checks import is_text, named_ids, unknown_memory
 from recollect.engine.operations import operation
 from recollect.engine.session import Session
+from recollect.engine.whole_ids import whole_id
 from recollect.errors import NotFound
 from recollect.present.visible import shown_id
 from recollect.store.history import merged_then
@@ -159,7 +160,7 @@ def retrieve(session: Session, ids: Sequence[str], *, as_of: datetime | None = N
     except NotFound as error:
         refusal = error
     found, missing = [], []
-    for id in ids:
+    for id in [whole_id(session, each) for each in ids]:
         try:
             found += located(session, [id], as_of=as_of)
         except NotFound:

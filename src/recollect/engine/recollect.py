@@ -231,6 +231,7 @@ class Recollect:
 
     merge = method(lifecycle.merge)
     trash = method(lifecycle.trash)
+    count_trash = method(lifecycle.count_trash)
     selected_in_trash = method(lifecycle.selected_in_trash)
     empty_trash = method(lifecycle.empty_trash)
     tidy = method(lifecycle.tidy)

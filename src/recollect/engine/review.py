@@ -220,6 +220,11 @@ class Review(NamedTuple):
     items: tuple[ReviewItem, ...]
     counts: Mapping[str, int]
 
+    @property
+    def more(self) -> int:
+        """How many there are beyond the limit."""
+        return sum(self.counts.values()) - len(self.items)
+
 
 def item_json(item: ReviewItem) -> dict[str, object]:
     """An item for programs."""
@@ -237,7 +242,8 @@ def item_json(item: ReviewItem) -> dict[str, object]:
 
 def review_json(found: Review) -> dict[str, object]:
     """Return the items and the counts for programs."""
-    return {"items": [item_json(item) for item in found.items], "counts": dict(found.counts)}
+    items = [item_json(item) for item in found.items]
+    return {"items": items, "counts": dict(found.counts), "more": found.more}
 
 
 @operation(SEARCH, retry=True, route="GET /review", as_json=review_json, answer="ReviewJson")

@@ -36,7 +36,7 @@ def save(session: Session, /, **fields: object) -> Memory:
     """Save one memory, or update the one that it repeats. It is on the disk when this returns.
     `supersedes`: the ids of those whose place it takes."""
     supersedes: Any = fields.pop("supersedes", ())
-    [saved] = save_all(session, [draft(fields, supersedes=supersedes)])
+    [saved] = save_all(session, [draft(fields, supersedes=supersedes, now=session.clock())])
     return saved.memory
 
 
@@ -206,7 +206,7 @@ def _edited(
         for before in [live(found, id) for id in dict.fromkeys(ids)]:
             _check_revision(before.memory, if_revision)
             fields = changes(before.memory)
-            named = draft(fields, change=True)
+            named = draft(fields, change=True, now=now)
             change, secrets = redaction.of_draft(named, redact=redact)
             after = complete(change, before.memory.id, before.memory, now)
             # A link, or its removal, is no news of what the memory says.
@@ -308,7 +308,8 @@ def live(found: Mapping[str, Stored], id: str) -> Stored:
 
 def _forgotten(found: Mapping[str, Stored], id: str) -> Stored:
     if id not in found or not found[id].forgotten:
-        raise NotFound(f"The memory {id!r} is not among the forgotten ones.")
+        message = f"The memory {id!r} is not among the forgotten ones."
+        raise NotFound(message, id, forgotten=True)
     return found[id]
 
 

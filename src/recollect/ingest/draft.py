@@ -14,7 +14,8 @@ import msgspec
 from recollect.checks import is_text, several
 from recollect.errors import UserError
 from recollect.hashing import content_digest
-from recollect.times import parse_time
+from recollect.query.time.moments import read_time
+from recollect.times import current_time
 from recollect.types import TEXTS, TIMES, Memory, Severity, Tier
 
 CHOICES = {"severity": get_args(Severity), "tier": get_args(Tier)}
@@ -55,9 +56,15 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 def draft(
-    raw: Mapping[str, object], *, change: bool = False, supersedes: Sequence[str] | None = ()
+    raw: Mapping[str, object],
+    *,
+    change: bool = False,
+    supersedes: Sequence[str] | None = (),
+    now: datetime | None = None,
 ) -> Draft:
     """Check every field; refuse the first that is wrong, by name.
+
+    `now`: what a time such as `friday` counts from; without it the present.
 
     `change`: the fields edit a stored memory. Then neither title nor text is required, and null
     puts a field back to its default.
@@ -69,7 +76,7 @@ def draft(
                 f"{name!r} is not a field of a memory; fields are: {', '.join(FIELDS)}."
             )
         if value is not None:
-            fields[name] = _checked(name, value)
+            fields[name] = _checked(name, value, now)
         elif change:
             if name not in DEFAULTS:
                 raise UserError(f"{name} cannot be null.")
@@ -96,7 +103,7 @@ def complete(draft: Draft, id: str, before: Memory | None, now: datetime) -> Mem
     return msgspec.structs.replace(after, updated_at=now)
 
 
-def _checked(name: str, value: object) -> object:
+def _checked(name: str, value: object, now: datetime | None) -> object:
     if name == "tags":
         return _tags(value)
     if isinstance(value, datetime) and name in TIMES:
@@ -107,7 +114,7 @@ def _checked(name: str, value: object) -> object:
         raise UserError(f"{name} must be a text, not {kind}.")
     _check_text(name, value)
     if name in TIMES:
-        return parse_time(value, name)
+        return read_time(value, now or current_time(), name, clock=False)
     if name in CHOICES and value not in CHOICES[name]:
         raise UserError(f"{name} cannot be {value!r}; allowed are: {', '.join(CHOICES[name])}.")
     if name == "kind" and not value.strip():

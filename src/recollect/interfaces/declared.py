@@ -20,10 +20,12 @@ from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, defstruct
 from msgspec.structs import fields
 
 from recollect.ingest.draft import LONG_FIELDS
-from recollect.interfaces.requests import LongText, Query, as_of, filter_of, moment, search_of
+from recollect.interfaces.requests import LongText, Query, as_of, filter_of, search_of, split_list
+from recollect.query.time.moments import read_time
 from recollect.types import AnyOf, Filter, Search
 
 MOST_NAMES = 100
+WHOLE = ("ignored",)  # takes several, of which each may have commas
 REQUIRED: Any = object()  # the default of a parameter that has none
 
 Text = Annotated[str, Meta(max_length=1000)]
@@ -138,24 +140,23 @@ def _wire(parameter: Parameter, text: Any, unset: bool) -> tuple[Any, ...]:
 
 
 def arguments(
-    function: Callable[..., Any], given: Mapping[str, Any], now: datetime, prefix: str = ""
+    function: Callable[..., Any], given: Mapping[str, Any], now: datetime
 ) -> dict[str, Any]:
     """Return the arguments of an operation, by name, from what an interface was given: times read
-    as people write them, a `Filter` and a `Search` made of their fields. `prefix`: what the
-    interface writes before a name, for messages."""
+    as people write them, a `Filter` and a `Search` made of their fields."""
     hints = get_type_hints(function, include_extras=True)
-    then = as_of(given, now, prefix) or now
+    then = as_of(given, now) or now
     found: dict[str, Any] = {}
     for name in [*inspect.signature(function).parameters][1:]:
         if hints[name] is Filter:
-            found[name] = filter_of(given, then, prefix)
+            found[name] = filter_of(given, then)
         elif hints[name] is Search:
-            found[name] = search_of(given, now, prefix)
+            found[name] = search_of(given, now)
         elif given.get(name) is not None:
             value = given[name]
             kinds = get_args(get_args(hints[name])[0]) or (get_args(hints[name])[0],)
             read = datetime in kinds and str not in kinds
-            found[name] = moment(value, now, f"{prefix}{name}") if read else value
+            found[name] = read_time(value, now, name) if read else value
     return found
 
 
@@ -188,8 +189,10 @@ def add_parameters(
             how = {"action": "store_const", "const": not each.default, "default": each.default}
             flags = flags if not each.default else [f"--no-{flags[0].removeprefix('--')}"]
         elif each.several:
-            how = {"action": "append", "default": [], "metavar": each.metavar}
-            help = f"{help}; repeatable"
+            as_list = {"action": "extend", "type": split_list}
+            how = {"default": [], "metavar": each.metavar}
+            how |= {"action": "append"} if each.name in WHOLE else as_list
+            help = f"{help}; repeatable{'' if each.name in WHOLE else ', or a,b'}"
         else:
             how = {"metavar": each.metavar}
             how |= {} if each.default is REQUIRED else {"default": each.default}

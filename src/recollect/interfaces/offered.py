@@ -73,9 +73,9 @@ class OfferedOperation:
         answers = self.answer is not NoneType
         return tuple(sorted(self.declared.needs | ({SEARCH} if answers else set())))
 
-    def call(self, engine: Recollect, given: Mapping[str, Any], prefix: str = "") -> Any:
+    def call(self, engine: Recollect, given: Mapping[str, Any]) -> Any:
         """Call it with what an interface was given, by the names of its parameters."""
-        named = arguments(self.function, given, engine.now(), prefix)
+        named = arguments(self.function, given, engine.now())
         return getattr(engine, self.name)(**named)
 
     def as_json(self, answer: Any) -> Any:

@@ -7,6 +7,7 @@ write them.
 
 from __future__ import annotations
 
+import re
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,7 +19,8 @@ from msgspec import Meta
 from recollect.checks import LONGEST_QUERY, is_text
 from recollect.errors import UserError
 from recollect.ingest.draft import LONGEST_FIELD, LONGEST_TEXT
-from recollect.times import MICROSECOND, from_micros, moved, parse_moment, parse_time, to_micros
+from recollect.query.time.moments import read_time
+from recollect.times import from_micros, to_micros
 from recollect.types import WITHOUT, Filter, Memory, Place, Search, Tier, place_of
 
 # Schemas state the longest query; `checks.clean_query` refuses a longer one.
@@ -38,28 +40,27 @@ FieldText = Annotated[
 Milliseconds = Annotated[int, Meta(extra_json_schema={"minimum": 1})]
 
 
-def search_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> Search:
-    """The search; fields that a search does not have are left out. `prefix` is what the interface
-    writes before a field's name, for messages."""
+def search_of(fields: Mapping[str, Any], now: datetime) -> Search:
+    """The search; fields that a search does not have are left out."""
     named = {name: fields[name] for name in Search.__struct_fields__ if name in fields}
     if named.get("now"):
-        named["now"] = parse_time(named["now"], f"{prefix}now")
-    then = named["as_of"] = as_of(fields, now, prefix)
-    return Search(**named | {"filter": filter_of(fields, then or now, prefix)})
+        named["now"] = read_time(named["now"], now, "now")
+    then = named["as_of"] = as_of(fields, now)
+    return Search(**named | {"filter": filter_of(fields, then or now)})
 
 
-def as_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> datetime | None:
+def as_of(fields: Mapping[str, Any], now: datetime) -> datetime | None:
     """The moment that `as_of` names; None where it is not given."""
     text = fields.get("as_of")
-    return moment(text, now, "--as-of" if prefix else "as_of") if text else None
+    return read_time(text, now, "as_of") if text else None
 
 
-def filter_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> Filter:
+def filter_of(fields: Mapping[str, Any], now: datetime) -> Filter:
     """The filter; `now` is what 7d and `last week` count back from."""
     named = {name: fields[name] for name in Filter.__struct_fields__ if name in fields}
     for name in ("since", "until"):
         if text := named.get(name):
-            named[name] = moment(text, now, prefix + name, name)
+            named[name] = read_time(text, now, name)
         else:
             named.pop(name, None)
     for name in ("tags", *WITHOUT):
@@ -68,25 +69,10 @@ def filter_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> Fil
     return Filter(**named | {"archived": archived})
 
 
-def moment(text: str, now: datetime, what: str, role: str = "since") -> datetime:
-    """A time as `parse_moment` reads it, or in words: when `last week`, `yesterday` or `march`
-    begins, or with the role `until` ends."""
-    try:
-        return parse_moment(text, now, what)
-    except UserError:
-        from recollect.query.time.periods import periods  # noqa: PLC0415  start-up time
-
-        phrase = f"{role} {' '.join(text.split())}"
-        found = [
-            each
-            for each in periods(phrase, now, languages=True)
-            if each.said.lower() == phrase.lower()
-        ]
-        if len(found) == 1 and found[0].start:
-            return found[0].start
-        if len(found) == 1 and found[0].end:
-            return moved(found[0].end, -MICROSECOND)
-        raise
+def split_list(text: str) -> list[str]:
+    """Return the values of a list written as one text, `a,b`. `\\,` is a comma within a value."""
+    parts = (part.strip().replace("\\,", ",") for part in re.split(r"(?<!\\),", text))
+    return [part for part in parts if part] or [text]
 
 
 # Cursors

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from difflib import SequenceMatcher
 from itertools import pairwise
@@ -77,20 +77,22 @@ def version_json(version: Version, differences: Sequence[FieldDifference]) -> di
 
 def history_json(versions: Sequence[Version]) -> list[dict[str, Any]]:
     """Newest first, as the library returns them."""
-    return [version_json(version, found) for version, found in compared(versions)]
+    return [version_json(version, found) for version, found in compared(versions, iso)]
 
 
 def compared(
-    versions: Sequence[Version],
+    versions: Sequence[Version], when: Callable[[datetime], str] = minute
 ) -> Iterator[tuple[Version, list[FieldDifference]]]:
-    """Each version with what its change did; newest first."""
+    """Each version with what its change did; newest first. `when`: how a time is written."""
     for after, before in pairwise(versions):
-        yield after, list(_differences(before, after))
+        yield after, list(_differences(before, after, when))
     if versions:
         yield versions[-1], []
 
 
-def _differences(before: Version, after: Version) -> Iterator[FieldDifference]:
+def _differences(
+    before: Version, after: Version, when: Callable[[datetime], str]
+) -> Iterator[FieldDifference]:
     for name in after.changed:
         if name == "forgotten_at":
             continue  # the action says so
@@ -100,12 +102,9 @@ def _differences(before: Version, after: Version) -> Iterator[FieldDifference]:
         elif name == "tags":
             yield FieldDifference(name, tuple(_tags(old, new)))
         elif name != "updated_at":
-            both = [Piece("removed", _plain(old)), Piece("added", _plain(new))]
+            old, new = (when(each) if isinstance(each, datetime) else each for each in (old, new))
+            both = [Piece("removed", old or ""), Piece("added", new or "")]
             yield FieldDifference(name, tuple([piece for piece in both if piece.text]))
-
-
-def _plain(value: object) -> str:
-    return "" if value is None else str(value) if isinstance(value, str) else iso(value)  # type: ignore[arg-type]
 
 
 def _tags(old: Sequence[str], new: Sequence[str]) -> Iterator[Piece]:

@@ -181,7 +181,8 @@ class ReviewItemJson(Struct):
 
 
 class ReviewJson(Struct):
-    """The next items, and how many there are of each kind."""
+    """The next items, how many there are of each kind, and beyond the limit."""
 
     items: list[ReviewItemJson]
     counts: dict[str, int]
+    more: Count

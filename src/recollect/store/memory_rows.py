@@ -191,6 +191,11 @@ class ListedMemories:
         between = f"{which} AND m.id >= ? AND m.id < ? ORDER BY m.id LIMIT ?"
         return self._ids(between, start, start + LAST, limit)
 
+    def ending(self, end: str, limit: int, *, forgotten: bool = False) -> list[str]:
+        which = f"AND m.forgotten_at IS {'NOT ' if forgotten else ''}NULL"
+        same = f"substr(m.id, length(m.id) - {len(end) - 1}) = ?"
+        return self._ids(f"{which} AND {same} ORDER BY m.id LIMIT ?", end, limit)
+
     def _ids(self, condition: str, *values: object) -> list[str]:
         sql = self._read.sql(f"SELECT m.id FROM memories m WHERE {{m.vault}} {condition}")
         with self._read.translated():
@@ -250,6 +255,12 @@ class ListedMemories:
         condition, own = self.where(filter, forgotten=forgotten)
         more = self._read.sql(f"{more} ORDER BY {order} LIMIT ?")
         return self._stored(condition + more, *own, *values, limit)
+
+    def count(self, filter: Filter, *, forgotten: bool = False) -> int:
+        """Return how many memories pass the filter."""
+        condition, values = self.where(filter, forgotten=forgotten)
+        [(number,)] = self._read.rows(f"SELECT count(*) FROM memories m WHERE {condition}", *values)
+        return int(number)
 
     def _stored(self, condition: str, *values: object) -> list[Stored]:
         rows = self._read.rows(f"{self.READ} WHERE {condition}", *values)

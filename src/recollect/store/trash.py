@@ -95,6 +95,10 @@ class Trash:
             if stored.forgotten_at is not None
         ]
 
+    def count(self, filter: Filter) -> int:
+        """Return how many memories `listed` has without a limit."""
+        return self._memories.count(filter, forgotten=True)
+
     def merged(self, ids: Sequence[str]) -> dict[str, str]:
         """Those of these ids that were merged into another memory, with its id."""
         return merged(self._database, ids)

@@ -87,6 +87,9 @@ class VaultMemories(Memories, Protocol):
     def beginning(self, start: str, limit: int, *, forgotten: bool = False) -> list[str]:
         """The ids that begin so, by alphabet: of live memories, or of forgotten ones."""
 
+    def ending(self, end: str, limit: int, *, forgotten: bool = False) -> list[str]:
+        """Return the ids that end so, like `beginning`. Every id is looked at."""
+
     def around(
         self, filter: Filter, at: datetime, limit: int, *, field: MomentField, later: bool
     ) -> list[Memory]:

@@ -40,9 +40,10 @@ from recollect.engine.review import ReviewItem
 from recollect.errors import Forbidden, NotFound, StoreError, UserError
 from recollect.ingest.draft import draft
 from recollect.ingest.jsonl import raw_lines
+from recollect.query.time.moments import read_time
 from recollect.recipes.registry import BUILT_IN
 from recollect.store.folders import Folder
-from recollect.times import EPOCH, parse_expiry
+from recollect.times import EPOCH
 from recollect.types import Filter, Memory
 
 SOURCE = Path(inspect.getfile(Recollect)).parents[1]
@@ -614,13 +615,13 @@ def test_a_token_that_makes_no_sense_is_not_made(access: TokenStore) -> None:
     ],
 )
 def test_an_expiry_is_a_while_or_a_date(told: str, moment: datetime) -> None:
-    assert parse_expiry(told, NOW, "--expires") == moment
+    assert read_time(told, NOW, "expires") == moment
 
 
 @pytest.mark.parametrize("told", ["soon", "", "d", "9" * 30 + "d", "-1d"])
 def test_an_expiry_that_is_none_is_refused(told: str) -> None:
     with pytest.raises(UserError):
-        parse_expiry(told, NOW, "--expires")
+        read_time(told, NOW, "expires")
 
 
 def test_an_import_forgets_only_for_those_who_may(engine: Recollect) -> None:

@@ -82,7 +82,7 @@ def test_a_bad_time_is_refused_by_name(name: str, value: str) -> None:
     message = refusal(**{name: value})
     assert name in message
     assert repr(value) in message
-    assert "2026-03-01T09:30:00Z" in message, "It says how to write one."
+    assert "write it like 2026-03-01, 7d or friday." in message, "It says how to write one."
 
 
 @pytest.mark.parametrize(

@@ -29,17 +29,18 @@ from recollect.interfaces.cli.arguments import (
     chosen_action,
     flag,
     limit_of,
+    more_line,
     print_help,
     wrong_call,
 )
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_json, print_rows, say, styled
-from recollect.interfaces.requests import moment
 from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
+from recollect.query.time.moments import read_time
 from recollect.settings_reading import has_vault, home_folder, load_settings
 from recollect.store.registry import opened_access
-from recollect.times import day, iso, parse_expiry, parse_time
+from recollect.times import day, iso, minute, parse_iso, parse_time
 
 LIMIT = 50  # entries of the audit log
 
@@ -65,7 +66,9 @@ def _token_arguments(parser: argparse.ArgumentParser) -> None:
     add_repeatable(group, "--vault", "NAME", where)
     where = "only this shared collection (default: every collection)"
     add_repeatable(group, "--collection", "NAME", where)
-    group.add_argument("--expires", metavar="TIME", help="90d, 12h, 2w or a date (default: never)")
+    group.add_argument(
+        "--expires", metavar="TIME", help="90d, next month or a date (default: never)"
+    )
     group.add_argument("--name", default="", metavar="NAME", help="its name in lists and logs")
     add_json(parser, rows=True)
 
@@ -93,7 +96,7 @@ def _create(stored: TokenStore, args: argparse.Namespace) -> None:
         name=args.name,
         vaults=args.vault,
         collections=args.collection,
-        expires_at=parse_expiry(args.expires, real_time(), "--expires") if args.expires else None,
+        expires_at=read_time(args.expires, real_time(), "expires") if args.expires else None,
     )
     _noted(stored, "create token", token)
     if args.json:
@@ -230,22 +233,25 @@ SESSION_ACTIONS: Actions[SessionStore] = {
     add_rows,
 )
 def access_audit(args: argparse.Namespace) -> None:
-    since = moment(args.since, real_time(), "--since") if args.since else None
+    since = read_time(args.since, real_time(), "since") if args.since else None
     limit = limit_of(args, LIMIT)
     if limit < 1:
         raise UserError(f"--limit must be at least 1, not {limit}.")
     home = home_folder(os.environ)
     with closing(Audit(opened_access(home, load_settings(home).store))) as audit:
-        wanted = (one for one in audit.entries() if _wanted(one, since, refused=args.refused))
-        found = deque(wanted, maxlen=limit)
+        found, every = deque[dict[str, Any]](maxlen=limit), 0
+        for one in audit.entries():
+            if _wanted(one, since, refused=args.refused):
+                every += 1
+                found.append(one)
     named = _named({mark for entry in found for mark in entry.get("ids", ())})
     if args.json:
         print_rows(args, [entry | _memories(entry, named) for entry in found])
         return
     for entry in found:
         print(_line(entry, _memories(entry, named).get("memories", [])))
-    if args.limit is None and len(found) == limit:
-        print(styled(f"These are the latest {limit}. For all: recollect access audit --all", DIM))
+    if more := more_line("access audit", every - len(found), args):
+        print(styled(more, DIM))
 
 
 def _named(marks: set[str]) -> dict[str, str]:
@@ -271,10 +277,11 @@ def _wanted(entry: dict[str, Any], since: datetime | None, *, refused: bool) -> 
 
 
 def _line(entry: dict[str, Any], ids: list[str]) -> str:
-    """`2026-03-01T12:00:00Z  owner  save  auth-jwt-001`."""
+    """`2026-03-01 12:00 UTC  owner  save  auth-jwt-001`."""
     fields = {name: visible(str(value)) for name, value in entry.items()}
     who = fields.get("caller", "") + (f" ({fields['token']})" if fields.get("token") else "")
-    parts = [styled(fields.get("time", ""), DIM), f"{who:<24}", fields.get("action", "")]
+    at = parse_iso(fields.get("time", ""), "time")
+    parts = [styled(minute(at) if at else "", DIM), f"{who:<24}", fields.get("action", "")]
     if fields.get("outcome") == "refused":
         parts.append(styled(f"refused: {fields.get('why', '')}", YELLOW))
     if fields.get("count", "1") != "1":

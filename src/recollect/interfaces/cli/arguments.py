@@ -25,16 +25,20 @@ from recollect.interfaces.cli.commands import (
 )
 from recollect.interfaces.cli.pager import show
 from recollect.interfaces.declared import add_parameters, parameters
+from recollect.present.visible import visible
 from recollect.projects import project_of
 from recollect.query.fields import query_of
+from recollect.query.time.moments import read_time
 from recollect.retry import telling
-from recollect.times import parse_time
-from recollect.types import Filter, Memory, Search
+from recollect.times import with_zone
+from recollect.types import TIMES, Filter, Memory, Search
 
 # argparse looks for translations, and imports `locale` for it. There are none.
 argparse._ = str  # type: ignore[attr-defined]
 
-IDS = "ids, or their beginnings; @1 is the first of the last results; - reads ids from stdin"
+IDS = (
+    "ids, or their beginnings or ends; @1 is the first of the last results; - reads ids from stdin"
+)
 PROGRAM = "recollect "
 S = TypeVar("S")  # what a command's actions work on
 
@@ -291,9 +295,19 @@ def limit_of(args: argparse.Namespace, default: int) -> int:
     return LARGEST_LIMIT if whole else default
 
 
-def typed_again(args: argparse.Namespace, **values: str) -> str:
-    """Return the options that were typed, as a shell reads them, with other values for these."""
-    options = {f"--{name.replace('_', '-')}": value for name, value in values.items()}
+def more_line(command: str, left: int, args: argparse.Namespace) -> str:
+    """Say how many a list has left out, and how to see them; empty if none."""
+    again = " ".join(filter(None, (command, typed_again(args, limit=None, n=None), "--all")))
+    return visible(f"{left:,} more: recollect {again}") if left > 0 else ""
+
+
+def typed_again(args: argparse.Namespace, **values: str | None) -> str:
+    """Return the options that were typed, as a shell reads them, with other values for these, or
+    without them if None."""
+    options = {
+        f"{'--' if name[1:] else '-'}{name.replace('_', '-')}": value
+        for name, value in values.items()
+    }
     kept, words = [], iter(args.typed)
     for word in words:
         name, equals, _ = word.partition("=")
@@ -301,17 +315,19 @@ def typed_again(args: argparse.Namespace, **values: str) -> str:
             kept.append(word)
         elif not equals:
             next(words, None)
-    return shlex.join([*kept, *(part for option in options.items() for part in option)])
+    given = ((name, value) for name, value in options.items() if value is not None)
+    return shlex.join([*kept, *(part for option in given for part in option)])
 
 
 def add_repeatable(
     parser: argparse._ActionsContainer, flag: str, metavar: str, about: str, dest: str | None = None
 ) -> None:
-    """An option that may be given several times; its value is a list."""
+    """An option that may be given several times, or with several values: its value is a list."""
     name = dest or flag.removeprefix("--").replace("-", "_")
     parser.add_argument(
-        flag, dest=name, action="append", default=[], metavar=metavar, help=f"{about}; repeatable"
-    )
+        flag, dest=name, action="extend", type=requests.split_list, default=[], metavar=metavar,
+        help=f"{about}; repeatable, or a,b",
+    )  # fmt: skip
 
 
 def add_filter(parser: argparse.ArgumentParser) -> None:
@@ -332,17 +348,17 @@ def add_as_of(parser: argparse.ArgumentParser) -> None:
 
 def as_of(args: argparse.Namespace, now: datetime) -> datetime | None:
     """The moment that the argument of `add_as_of` names."""
-    return requests.as_of(vars(args), now, "--")
+    return requests.as_of(vars(args), now)
 
 
 def filter_of(args: argparse.Namespace, now: datetime) -> Filter:
     """The Filter that the arguments of `add_filter` ask for."""
-    return requests.filter_of(named(args), now, "--")
+    return requests.filter_of(named(args), now)
 
 
 def search_of(args: argparse.Namespace, now: datetime) -> Search:
     """The Search that the arguments of `recollect search` ask for."""
-    return requests.search_of(named(args), now, "--")
+    return requests.search_of(named(args), now)
 
 
 def named(args: argparse.Namespace) -> dict[str, Any]:
@@ -351,7 +367,7 @@ def named(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def now_of(args: argparse.Namespace, otherwise: datetime) -> datetime:
-    return parse_time(args.now, "--now") if args.now else otherwise
+    return read_time(args.now, otherwise, "now") if args.now else otherwise
 
 
 def here() -> str:
@@ -389,6 +405,7 @@ def fields_of(args: argparse.Namespace) -> dict[str, Any]:
     """The memory's fields that the arguments set."""
     given = {name: getattr(args, name, None) for name in parameters(Memory) if name != "tags"}
     fields = {name: value for name, value in given.items() if value is not None}
+    fields |= {name: with_zone(fields[name]) for name in TIMES if name in fields}
     if args.here:
         fields["project"] = here()
     if fields.get("text") == "-":

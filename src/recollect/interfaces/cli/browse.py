@@ -101,7 +101,9 @@ def list_(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
     if len(found) == limit and memory.list(filter, 1, last, as_of=then):
         same_time = {"as_of": iso(then)} if then else {}
         again = visible(typed_again(args, after=last, **same_time))
-        lines.append(flowing(f"More: recollect list {again}", DIM))
+        every = 0 if after else sum(memory.facets(filter, as_of=then).kind.values())
+        more = f"{every - limit:,} more" if every > limit else "More"
+        lines.append(flowing(f"{more}: recollect list {again}", DIM))
     return "\n".join(lines), True
 
 
@@ -210,7 +212,8 @@ def _timeline_arguments(parser: argparse.ArgumentParser) -> None:
 def timeline(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
     limit = LIMIT if args.limit is None else args.limit
     filter = filter_of(args, memory.now())
-    found = memory.timeline(args.around, limit=limit, filter=filter)
+    named = only(memory, args.around) if args.around.startswith("@") else args.around
+    found = memory.timeline(named, limit=limit, filter=filter)
     around = bool(found.before or found.after)
     if args.json:
         return json_text(timeline_json(found)), around

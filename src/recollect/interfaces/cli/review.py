@@ -27,6 +27,7 @@ from recollect.interfaces.cli.arguments import (
     argument,
     flag,
     limit_of,
+    more_line,
     wrong_call,
 )
 from recollect.interfaces.cli.commands import command
@@ -67,7 +68,7 @@ MOST_NAMED = 5  # memories that a policy is about
     argument("decision", "DECISION", "keep, edit, merge, supersede, forget or later", nargs="?"),
     argument("--text", "TEXT", "with edit: the memory's new text"),
     argument("--kind -k", "KIND", "only items of this kind, such as duplicate"),
-    partial(add_limit, default=str(DEFAULT)),
+    partial(add_limit, default=str(DEFAULT), whole=True),
     partial(add_json, rows=True, unless="item"),
 )
 def review(args: argparse.Namespace) -> None:
@@ -79,13 +80,15 @@ def review(args: argparse.Namespace) -> None:
             done = memory.decide(args.item, args.decision, changes=changes)
             say(args.json, done, item=args.item, decision=args.decision, done=done)
             return
-        found = memory.review(limit=DEFAULT if args.limit is None else args.limit, kind=args.kind)
+        found = memory.review(limit=limit_of(args, DEFAULT), kind=args.kind)
         if args.json:
             print_rows(args, review_json(found), "items")
         elif on_terminal() and found.items:
             walk(memory, found, one_key, edited_text)
         else:
             print("\n".join(overview_lines(memory, found)))
+        if not args.json and (more := more_line("review", found.more, args)):
+            print(styled(more, DIM))
 
 
 def walk(
@@ -198,8 +201,9 @@ def duplicates(args: argparse.Namespace) -> None:
         print("No two memories say the same.")
         return
     lines = [line for group in groups for line in (*_group_lines(group, shown), "")]
-    more = "" if len(groups) == len(every) else f"; {len(every) - len(groups):,} more: --all"
-    show("\n".join([*lines, styled(f"{counted(len(every), 'group')}{more}", DIM)]))
+    more = more_line("duplicates", len(every) - len(groups), args)
+    tail = [counted(len(every), "group"), *([more] if more else [])]
+    show("\n".join([*lines, *(styled(line, DIM) for line in tail)]))
 
 
 def _group_lines(group: DuplicateGroup, shown: Mapping[str, Memory]) -> Iterator[str]:

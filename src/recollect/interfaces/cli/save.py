@@ -28,6 +28,7 @@ from recollect.interfaces.cli.editor import changes_of, fill_in, form_of
 from recollect.interfaces.cli.output import print_json, say
 from recollect.interfaces.cli.selection import add_selection, chosen, confirm, meant, opened
 from recollect.interfaces.cli.syncing import add_redact, tell_later, tell_redacted
+from recollect.interfaces.requests import split_list
 from recollect.lifetime import Lifetime
 from recollect.memory_json import memory_json, revision
 from recollect.present import sentences
@@ -47,7 +48,7 @@ def _save_arguments(parser: CommandParser) -> None:
     add_words(parser, "words", about, default="", metavar="TEXT")
     parser.add_argument("-e", "--edit", action="store_true", help="fill in a form in your editor")
     add_fields(parser)
-    parser.add_argument("--tag", "-t", action="append", metavar="TAG", help="a tag; repeatable")
+    _add_tags(parser, "a tag")
     parser.add_argument(
         "--id", metavar="ID", help="an id of your own (default: made from the title)"
     )
@@ -142,12 +143,18 @@ def _tell_similar(memory: Recollect, saved: Memory) -> None:
         print(f"If it does: recollect supersede {old} {saved.id}", file=sys.stderr)
 
 
+def _add_tags(parser: argparse.ArgumentParser, about: str) -> None:
+    """Add `--tag`, which is None where it is not given."""
+    parser.add_argument(
+        "--tag", "-t", action="extend", type=split_list, metavar="TAG",
+        help=f"{about}; repeatable, or a,b",
+    )  # fmt: skip
+
+
 def _edit_arguments(parser: argparse.ArgumentParser) -> None:
     add_selection(parser, named=True)
     add_fields(parser)
-    parser.add_argument(
-        "--tag", "-t", action="append", metavar="TAG", help="replace all tags; repeatable"
-    )
+    _add_tags(parser, "replace all tags")
     add_repeatable(parser, "--add-tag", "TAG", "add a tag")
     add_repeatable(parser, "--remove-tag", "TAG", "remove a tag")
     add_repeatable(parser, "--clear", "FIELD", "empty a field")

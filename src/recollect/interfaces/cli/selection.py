@@ -27,7 +27,6 @@ from recollect.interfaces.cli.arguments import (
     IDS,
     WrongUsage,
     add_filter,
-    add_repeatable,
     filter_of,
     read_text,
 )
@@ -128,8 +127,10 @@ def add_selection(parser: argparse.ArgumentParser, *, named: bool = False) -> No
     the command has options of their names."""
     parser.add_argument("ids", metavar="ID", nargs="*", help=IDS)
     if named:
-        about = f"only where this holds: project=harbor-api; filters are {_names()}"
-        add_repeatable(parser, "--where", "NAME=VALUE", about)
+        about = f"only where this holds: kind=bug,decision; repeatable; filters are {_names()}"
+        parser.add_argument(
+            "--where", action="append", default=[], metavar="NAME=VALUE", help=about
+        )
     else:
         add_filter(parser)
     parser.add_argument(
@@ -211,10 +212,10 @@ def _filter(memory: Recollect, args: argparse.Namespace) -> Filter:
         if name not in names or not equals:
             raise WrongUsage(f"--where {text}: write it as NAME=VALUE; names are: {_names()}.")
         if names[name].several:
-            found.setdefault(names[name].name, []).append(value)
+            found.setdefault(names[name].name, []).extend(requests.split_list(value))
         else:
             found[name] = value
-    return requests.filter_of(found, memory.now(), "--where ")
+    return requests.filter_of(found, memory.now())
 
 
 def _filters() -> dict[str, Parameter]:

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
-from recollect.checks import LARGEST_LIMIT
 from recollect.engine import Recollect
 from recollect.engine.history import Agree, Undone, redone_json, undone_json
 from recollect.interfaces.cli.arguments import (
@@ -23,6 +22,7 @@ from recollect.interfaces.cli.arguments import (
     filter_of,
     flag,
     limit_of,
+    more_line,
     one_of,
 )
 from recollect.interfaces.cli.commands import command
@@ -151,12 +151,14 @@ def trash(args: argparse.Namespace) -> int:
             _empty(memory, args)
             return 0
         found = memory.trash(args.query, filter, limit)
+        every = memory.count_trash(args.query, filter) if len(found) == limit else len(found)
         unknown = [] if found else memory.unknown_values(filter)
     when = when_of(args.dates, now)
     if args.json:
         print_rows(args, [trashed_json(each) for each in found])
     elif found:
-        show("\n".join(_trash_lines(found, limit if args.limit is None else 0, now, when)))
+        more = more_line("trash", every - len(found), args)
+        show("\n".join(_trash_lines(found, more, now, when)))
     elif args.query or filter.narrows():
         print(flowing(" ".join(["Nothing in the trash matches.", *unknown]), ""))
     else:
@@ -164,21 +166,20 @@ def trash(args: argparse.Namespace) -> int:
     return 0 if found or args.exit_zero else FOUND_NOTHING
 
 
-def _trash_lines(found: Sequence[Trashed], limit: int, now: datetime, when: When) -> Iterator[str]:
-    """Yield three lines for each memory, and how to get it back. `limit`: the one that nobody
-    asked for."""
+def _trash_lines(found: Sequence[Trashed], more: str, now: datetime, when: When) -> Iterator[str]:
+    """Yield three lines for each memory, how to get it back, and what says that there are more."""
     for each in found:
         yield styled(shortened(heading_line(each.memory), width()), BOLD)
         yield f"    {styled(about(each.memory, now, when), DIM)}"
         by = f" by {each.by}" if each.by else ""
         yield f"    {styled(shortened(f'{each.why}, {when(each.at)}{by}', room()), DIM)}"
     yield styled("To bring one back: recollect trash restore ID", DIM)
-    if len(found) == limit:
-        yield styled(f"These are the last {limit}. For all: recollect trash --all", DIM)
+    if more:
+        yield styled(more, DIM)
 
 
 def _empty(memory: Recollect, args: argparse.Namespace) -> None:
-    count = len(memory.trash(limit=LARGEST_LIMIT))
+    count = memory.count_trash()
     if count:
         confirm(args, f"{counted(count, 'memory')} will be deleted permanently.")
     purged = memory.empty_trash()

@@ -33,8 +33,14 @@ Limit = Annotated[int, Meta(ge=1, le=MOST)]
 async def trash(call: Call) -> Response:
     asked: schemas.TrashParameters = call.parameters
     filter = asked.filter(call.engine)
-    found = await call.service.ask(call.engine.trash, asked.query, filter, asked.limit)
-    return json_response({"trash": list(map(trashed_json, found))})
+
+    def look() -> dict[str, object]:
+        found = call.engine.trash(asked.query, filter, asked.limit)
+        cut = len(found) == asked.limit
+        every = call.engine.count_trash(asked.query, filter) if cut else len(found)
+        return {"trash": list(map(trashed_json, found)), "more": every - len(found)}
+
+    return json_response(await call.service.ask(look))
 
 
 async def change_many(call: Call) -> Response:

@@ -151,7 +151,7 @@ def _route(path: str, methods: Mapping[str, Endpoint], service: Service, metrics
             )
         parameters = None
         if operation.parameters is not None:
-            parameters = from_parameters(operation.parameters, request.query_params)
+            parameters = from_parameters(operation.parameters, request.query_params, commas=True)
         elif request.query_params:
             raise UserError("This address takes no parameters.")
         body = None if operation.body is None else await _body(request, operation)

@@ -14,8 +14,8 @@ from starlette.datastructures import QueryParams
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.interfaces.declared import MOST_NAMES, Text, parameters, wire_struct
-from recollect.interfaces.requests import as_of, filter_of, search_of
+from recollect.interfaces.declared import MOST_NAMES, WHOLE, Text, parameters, wire_struct
+from recollect.interfaces.requests import as_of, filter_of, search_of, split_list
 from recollect.types import ANY_OF, Filter, Response, Search
 
 MOST_RESULTS = 1000
@@ -77,6 +77,7 @@ class SearchParameters(SEARCH_FIELDS, kw_only=True):  # type: ignore[misc, call-
 # A field → its name in a query string, where one value is a parameter of its own.
 PARAMETERS = {each.name: each.one for each in SEARCH.values()} | {"query": "q"}
 SEVERAL = {each.name for each in SEARCH.values() if each.several}.difference(ANY_OF)
+LISTS = {*SEVERAL, *ANY_OF}.difference(WHOLE)
 SETS = "set."
 NO_NAMES: Mapping[str, str] = {}
 FIELD = re.compile(
@@ -86,10 +87,11 @@ FIELD = re.compile(
 )
 
 
-def from_parameters(kind: type[Struct], parameters: QueryParams) -> Any:
+def from_parameters(kind: type[Struct], parameters: QueryParams, *, commas: bool = False) -> Any:
     """A query string as `kind`: `?q=tokens&tag=auth&tag=api&set.fuse.weights.vector=2`.
 
-    A parameter that is not known is refused by name; an empty one counts as not given.
+    A parameter that is not known is refused by name; an empty one counts as not given. `commas`:
+    `?tag=auth,api` is two tags; the page's own links have each value as it is.
     """
     fields: dict[str, Any] = {}
     names = {PARAMETERS.get(field, field): field for field in kind.__struct_fields__}
@@ -101,6 +103,8 @@ def from_parameters(kind: type[Struct], parameters: QueryParams) -> Any:
         if name not in names or name == "set":
             known = ", ".join(name for name in names if name != "set")
             raise UserError(f"{name!r} is not a parameter; there are: {known}.")
+        if commas and names[name] in LISTS:
+            values = [part for value in values for part in split_list(value)]
         if names[name] in (SEVERAL if len(values) < 2 else {*SEVERAL, *ANY_OF}):
             fields[names[name]] = values
         elif len(values) > 1:

@@ -23,6 +23,7 @@ from recollect.store.base import WriteOutcome
 from recollect.types import Memory, View
 
 MOST_SAVED = 1000
+More = Annotated[int, Meta(description="How many there are beyond the limit.")]
 MOST_CHANGED = 10_000
 
 Id = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^\S+$")]
@@ -190,6 +191,7 @@ class TrashJson(Struct):
     """What was forgotten."""
 
     trash: list[TrashedJson]
+    more: More
 
 
 class FeedbackBody(Struct, forbid_unknown_fields=True):

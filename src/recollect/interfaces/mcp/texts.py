@@ -33,7 +33,7 @@ from recollect.present.visible import as_data, label, one_line, quoted, shown_id
 from recollect.present.words import HEADING, about_line, counted, heading_line, state_of, two_lines
 from recollect.secrets.redaction import summary
 from recollect.store.history import Version
-from recollect.times import day, minute
+from recollect.times import day, minute, on_clock
 from recollect.types import Memory, Response, Result
 from recollect.vaults.known import HOME, FoundMemory
 
@@ -218,7 +218,7 @@ def timeline_text(found: Timeline) -> str:
     middle = found.around and TimelineEntry(found.at, "saved", found.around)
 
     def happened(entry: TimelineEntry) -> str:
-        memory, when = entry.memory, f"{entry.at:%Y-%m-%d %H:%M} {entry.what}"
+        memory, when = entry.memory, f"{on_clock(entry.at):%Y-%m-%d %H:%M} {entry.what}"
         state = state_of(memory, found.now)
         known = f"{shown_id(memory.id)} ({state})" if state else shown_id(memory.id)
         return f"{when} {known} > {heading_line(memory)}"

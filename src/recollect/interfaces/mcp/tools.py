@@ -18,6 +18,7 @@ from recollect.interfaces.mcp.arguments import OPTIONS, Arguments, input_schema,
 from recollect.interfaces.mcp.calls import Served, Tool, ToolAnswer
 from recollect.interfaces.mcp.schemas import OBJECT
 from recollect.interfaces.offered import OfferedOperation, as_text, offered_operations
+from recollect.interfaces.requests import split_list
 from recollect.present.visible import visible, written_id
 
 FUNCTIONS: tuple[Any, ...] = (
@@ -150,7 +151,7 @@ def lenient(value: object, schema: Mapping[str, Any]) -> object:
     arguments refuses it."""
     match schema.get("type", "string"), value:
         case "array", str():
-            items = _decode(value, list) or [part.strip() for part in value.split(",")]
+            items = _decode(value, list) or split_list(value)
             return [lenient(item, schema["items"]) for item in items if item != ""]
         case "array", list():
             return [lenient(item, schema["items"]) for item in value]

@@ -181,7 +181,11 @@ class Looking(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 async def trash(service: Service, request: Request) -> Response:
     asked: Looking = from_parameters(Looking, request.query_params)
     found = await service.ask(service.engine.trash, asked.query, limit=SHOWN)
-    values = {"trash": found, "query": asked.query, "now": service.engine.now(), "shown": SHOWN}
+    every = await service.ask(service.engine.count_trash, asked.query)
+    values = {
+        "trash": found, "query": asked.query, "now": service.engine.now(),
+        "more": every - len(found),
+    }  # fmt: skip
     return page("trash.html", request, values)
 
 

@@ -19,7 +19,7 @@ from recollect.auth.token_store import TokenStore, digest, real_time, well_forme
 from recollect.errors import Forbidden, NotFound, UserError
 from recollect.interfaces.http.guard import LONGEST_NEXT, caller_of, session_secret, set_cookie
 from recollect.interfaces.web.rendering import page, redirect, submitted
-from recollect.times import parse_expiry
+from recollect.query.time.moments import read_time
 
 # A token has 47 characters; one of somebody's own making will not have more than this.
 LARGEST_LOGIN = 4096
@@ -196,7 +196,7 @@ def access_routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
         caller, stored = manager(request)
         form = await submitted(request)
         try:
-            expires = form.get("expires") and parse_expiry(form["expires"], real_time(), "expires")
+            expires = form.get("expires") and read_time(form["expires"], real_time(), "expires")
             secret, token = await run_in_threadpool(
                 stored.create,
                 [name for name in CAPABILITIES if name in form],

@@ -1,0 +1,106 @@
+"""A moment as people and programs write it, read by one function wherever one is given: in options,
+fields of a memory, parameters of a request, forms."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+from recollect.errors import UserError
+from recollect.times import (
+    DURATION,
+    MICROSECOND,
+    duration_of,
+    moved,
+    not_a_time,
+    out_of_range,
+    parse_iso,
+)
+
+# What lies ahead: there `7d` and `friday` count forwards, elsewhere back.
+AHEAD = frozenset(("valid_from", "valid_until", "expires"))
+# What ends something: there a day, a week or a month is its end, elsewhere its beginning.
+ENDS = frozenset(("until", "valid_until", "expires"))
+SPAN = rf"(?P<later>in )?{DURATION}(?:(?P<ago> ago)|(?P<from_now> from now))?"
+LONGEST = 60  # characters of a time in words
+
+
+def read_time(text: str, now: datetime, name: str, *, clock: bool = True) -> datetime:
+    """Return the moment in UTC that `text` names: a date or an ISO 8601 time, a duration (`7d`,
+    `in 3 days`, `10 minutes ago`) or words (`last week`, `friday`). UserError for anything else.
+
+    name: the field or parameter that it is given for, which says whether it lies ahead or ends
+        something, and stands in messages.
+    clock: a date or time without a zone is in the user's; otherwise in UTC, as in files. Words are
+        always about the user's days.
+    """
+    if moment := parse_iso(text, name, clock=clock):
+        return moment
+    words = " ".join(text.split()).lower()
+    moment = _counted(words, now, text, name)
+    if moment is None and len(words) <= LONGEST:
+        moment = _in_words(words, now, text, name)
+    if moment is None:
+        raise not_a_time(text, name)
+    return moment
+
+
+def _counted(words: str, now: datetime, text: str, name: str) -> datetime | None:
+    """The moment that is a duration from now; None where `words` are none."""
+    if words == "now":
+        return now
+    if (found := re.fullmatch(SPAN, words)) is None:
+        return None
+    later = found["later"] or found["from_now"]
+    if later and found["ago"]:
+        return None
+    forwards = bool(later) or (name in AHEAD and not found["ago"])
+    try:
+        return now + duration_of(found) * (1 if forwards else -1)
+    except OverflowError as error:
+        raise out_of_range(text, name) from error
+
+
+def _in_words(words: str, now: datetime, text: str, name: str) -> datetime | None:
+    """The moment that words name, in any language of the grammar; None where they name none."""
+    from recollect.query.time.grammar import NUMBERS  # noqa: PLC0415  start-up time
+    from recollect.query.time.translation import translated  # noqa: PLC0415  start-up time
+
+    english = translated(words)
+    words = english.text.lower() if english else words
+    number = rf"\b(an?|{'|'.join(NUMBERS)})\b"
+    digits = re.sub(number, lambda each: _digits(each[0], NUMBERS), words)
+    if (moment := _counted(digits, now, text, name)) is not None:
+        return moment
+    period = _period(words, now)
+    if name in AHEAD and period and period[1] <= now:
+        year = now.year
+        later = f"next {words.removeprefix('this ')}", f"{words} {year}", f"{words} {year + 1}"
+        ahead = (_period(each, now) for each in later)
+        period = next((each for each in ahead if each and each[1] > now), period)
+    if period is None:
+        return None
+    return moved(period[1], -MICROSECOND) if name in ENDS else period[0]
+
+
+def _digits(word: str, numbers: list[str]) -> str:
+    return str(numbers.index(word) + 1) if word in numbers else "1"
+
+
+def _period(words: str, now: datetime) -> tuple[datetime, datetime] | None:
+    """The beginning and the end of the period that is named, and nothing else."""
+    from recollect.query.time.periods import periods  # noqa: PLC0415  start-up time
+
+    said = f"in {words}"
+    found = periods(said, now)
+    if len(found) == 1 and found[0].said.lower() == said and found[0].start and found[0].end:
+        return found[0].start, found[0].end
+    return None
+
+
+def read_duration(text: str) -> timedelta:
+    """Return a length of time such as `30d`, `2w`, `6 months` or `1 year`."""
+    found = re.fullmatch(DURATION, " ".join(text.split()).lower())
+    if found is None:
+        raise UserError(f"{text!r} is no length of time; write it like 30d, 2w or 6 months.")
+    return duration_of(found)
