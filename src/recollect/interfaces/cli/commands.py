@@ -147,9 +147,7 @@ TWO_ERRORS = 6  # letters from which a word with two errors is still that word
 def every_command() -> dict[str, tuple[str, str]]:
     """Return `COMMANDS`, and those that operations declare. These are looked at where a name is
     none of the others: it takes the import of every operation."""
-    from recollect.interfaces.cli.generated import operation_commands  # noqa: PLC0415  start-up time
-
-    declared = operation_commands()
+    declared = import_module("recollect.interfaces.cli.generated").operation_commands()
     return COMMANDS | {name: ("generated", about) for name, about in declared.items()}
 
 

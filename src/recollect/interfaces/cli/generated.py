@@ -51,7 +51,7 @@ def _add_arguments(offered: OfferedOperation, parser: argparse.ArgumentParser) -
 
 
 def _run(offered: OfferedOperation, memory: Recollect, args: argparse.Namespace) -> str:
-    answer = offered.call(memory, named(args) if "here" in args else vars(args), "--")
+    answer = offered.call(memory, named(args) if "here" in args else vars(args))
     if args.json:
         return json_text(offered.as_json(answer))
     return visible(as_text(answer))
