@@ -48,9 +48,9 @@ def test_whatever_a_person_reads_is_on_their_clock(home: Home) -> None:
     assert differences == ["valid_until: [-2026-11-19T20:30:00Z-]{+2026-11-20T20:30:00Z+}"]
     assert home.call("forget", "today").code == 0
     assert "2026-11-18 09:00 NZDT" in home.call("trash", "--dates").out
-    for line in home.call("audit").out.splitlines():
+    for line in home.call("access", "audit").out.splitlines():
         assert line.split()[2] in ("NZDT", "NZST"), line
-    assert all(entry["time"].endswith("Z") for entry in home.json("audit"))
+    assert all(entry["time"].endswith("Z") for entry in home.json("access", "audit"))
 
 
 def test_a_moment_that_was_shown_can_be_typed_again(home: Home) -> None:
@@ -94,8 +94,8 @@ def test_every_command_reads_the_same_words(home: Home) -> None:
         ("save", "x", "--valid-until", "nowhen"),
         ("edit", "today", "--valid-from", "nowhen"),
         ("search", "x", "--now", "nowhen"),
-        ("token", "create", "--can", "search:use", "--expires", "nowhen"),
-        ("audit", "--since", "nowhen"),
+        ("access", "token", "create", "--can", "search:use", "--expires", "nowhen"),
+        ("access", "audit", "--since", "nowhen"),
     ):
         refused = home.call(*args)
         assert refused.code == 1, args
