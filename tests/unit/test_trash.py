@@ -59,6 +59,16 @@ def test_the_last_that_was_forgotten_comes_first_with_who_and_why(
     assert [each.memory.id for each in memory.trash(limit=2, after=first.place)] == ["c", "a"]
 
 
+@pytest.mark.usefixtures("each_store")
+def test_the_trash_is_counted_without_a_limit(memory: Recollect) -> None:
+    memory.forget(["a", "b", "c"])
+    for query, filter in (
+        ("", EVERY), ("", Filter(project="harbor")), ("noon", EVERY), ("nothing", EVERY),
+    ):  # fmt: skip
+        assert memory.count_trash(query, filter) == len(listed(memory, query, filter))
+    assert memory.count_trash("", Filter(project="harbor")) == 2
+
+
 def test_why_says_what_a_memory_was_merged_into_and_that_its_file_is_gone(
     memory: Recollect, tmp_path: Path
 ) -> None:
