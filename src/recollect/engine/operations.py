@@ -102,7 +102,10 @@ def method(
                 given = with_whole_id(session, run, refusal, *given)
 
     call.function = function  # type: ignore[attr-defined]
-    return call if isinstance(function, LaterOperation) else update_wrapper(call, function)
+    if isinstance(function, LaterOperation):
+        call.__doc__ = f"See `{function.name}` in {function.module}."
+        return call
+    return update_wrapper(call, function)
 
 
 def declared_function(method: Any) -> Callable[..., Any]:

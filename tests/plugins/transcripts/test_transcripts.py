@@ -341,7 +341,7 @@ def test_the_same_session_of_two_clients_is_kept_twice(
 def test_a_folder_is_of_documents_or_of_one_client(memory: Recollect, claude: Path) -> None:
     root = claude.parent.parent
     memory.add_transcripts(root, "claude-code")
-    with pytest.raises(UserError, match="folders remove"):
+    with pytest.raises(UserError, match="recollect add --remove"):
         memory.add_transcripts(root, "codex")
     with pytest.raises(UserError, match="own projects"):
         memory.add_folder(root, project="harbor")

@@ -81,6 +81,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "selected_in_trash": lambda memory: memory.selected_in_trash(query="tides"),
     "restore": lambda memory: _tried(memory.restore, ["kept"]),
     "empty_trash": lambda memory: memory.empty_trash(),
+    "count_trash": lambda memory: memory.count_trash(),
     "chain": lambda memory: memory.chain("kept"),
     "selected": lambda memory: memory.selected(query="tide tables"),
     "forget": lambda memory: memory.forget(["kept"]),
