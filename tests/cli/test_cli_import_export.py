@@ -136,7 +136,7 @@ BAD = [
     ('{"tags": "auth", "title": "x"}', ("tags", "list")),
     ('{"tags": [1], "title": "x"}', ("tags", "list of texts")),
     ('{"tags": [""], "title": "x"}', ("tag", "empty")),
-    ('{"created_at": "yesterday", "title": "x"}', ("created_at", "'yesterday'")),
+    ('{"created_at": "someday", "title": "x"}', ("created_at", "'someday'")),
     ('{"created_at": 1700000000, "title": "x"}', ("created_at", "number")),
     ('{"severity": "high", "title": "x"}', ("severity", "critical, warning, suggestion")),
     ('{"tier": "gold", "title": "x"}', ("tier", "core, file, capture")),

@@ -54,7 +54,7 @@ BODIES: dict[str, Any] = {
     f"POST {API}/search": {"query": WORD},
     f"POST {API}/feedback": {"query": WORD, "id": "kept", "accepted": True},
     f"POST {API}/recipes": {"name": "mine", "extends": "blend", "replace": True},
-    f"PATCH {API}/recipes/{{name}}": {"name": "other"},
+    f"PATCH {API}/recipes/{{recipe}}": {"name": "other"},
 }
 FORMS: dict[str, dict[str, str]] = {
     "/feedback": {"query": WORD, "right": "kept"},
@@ -83,13 +83,13 @@ class Asked(NamedTuple):
 
     def address(self) -> str:
         recipe = "none" if self.missing() else "blend"
-        path = self.path.replace("{id:path}", "kept").replace("{name}", recipe)
+        path = self.path.replace("{id:path}", "kept").replace("{recipe}", recipe)
         return f"{path}?once=1" if path == "/live/events" else path  # else it goes on for ever
 
     def missing(self) -> bool:
         """Whether what it is about is not there: not forgotten, no such item, project or recipe."""
         absent = ("/restore", "/review/{", "/project/", "/tag/", "/lab/rename", "/lab/delete")
-        own = self.method in ("DELETE", "PATCH") and self.path.endswith("/recipes/{name}")
+        own = self.method in ("DELETE", "PATCH") and self.path.endswith("/recipes/{recipe}")
         return own or self.path == "/undo" or self.path.removeprefix(API).startswith(absent)
 
 

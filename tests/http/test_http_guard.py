@@ -166,12 +166,12 @@ def bearer(token: str, scheme: str = "Bearer") -> dict[str, str]:
 def operations(server: Server) -> list[tuple[str, str]]:
     """Every documented method and path, its names filled in."""
     document = server.get("/openapi.json", headers=bearer(SECRET)).json()
-    recipe = f"{API}/recipes/{{name}}"
+    recipe = f"{API}/recipes/{{recipe}}"
     named = {("patch", recipe): "mine", ("delete", recipe): "other"}  # only one's own
     return [
         (
             method.upper(),
-            path.replace("{id}", "kept-1").replace("{name}", named.get((method, path), "blend")),
+            path.replace("{id}", "kept-1").replace("{recipe}", named.get((method, path), "blend")),
         )
         for path, methods in document["paths"].items()
         for method in methods

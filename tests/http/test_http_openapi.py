@@ -118,7 +118,7 @@ def test_every_route_of_the_api_is_in_the_document_and_the_other_way_round(docum
 def test_every_operation_is_answered_and_refuses_parameters_it_does_not_have(
     server: Server, operation: Any
 ) -> None:
-    path = operation.path.replace("{id:path}", "seed-4").replace("{name}", "blend")
+    path = operation.path.replace("{id:path}", "seed-4").replace("{recipe}", "blend")
     answer = server.client.request(operation.method, path, params={"colour": "red"})
     assert problem(answer, 400)
 
@@ -139,14 +139,14 @@ def test_examples_in_the_document_are_accepted(server: Server, document: Any) ->
             if "requestBody" not in operation:
                 continue
             for media, content in operation["requestBody"]["content"].items():
-                if "{name}" in path:  # the one before has another name by now
+                if "{recipe}" in path:  # the one before has another name by now
                     for saved in (server.home / "recipes").glob("*.toml"):
                         saved.unlink()
                     server.post(f"{API}/recipes", {"name": "mine", "extends": "blend", "set": {}})
                 named = path.replace("{id}", item["id"] if "/review/" in path else "seed-4")
                 answer = server.client.request(
                     method,
-                    named.replace("{name}", "mine"),
+                    named.replace("{recipe}", "mine"),
                     json=content["example"],
                     headers={"Content-Type": media},
                 )

@@ -24,12 +24,10 @@ from recollect.models.embedding_queue import embed_queries
 from recollect.query.likeness import normalised
 from recollect.recipes.base import Recipe
 from recollect.recipes.learned import (
-    Learned,
     Lesson,
     Replay,
     fitted,
     learnable,
-    learned_by,
     lesson_for,
 )
 from recollect.stages.ending import Cut
@@ -221,22 +219,7 @@ def _replayed(questions: Sequence[ReplayedQuestion], factors: Mapping[str, float
     )
 
 
-@operation(WRITE, retry=True)
-def unlearn(session: Session) -> None:
-    """Put every learned weight back to what is declared. Only feedback given from now on is
-    learned from. What was said of results stays."""
-    session.store.feedback.unlearn()
-    session.wrote("unlearn")
-
-
 @operation(SEARCH, retry=True)
 def opinions(session: Session) -> tuple[int, int]:
     """How many results are accepted and dismissed now."""
     return session.store.feedback.standing()
-
-
-@operation(SEARCH, retry=True)
-def learned(session: Session, recipe: str | None = None) -> Learned:
-    """What feedback made of the weights of a recipe, and the evidence for it."""
-    made = session.models.embeds()
-    return learned_by(session.recipe(recipe), session.store.feedback, vectors=made)

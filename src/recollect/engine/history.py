@@ -21,6 +21,7 @@ from recollect.checks import bounded, named_ids, unknown_memory
 from recollect.engine.operations import operation
 from recollect.engine.session import Session
 from recollect.errors import Changed, NotFound, UserError
+from recollect.present.history import history_json
 from recollect.store.base import Writing
 from recollect.store.history import Author, Done, Version
 from recollect.times import from_micros, iso, minute
@@ -60,6 +61,11 @@ def _done_json(done: Undone) -> dict[str, object]:
     return {"at": iso(done.at), "ids": ids, "forgotten": list(done.forgotten)}
 
 
+def versions_json(versions: Sequence[Version]) -> dict[str, object]:
+    """Return the versions of a memory for programs."""
+    return {"versions": history_json(versions)}
+
+
 Agree = Callable[[Undone], None]  # called before anything is written; raises to prevent it
 
 
@@ -90,9 +96,11 @@ class _Step(NamedTuple):
         return self.back_to.state == self.newest.state
 
 
-@operation(SEARCH, retry=True)
-def history(session: Session, id: str) -> list[Version]:
-    """The versions of a memory, newest first. Those of a forgotten one are for callers who may
+@operation(
+    SEARCH, retry=True, route="GET /history/{id}", as_json=versions_json, answer="VersionsJson"
+)
+def history(session: Session, id: Annotated[str, about("the memory")]) -> list[Version]:
+    """List the versions of a memory, newest first. Those of a forgotten one are for callers who may
     bring it back."""
     named_ids([id])
     versions = session.store.history.of(id)

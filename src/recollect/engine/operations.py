@@ -32,7 +32,7 @@ class Operation(NamedTuple):
     route: its method and path below /api/v1: `GET /chain/{id}`.
     tool: its name as a tool for agents.
     as_json: makes JSON of its answer, where that is not made of its fields.
-    answer: the name of the type of that JSON in `present.schema`; else what the function returns.
+    answer: the type of that JSON, or its name in `present.schema`; else what the function returns.
 
     An interface that has something special to do or to show calls the method by itself; the other
     names here are all that the interfaces need.
@@ -45,7 +45,7 @@ class Operation(NamedTuple):
     route: str = ""
     tool: str = ""
     as_json: Callable[[Any], Any] | None = None
-    answer: str = ""
+    answer: Any = ""
 
 
 def operation(

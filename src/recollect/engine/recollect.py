@@ -15,7 +15,6 @@ from recollect.engine import (
     feedback,
     filters,
     folders,
-    history,
     lifecycle,
     reading,
     searching,
@@ -30,13 +29,13 @@ from recollect.vaults.known import HOME
 
 if TYPE_CHECKING:
     from recollect.auth.capabilities import Caller
-    from recollect.engine import backups, capture, importing
+    from recollect.engine import backups, capture, history, importing, recipes
     from recollect.engine import review as reviewing
     from recollect.models.active import ActiveModels
     from recollect.settings import Settings
 else:  # start-up time: most processes call none of their operations
-    backups, capture, importing, reviewing = map(
-        Later, ("backups", "capture", "importing", "review")
+    backups, capture, history, importing, recipes, reviewing = map(
+        Later, ("backups", "capture", "history", "importing", "recipes", "review")
     )
 
 
@@ -245,12 +244,18 @@ class Recollect:
     decide_or_propose = method(reviewing.decide_or_propose)
     review = method(reviewing.review)
 
-    unlearn = method(feedback.unlearn)
     opinions = method(feedback.opinions)
     judged = method(feedback.judged)
     judgements = method(feedback.judgements)
-    learned = method(feedback.learned)
     feedback = method(feedback.feedback)
+
+    list_recipes = method(recipes.list_recipes)
+    describe_recipe = method(recipes.describe_recipe)
+    save_recipe = method(recipes.save_recipe)
+    rename_recipe = method(recipes.rename_recipe)
+    remove_recipe = method(recipes.remove_recipe)
+    learned = method(recipes.learned)
+    unlearn = method(recipes.unlearn)
 
     backup = method(backups.backup)
 
@@ -270,9 +275,6 @@ class Recollect:
     coverage = method(upkeep.coverage)
     waiting = method(upkeep.waiting)
     stats = method(upkeep.stats)
-    save_recipe = method(upkeep.save_recipe)
-    remove_recipe = method(upkeep.remove_recipe)
-    rename_recipe = method(upkeep.rename_recipe)
     mark = method(upkeep.mark)
 
     add_folder = method(folders.add_folder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,13 +15,12 @@ from recollect.engine.feedback import gold_folder, judgements
 from recollect.engine.operations import operation
 from recollect.engine.searching import in_vault, prepare_search
 from recollect.engine.session import Session
-from recollect.errors import ProviderError, RecollectError, StoreError, UserError
+from recollect.errors import ProviderError, RecollectError, StoreError
 from recollect.models.active import ActiveModels, measured
 from recollect.models.embedding_queue import TextsRefused, embed_queries, embed_waiting
 from recollect.models.english import beginning, reading
 from recollect.models.folder import MULTILINGUAL, embedding_models
 from recollect.present.words import counted
-from recollect.recipes.base import Recipe
 from recollect.recipes.related import RELATED
 from recollect.settings import CollectionSettings
 from recollect.settings_reading import sources, variable_of
@@ -290,30 +289,6 @@ def stats(session: Session) -> dict[str, Any]:
     }
 
 
-@operation(ADMIN)
-def remove_recipe(session: Session, name: str) -> None:
-    """Delete a recipe of one's own; not the one that the settings name for every search."""
-    file = session.recipes.own(name, "deleted")
-    _not_the_setting(session, name)
-    file.unlink(missing_ok=True)
-    session.wrote("delete recipe")
-
-
-@operation(ADMIN)
-def rename_recipe(session: Session, name: str, new: str) -> Recipe:
-    """Give a recipe of one's own another name, under the same conditions."""
-    session.recipes.own(name, "renamed")
-    _not_the_setting(session, name)
-    session.recipes.rename(name, new)
-    session.wrote("rename recipe")
-    return session.recipes.get(new)
-
-
-def _not_the_setting(session: Session, name: str) -> None:
-    if name == session.settings.search.recipe:
-        raise UserError(f"{name} is the setting search.recipe; choose another one there first.")
-
-
 class ConfiguredSetting(NamedTuple):
     """A setting: its value as JSON, a password in an address left out, and where that comes from:
     `default`, `file`, or the name of the environment variable."""
@@ -396,21 +371,6 @@ def known_places(session: Session) -> KnownPlaces:
     """Where memories are searched for."""
     vaults = known_vaults(session.settings, session.home, session.path, None)
     return KnownPlaces(vaults, session.settings.collections)
-
-
-@operation(ADMIN)
-def save_recipe(
-    session: Session,
-    name: str,
-    *,
-    extends: str,
-    changes: Mapping[str, object],
-    replace: bool = False,
-) -> Recipe:
-    """Save changed constants as a recipe of one's own, in `recipes/NAME.toml`."""
-    session.recipes.save(name, extends, changes, replace=replace)
-    session.wrote("save recipe")
-    return session.recipes.get(name)
 
 
 @operation(ADMIN)

@@ -126,7 +126,7 @@ def _wire(parameter: Parameter, text: Any, unset: bool) -> tuple[Any, ...]:
         kind = Names
     elif kind is datetime:
         kind = Text
-    elif kind is str:
+    elif kind is str and not any(each.max_length for each in parameter.bounds):
         kind = {"query": Query, **dict.fromkeys(LONG_FIELDS, LongText)}.get(parameter.name, text)
     elif datetime in get_args(kind):
         kind = Text

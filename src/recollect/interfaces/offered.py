@@ -63,9 +63,10 @@ class OfferedOperation:
     @cached_property
     def answer(self) -> Any:
         """The type of its answer as JSON."""
-        if self.declared.answer:
-            return getattr(schema, self.declared.answer)
-        return get_type_hints(self.function, include_extras=True)["return"]
+        answer = self.declared.answer
+        if isinstance(answer, str) and answer:
+            return getattr(schema, answer)
+        return answer or get_type_hints(self.function, include_extras=True)["return"]
 
     @cached_property
     def needs(self) -> tuple[str, ...]:

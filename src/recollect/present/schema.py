@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType, defstruct, structs
 
+from recollect.present.history import VersionJson
 from recollect.present.views import VIEWS, Count, Time
 from recollect.types import (
     Choice,
@@ -186,3 +187,9 @@ class ReviewJson(Struct):
     items: list[ReviewItemJson]
     counts: dict[str, int]
     more: Count
+
+
+class VersionsJson(Struct):
+    """The versions of a memory, newest first."""
+
+    versions: list[VersionJson]

@@ -8,11 +8,56 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from recollect.present.words import counted
 from recollect.recipes.base import Recipe
-from recollect.recipes.learned import Learned
+from recollect.recipes.learned import Learned, Lesson
 from recollect.recipes.overrides import Tree, flat, tree
+from recollect.types import View
+
+
+class WeightJson(Struct):
+    """A signal's weight."""
+
+    declared: float
+    now: float
+
+
+class LearnedJson(Struct):
+    """What feedback made of a recipe's weights, and the evidence for it."""
+
+    recipe: str
+    feedback: bool
+    weights: dict[str, WeightJson]
+    events: int
+    after: int
+    lesson: Lesson | None
+
+
+class RecipeFacts(Struct):
+    """A recipe in short."""
+
+    name: str
+    about: str
+    source: str
+    view: View
+    fingerprint: str
+    default: bool
+
+
+class RecipeList(Struct):
+    """Every recipe there is; `broken` says what is wrong with a file that cannot be read."""
+
+    recipes: list[RecipeFacts]
+    broken: dict[str, str]
+
+
+class RecipeDetails(RecipeFacts):
+    """A recipe with everything it declares, also as TOML."""
+
+    declared: dict[str, Any]
+    toml: str
 
 
 def as_toml(recipe: Recipe) -> str:

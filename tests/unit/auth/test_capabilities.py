@@ -129,6 +129,8 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "tidy": lambda memory: memory.tidy(),
     "tidy_daily": lambda memory: memory.tidy_daily(),
     "opinions": lambda memory: memory.opinions(),
+    "list_recipes": lambda memory: memory.list_recipes(),
+    "describe_recipe": lambda memory: memory.describe_recipe("blend"),
     "learned": lambda memory: memory.learned(),
     "export": lambda memory: memory.export(),
     "export_all": lambda memory: memory.export_all(),
@@ -141,7 +143,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
         "mine", extends="blend", changes={}, replace=True
     ),
     "remove_recipe": lambda memory: _tried(memory.remove_recipe, "no-recipe"),
-    "rename_recipe": lambda memory: _tried(partial(memory.rename_recipe, new="o"), "none"),
+    "rename_recipe": lambda memory: _tried(partial(memory.rename_recipe, name="o"), "none"),
     "reindex": lambda memory: memory.reindex(),
     "model_notes": lambda memory: memory.model_notes(),
     "language_note": lambda memory: memory.language_note(),

@@ -22,7 +22,7 @@ from recollect.interfaces.cli.commands import command, resolve
 from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.declared import json_type
 from recollect.interfaces.http.lifecycle import Decided
-from recollect.interfaces.http.schemas import LearnedJson, RecipeFacts, SaveOutcome, TrashedJson
+from recollect.interfaces.http.schemas import SaveOutcome, TrashedJson
 from recollect.interfaces.offered import offered_operations
 from recollect.interfaces.setup.clients import Client
 from recollect.interfaces.setup.registration import FileChange
@@ -39,6 +39,7 @@ from recollect.present.schema import (
     UndoneJson,
 )
 from recollect.present.views import Count, Time
+from recollect.recipes.show import LearnedJson, RecipeFacts
 from recollect.settings import CollectionSettings, PolicySettings
 from recollect.store.folders import Folder
 from recollect.store.sqlite.snapshot import VaultSummary

@@ -1,5 +1,4 @@
-"""The routes for what becomes of memories: successors, merging, the trash, many at once; history
-and undo; the review."""
+"""The routes for the trash, for many memories at once, and for decisions of the review."""
 
 from __future__ import annotations
 
@@ -21,7 +20,6 @@ from recollect.interfaces.http.operations import (
 )
 from recollect.interfaces.http.schemas import Id, MemoryChange, fields_of
 from recollect.interfaces.lanes import SEARCHES, WRITES
-from recollect.present.history import VersionJson, history_json
 from recollect.store.trash import trashed_json
 from recollect.types import Choice
 
@@ -94,17 +92,6 @@ def _bulk(
     )  # fmt: skip
 
 
-class VersionList(Struct):
-    """The versions of a memory, newest first."""
-
-    versions: list[VersionJson]
-
-
-async def history(call: Call) -> Response:
-    versions = await call.service.ask(call.engine.history, call.id)
-    return json_response({"versions": history_json(versions)})
-
-
 class DecisionBody(Struct, forbid_unknown_fields=True):
     """A decision; with `edit`, the memory's new fields. `memory`: which one of several."""
 
@@ -146,11 +133,6 @@ OPERATIONS = (
     _bulk(
         "restore", restore_many, "Bring many forgotten memories back", (DELETE, SEARCH),
         schemas.Selected, {"project": "old-site", "dry_run": True},
-    ),
-    Endpoint(
-        "GET", f"{PREFIX}/history/{{id:path}}", history, "What a memory was, change by change",
-        {200: ReplySpec("Its versions, newest first.", VersionList)}, problems=(404,),
-        details="Of a forgotten memory only for callers who may bring it back.",
     ),
     Endpoint(
         "POST", f"{PREFIX}/review/{{id:path}}", decide, "Decide an item of the review",

@@ -96,16 +96,16 @@ def offered_endpoints() -> Iterator[Endpoint]:
         in_path = IN_PATH.findall(path)
         asked = [each for name, each in offered.parameters.items() if name not in in_path]
         taken = wire_struct(f"{camel(offered.name)}Parameters", asked) if asked else None
-        in_query = method in ("GET", "DELETE")
+        in_query, changes = method in ("GET", "DELETE"), method != "GET"
         answers = {200: ReplySpec("What came of it.", json_type(offered.answer))}
         yield Endpoint(
-            method, PREFIX + IN_PATH.sub(r"{\1:path}", path), partial(_call_offered, offered),
+            method, PREFIX + path.replace("{id}", "{id:path}"), partial(_call_offered, offered),
             offered.about, answers if offered.answer is not NoneType else {204: ReplySpec("Done.")},
             parameters=taken if in_query else None, body=None if in_query else taken,
             example={each.name: value for each in asked for value in each.examples},
-            problems=(404, 412) if offered.writes else (404,), details=offered.details,
+            problems=(404, 409, 412) if changes else (404,), details=offered.details,
             needs=offered.needs, anywhere=offered.declared.anywhere,
-            lane=WRITES if offered.writes else SEARCHES,
+            lane=WRITES if changes else SEARCHES,
         )  # fmt: skip
 
 

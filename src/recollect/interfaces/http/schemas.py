@@ -18,9 +18,9 @@ from recollect.interfaces.http.parameters import (
     PastFilterParameters,
 )
 from recollect.interfaces.requests import FieldText, LongText, Query
-from recollect.recipes.learned import Lesson
+from recollect.recipes.show import WeightJson
 from recollect.store.base import WriteOutcome
-from recollect.types import Memory, View
+from recollect.types import Memory
 
 MOST_SAVED = 1000
 More = Annotated[int, Meta(description="How many there are beyond the limit.")]
@@ -205,55 +205,12 @@ class FeedbackBody(Struct, forbid_unknown_fields=True):
     recipe: Text | None = None
 
 
-class Weights(Struct):
-    """A signal's weight."""
-
-    declared: float
-    now: float
-
-
 class FeedbackCounts(Struct):
     """All feedback so far, and the weights of a recipe that learns from it."""
 
     accepted: int
     dismissed: int
-    weights: dict[str, Weights]
-
-
-class LearnedJson(Struct):
-    """What feedback made of a recipe's weights, and the evidence for it."""
-
-    recipe: str
-    feedback: bool
-    weights: dict[str, Weights]
-    events: int
-    after: int
-    lesson: Lesson | None
-
-
-class RecipeFacts(Struct):
-    """A recipe in short."""
-
-    name: str
-    about: str
-    source: str
-    view: View
-    fingerprint: str
-    default: bool
-
-
-class RecipeList(Struct):
-    """Every recipe there is; `broken` says what is wrong with a file that cannot be read."""
-
-    recipes: list[RecipeFacts]
-    broken: dict[str, str]
-
-
-class RecipeDetails(RecipeFacts):
-    """A recipe with everything it declares, also as TOML."""
-
-    declared: dict[str, Any]
-    toml: str
+    weights: dict[str, WeightJson]
 
 
 class NewRecipe(Struct, forbid_unknown_fields=True):
@@ -263,12 +220,6 @@ class NewRecipe(Struct, forbid_unknown_fields=True):
     extends: Text
     set: Constants = field(default_factory=dict)
     replace: bool = False
-
-
-class RecipeName(Struct, forbid_unknown_fields=True):
-    """The name that a recipe of your own is to have."""
-
-    name: Annotated[str, Meta(min_length=1, max_length=64)]
 
 
 class Health(Struct):

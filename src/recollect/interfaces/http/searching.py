@@ -1,22 +1,17 @@
-"""The routes that search: search, related, context, feedback; and the recipes they rank by."""
+"""The routes that search and take feedback, and the one that saves a recipe."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from starlette.responses import Response
 
 from recollect.auth.capabilities import ADMIN, SEARCH, WRITE
-from recollect.engine import Recollect
 from recollect.interfaces.http import schemas
 from recollect.interfaces.http.operations import PREFIX, Call, Endpoint, ReplySpec, json_response
 from recollect.interfaces.http.parameters import SearchParameters
 from recollect.interfaces.lanes import SEARCHES, WRITES
 from recollect.present.response import as_json
 from recollect.present.schema import ResponseJson
-from recollect.recipes.base import Recipe
-from recollect.recipes.overrides import tree
-from recollect.recipes.show import as_toml, facts, learned_json, weights_json
+from recollect.recipes.show import RecipeDetails, weights_json
 
 
 async def search(call: Call) -> Response:
@@ -34,39 +29,11 @@ async def feedback(call: Call) -> Response:
     )
     learned = await call.service.ask(call.engine.learned, body.recipe)
     return json_response(
-        {
-            "accepted": accepted,
-            "dismissed": dismissed,
-            "weights": weights_json(learned),
-        }
+        {"accepted": accepted, "dismissed": dismissed, "weights": weights_json(learned)}
     )
 
 
 FOUND = {200: ReplySpec("The results, best first.", ResponseJson)}
-
-
-def _facts(engine: Recollect, recipe: Recipe) -> dict[str, Any]:
-    return facts(recipe) | {"default": recipe.name == engine.settings.search.recipe}
-
-
-async def recipes(call: Call) -> Response:
-    return json_response(await call.service.ask(_recipes, call.engine))
-
-
-def _recipes(engine: Recollect) -> dict[str, Any]:
-    found, broken = engine.recipes.readable()
-    return {"recipes": [_facts(engine, recipe) for recipe in found], "broken": broken}
-
-
-async def recipe(call: Call) -> Response:
-    return json_response(
-        await call.service.ask(_recipe, call.engine, call.request.path_params["name"])
-    )
-
-
-def _recipe(engine: Recollect, name: str) -> dict[str, Any]:
-    declared = engine.recipe(name)
-    return _facts(engine, declared) | {"declared": tree(declared), "toml": as_toml(declared)}
 
 
 async def save_recipe(call: Call) -> Response:
@@ -74,30 +41,8 @@ async def save_recipe(call: Call) -> Response:
     await call.service.ask(
         call.engine.save_recipe, new.name, extends=new.extends, changes=new.set, replace=new.replace
     )
-    headers = {"Location": f"{PREFIX}/recipes/{new.name}"}
-    return json_response(await call.service.ask(_recipe, call.engine, new.name), 201, headers)
-
-
-async def remove_recipe(call: Call) -> Response:
-    await call.service.ask(call.engine.remove_recipe, call.request.path_params["name"])
-    return Response(status_code=204)
-
-
-async def rename_recipe(call: Call) -> Response:
-    new: schemas.RecipeName = call.body
-    await call.service.ask(call.engine.rename_recipe, call.request.path_params["name"], new.name)
-    return json_response(await call.service.ask(_recipe, call.engine, new.name))
-
-
-async def learned(call: Call) -> Response:
-    name = call.request.path_params["name"]
-    return json_response(learned_json(await call.service.ask(call.engine.learned, name)))
-
-
-async def unlearn(call: Call) -> Response:
-    call.engine.recipe(call.request.path_params["name"])
-    await call.service.ask(call.engine.unlearn)
-    return await learned(call)
+    saved = await call.service.ask(call.engine.describe_recipe, new.name)
+    return json_response(saved, 201, {"Location": f"{PREFIX}/recipes/{new.name}"})
 
 
 OPERATIONS = (
@@ -123,40 +68,10 @@ OPERATIONS = (
         "`undo: true` takes it back.",
     ),
     Endpoint(
-        "GET", f"{PREFIX}/recipes", recipes, "The rankings there are",
-        {200: ReplySpec("Each in short.", schemas.RecipeList)}, anywhere=True,
-    ),
-    Endpoint(
         "POST", f"{PREFIX}/recipes", save_recipe, "Keep a ranking of your own",
-        {201: ReplySpec("Saved.", schemas.RecipeDetails, headers={"Location": "Where it is."})},
+        {201: ReplySpec("Saved.", RecipeDetails, headers={"Location": "Where it is."})},
         body=schemas.NewRecipe,
         example={"name": "mine", "extends": "blend", "set": {"fuse.weights.vector": 2.0}},
         problems=(404, 409), needs=(ADMIN, SEARCH), lane=WRITES,
-    ),
-    Endpoint(
-        "GET", f"{PREFIX}/recipes/{{name}}", recipe, "A ranking, with everything it declares",
-        {200: ReplySpec("The recipe.", schemas.RecipeDetails)}, problems=(404,), anywhere=True,
-    ),
-    Endpoint(
-        "PATCH", f"{PREFIX}/recipes/{{name}}", rename_recipe, "Rename a ranking of your own",
-        {200: ReplySpec("Renamed.", schemas.RecipeDetails)}, body=schemas.RecipeName,
-        example={"name": "my-own"}, problems=(404, 409), needs=(ADMIN, SEARCH), lane=WRITES,
-        details="Under the conditions of deleting it.",
-    ),
-    Endpoint(
-        "DELETE", f"{PREFIX}/recipes/{{name}}", remove_recipe, "Delete a ranking of your own",
-        {204: ReplySpec("Deleted.")}, problems=(404, 409), needs=(ADMIN, SEARCH), lane=WRITES,
-        details="Not one that comes with Recollect, that another one extends, or that is the "
-        "default.",
-    ),
-    Endpoint(
-        "GET", f"{PREFIX}/recipes/{{name}}/learned", learned, "What feedback made of its weights",
-        {200: ReplySpec("The weights and the evidence.", schemas.LearnedJson)}, problems=(404,),
-    ),
-    Endpoint(
-        "DELETE", f"{PREFIX}/recipes/{{name}}/learned", unlearn, "Back to the declared weights",
-        {200: ReplySpec("The weights as they are now.", schemas.LearnedJson)}, problems=(404,),
-        needs=(WRITE, SEARCH), lane=WRITES,
-        details="Only feedback that is given from then on is learned from.",
     ),
 )  # fmt: skip
