@@ -37,6 +37,7 @@ from recollect.settings import (
     Users,
     VaultSettings,
 )
+from recollect.user_patterns import compile_pattern
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
@@ -273,12 +274,11 @@ def _converted(value: object, kind: Any, *, strict: bool) -> object:
 
 
 def _check_patterns(patterns: Mapping[str, str], where: str) -> None:
-    from recollect.regex_safety import problem_of  # noqa: PLC0415  start-up time: few have any
-
     for name, pattern in patterns.items():
-        reason = problem_of(pattern)
-        if reason:
-            raise UserError(f"{where}: the pattern {name!r} cannot be used: {reason}.")
+        try:
+            compile_pattern(pattern)
+        except UserError as reason:
+            raise UserError(f"{where}: the pattern {name!r} cannot be used: {reason}.") from reason
 
 
 def networks(addresses: str) -> list[IPv4Network | IPv6Network]:

@@ -59,7 +59,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("query",),
     ("settings_reading",),
     ("settings", "memory_json", "checks", "auth"),
-    ("times", "lifetime"),
+    ("times", "lifetime", "user_patterns"),
     (
         "errors",
         "types",
@@ -71,7 +71,6 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "maths",
         "projects",
         "recipes.ranges",
-        "regex_safety",
         "files",
         "retry",
         "version",

@@ -37,13 +37,14 @@ from recollect.present.response import as_json
 from recollect.present.views import VIEWS
 from recollect.recipes.overrides import read_recipe
 from recollect.recipes.registry import BUILT_IN
-from recollect.regex_safety import problem_of
-from recollect.secrets.redaction import WINDOW, redacted
+from recollect.secrets.redaction import redacted
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.settings_reading import load_settings
 from recollect.types import recompute
+from recollect.user_patterns import compile_pattern
 
 FIXTURES = Path(__file__).parents[1] / "plugins" / "importers" / "fixtures"
+LINE = 2000  # characters
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 
 QUERIES = (
@@ -176,11 +177,13 @@ def read_settings(folder: Path, raw: bytes, chance: random.Random) -> None:
 def match_pattern(raw: bytes, chance: random.Random) -> None:
     """What is accepted reads the worst lines in time."""
     pattern = text_of(raw)[:100]
-    if problem_of(pattern):
+    try:
+        compiled = compile_pattern(pattern)
+    except UserError:
         return
     units = [*re.findall(r"\w|\s|[^\w\s]", pattern), "a", "1", "aA1-", " "]
     for unit in chance.sample(units, min(4, len(units))):
-        for _ in re.compile(pattern).finditer((unit * WINDOW)[: WINDOW - 1] + "\n"):
+        for _ in compiled.finditer((unit * LINE)[: LINE - 1] + "\n"):
             pass
 
 

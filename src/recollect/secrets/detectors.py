@@ -56,7 +56,7 @@ def made_up(value: str) -> bool:
 
 
 def of_group(found: re.Match[str]) -> Span:
-    return Span(*found.span(SECRET if SECRET in found.re.groupindex else 0))
+    return Span(*found.span(found.re.groupindex.get(SECRET, 0)))  # RE2 knows groups by number
 
 
 def unless_made_up(found: re.Match[str]) -> Span | None:

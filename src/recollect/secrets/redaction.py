@@ -23,7 +23,6 @@ from recollect.secrets.detectors import (
     LONG_WORD,
     Detector,
     all_places,
-    compiled,
     has_long_word,
     long_pieces,
     lowered,
@@ -34,6 +33,7 @@ from recollect.secrets.formats import BLOCKS, DECODED, TOKENS
 from recollect.secrets.prefixes import PREFIXED
 from recollect.settings import Secrets
 from recollect.types import PLACES, TEXTS, Memory, Span
+from recollect.user_patterns import compile_pattern
 from recollect.version import __version__
 
 # In this order: a format of its own is a better sign than the name before a value.
@@ -47,10 +47,6 @@ OPENING = ("<redact>", "[[redact]]")
 # Replacing one secret may uncover another beside it. Our detectors need two rounds; a user's
 # patterns might go on for ever.
 MOST_ROUNDS = 10
-# A user's pattern sees so many characters of a line at a time: more than any line that a person
-# writes. Windows overlap by more than a secret is long.
-WINDOW = 2000
-OVERLAP = 500
 # Fields without free text: the id is checked apart, and the others allow only a few words.
 NOT_TEXTS = frozenset({"id", "superseded_by", *CHOICES})
 # Where a secret may stand in a memory, beside its tags.
@@ -280,28 +276,14 @@ def _found(pattern: Detector | CustomPattern, text: str) -> Iterator[Span]:
 
 
 def _custom_spans(custom: CustomPattern, text: str) -> Iterator[Span]:
-    """The matches of a user's pattern, line by line, and in long lines window by window: a careless
-    pattern must not take the square of the whole text, and Python cannot stop one at work."""
-    last: Span | None = None
+    """Yield the matches of a user's pattern, line by line."""
     start = 0
     for line in text.splitlines(keepends=True):
-        for window in _windows(len(line)):
-            for found in compiled(custom.pattern).finditer(line, *window):
-                span = Span(*(start + place for place in of_group(found)))
-                if last is not None and span.start < last.end:  # found in two windows
-                    last = Span(last.start, max(last.end, span.end))
-                elif span.end > span.start:
-                    if last is not None:
-                        yield last
-                    last = span
+        for found in compile_pattern(custom.pattern).finditer(line):
+            span = Span(*(start + place for place in of_group(found)))
+            if span.end > span.start:
+                yield span
         start += len(line)
-    if last is not None:
-        yield last
-
-
-def _windows(length: int) -> Iterator[Span]:
-    for start in range(0, max(1, length - OVERLAP), WINDOW - OVERLAP):
-        yield Span(start, min(length, start + WINDOW))
 
 
 def _without(

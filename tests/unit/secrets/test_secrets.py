@@ -40,7 +40,6 @@ from recollect.secrets.assignments import LONGEST_JUDGED
 from recollect.secrets.detectors import compiled, lowered, spans
 from recollect.secrets.redaction import (
     DETECTORS,
-    WINDOW,
     SecretPatterns,
     redact_draft,
     redacted,
@@ -343,12 +342,18 @@ def test_a_pattern_of_ones_own_replaces_its_match_or_its_group() -> None:
     assert redacted(text, SecretPatterns(own)) == (text, Counter())
 
 
-def test_it_sees_one_line_at_a_time_and_long_lines_in_pieces() -> None:
+def test_it_sees_one_line_at_a_time() -> None:
     assert clean("a1\nb2", x=r"a1\s+b2") == "a1\nb2"
     assert clean("a1\nb2", x=r"^b\d$") == "a1\n[redacted: x]"
-    for at in range(WINDOW - 40, WINDOW + 5):
-        text = "." * at + "k" * 30 + "." * 3000
-        assert clean(text, x="k{5,}") == "." * at + "[redacted: x]" + "." * 3000
+    assert clean("é ü k-1 ö", x=r"k-\d") == "é ü [redacted: x] ö"
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(a+)+b", "(a|aa)+b", "(a?){30}a{30}b", r"\w+\s?\w+!", "(?:x|(?:a*b*)c){2,}"]
+)
+def test_no_pattern_takes_forever_on_a_long_line(pattern: str) -> None:
+    line = "a" * 50_000
+    assert clean(line, x=pattern) == line
 
 
 def test_one_that_finds_its_own_replacement_comes_to_an_end() -> None:
@@ -369,19 +374,12 @@ def refusal(folder: Path, line: str) -> str:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("bad = '['", "unterminated character set"),
+        ("bad = '['", "missing ]"),
         ("bad = 'a*'", "matches the empty text"),
-        ("bad = '(a+)+b'", "a repetition inside a repetition"),
-        ("bad = '(?:x|(?:ab*)c){2,}'", "a repetition inside a repetition"),
-        ("bad = '[[a]'", "Possible nested set"),
-        ("bad = '(a{2,5})+b'", "in several ways"),
-        ("bad = '(ab|abc|d)+e'", "in several ways"),
-        ("bad = '(a?){30}a{30}'", "in several ways"),
-        ("bad = '(?>(a|aa)*b)c'", "in several ways"),
-        ("bad = '(?=(x|xx)+y)a'", "in several ways"),
-        ("bad = '(a{1,9}){1,9}b'", "in several ways"),
-        ("bad = '.*key.*=\\d'", "two repetitions in it"),
-        ("bad = '\\w+\\s?\\w+!'", "two repetitions in it"),
+        ("bad = '(?<=a)b'", "invalid perl operator"),
+        ("bad = '(a++)+b'", "bad repetition operator"),
+        ("bad = '(a).*\\1'", "invalid escape sequence"),
+        ("bad = 'a{1,9999}'", "invalid repetition size"),
         (f"bad = '{'x' * 2001}'", "at most 2,000"),
     ],
 )
@@ -403,8 +401,6 @@ def test_a_name_is_plain_and_a_pattern_a_text(tmp_path: Path, line: str) -> None
     [
         r"\(a+\)+",
         "[(+]+x",
-        "(?>a+)+b",
-        "(a++)+b",
         "(ab)+",
         r"k-\d{4,}",
         r"\w+",
@@ -412,7 +408,6 @@ def test_a_name_is_plain_and_a_pattern_a_text(tmp_path: Path, line: str) -> None
         r"(?i)acme[-_]?key\s*[:=]\s*(?P<secret>[A-Z0-9]{20,})",
         "(?:[A-Z0-9]{4}-?){4}",
         r"[\w.+-]+@[\w-]+\.[\w.-]+",
-        r'(["])secret=(?P<secret>.*?)\1',
         "ACME-.*-KEY",
         r"\b[A-Z]{2}\d{2}(?: ?\d{4}){4,7}\b",
         "(?:a{2,5}-)+b",
@@ -420,7 +415,7 @@ def test_a_name_is_plain_and_a_pattern_a_text(tmp_path: Path, line: str) -> None
         r"(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}",
     ],
 )
-def test_a_pattern_that_repeats_harmlessly_is_taken(tmp_path: Path, pattern: str) -> None:
+def test_patterns_that_people_write_are_taken(tmp_path: Path, pattern: str) -> None:
     config = f"[secrets.patterns]\nmine = '{pattern}'\n"
     (tmp_path / "config.toml").write_text(config, encoding="utf-8")
     assert load_settings(tmp_path, {}).secrets.patterns == {"mine": pattern}
