@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from recollect.engine import Recollect
-from recollect.models.embedding_queue import MOST_TOKENWISE
+from recollect.present.views import SnippetView
 from recollect.settings import Embedding, Rerank, Settings
+from recollect.store.base import MOST_TOKENWISE
 from recollect.store.sqlite.store import SqliteStore
-from recollect.types import Result
+from recollect.types import Filter, Result
 
 JOINT = Settings(embedding=Embedding(model="joint"), rerank=Rerank(provider="none"))
 QUESTION = "what did the kids draw"
@@ -86,15 +88,58 @@ def test_a_vault_of_another_model_is_searched_by_its_vectors_until_reindexed(
         assert "kids → children" in maxsim_term(memory.search(QUESTION).results[0])
 
 
-def test_damaged_tokens_are_ignored_told_and_repaired(memory: Recollect) -> None:
+DAMAGED = "UPDATE token_vectors SET packed = zeroblob(length(packed))"
+LOST = "DELETE FROM token_vectors"
+
+
+def problems(memory: Recollect, *, fix: bool = False) -> list[str]:
+    return [one.problem for one in memory.doctor(fix=fix) if one.problem]
+
+
+@pytest.mark.parametrize("harm", [DAMAGED, LOST])
+@pytest.mark.parametrize("fixed", [True, False])
+def test_damaged_and_lost_tokens_are_told_and_repaired_without_a_gap(
+    memory: Recollect, harm: str, *, fixed: bool
+) -> None:
     assert isinstance(memory.store, SqliteStore)
-    connection = memory.store.database.connection()
-    connection.execute("UPDATE token_vectors SET packed = zeroblob(length(packed))")
+    memory.store.database.connection().execute(harm)
     first = memory.search(QUESTION).results[0]
     assert first.id == "painted"
     assert maxsim_term(first) == "not compared word by word"
-    [problem] = [one.problem for one in memory.store.examine() if one.problem]
-    assert problem == "the token vectors of 3 passages are damaged"
-    memory.reindex()
-    assert not [one for one in memory.store.examine() if one.problem]
+    missing = "their token vectors are missing or damaged; `recollect reindex` makes them"
+    assert problems(memory) == [f"3 memories: {missing}"]
+    assert memory.waiting() == 0
+    if fixed:
+        assert problems(memory, fix=True) == []
+    else:
+        assert memory.reindex() == 3
+    assert problems(memory) == []
     assert "kids → children" in maxsim_term(memory.search(QUESTION).results[0])
+
+
+def test_a_long_text_is_compared_by_the_nearest_passage_that_has_tokens(memory: Recollect) -> None:
+    words = " ".join(f"word{number}" for number in range(20_000))
+    memory.save(id="huge", title="Dump", text=f"{words} {PAINTED}", project="dump")
+    memory.reindex()
+    [found] = memory.search(QUESTION, filter=Filter(project=("dump",))).results
+    assert found.id == "huge"
+    assert maxsim_term(found).startswith("word by word")
+    assert isinstance(memory.store, SqliteStore)
+    memory.store.database.connection().execute(LOST)
+    [found] = memory.search(QUESTION, filter=Filter(project=("dump",))).results
+    assert maxsim_term(found) == "not compared word by word"
+
+
+def test_reindexing_everything_leaves_no_memory_without_a_vector(memory: Recollect) -> None:
+    left: list[int] = []
+    assert memory.reindex(everything=True, progress=lambda done: left.append(memory.waiting())) == 3
+    assert left
+    assert not any(left)
+
+
+def test_words_that_answer_are_marked_and_told_with_their_shares(memory: Recollect) -> None:
+    first = memory.search(QUESTION, view="snippet").results[0]
+    assert isinstance(first.shown, SnippetView)
+    assert "<mark>children</mark> <mark>painted</mark>" in first.shown.snippet
+    assert re.search(r"kids → children \d+%", maxsim_term(first))
+    assert " and" not in maxsim_term(first)  # of a question, "did" needs no answer

@@ -9,9 +9,15 @@ import numpy as np
 
 from recollect.errors import DimensionMismatch
 from recollect.lifetime import Lifetime
-from recollect.store.base import Coverage, NearPassage, StoredVector, VectorMatch
+from recollect.store.base import (
+    Coverage,
+    EmbeddedText,
+    NearPassage,
+    StoredVector,
+    VectorMatch,
+)
 from recollect.store.sqlite.vector_rows import best_cosines, between, nearest_rows
-from recollect.store.sqlite.vectors import by_memory
+from recollect.store.sqlite.vectors import by_memory, without_tokens
 from recollect.types import Filter, Memory, Span
 from recollect_postgres import nearest
 from recollect_postgres.database import PostgresDatabase
@@ -34,6 +40,16 @@ SELECT m.id, v.start, v.stop, v.vector, t.packed
 WHOLE = """
 SELECT v.memory, v.vector FROM models o JOIN vectors v ON v.vault = vault() AND v.model = o.key
  WHERE o.vault = vault() AND o.identity = %s AND v.passage = 0 ORDER BY v.memory"""
+EMBEDDED = """
+SELECT v.memory, v.passage, t.packed FROM models o
+  JOIN vectors v ON v.vault = vault() AND v.model = o.key
+  LEFT JOIN token_vectors t ON t.vault = vault() AND t.model = o.key AND t.memory = v.memory
+        AND t.passage = v.passage
+ WHERE o.vault = vault() AND o.identity = %(model)s AND v.memory IN (
+       SELECT DISTINCT w.memory FROM models p
+         JOIN vectors w ON w.vault = vault() AND w.model = p.key
+        WHERE p.vault = vault() AND p.identity = %(model)s AND w.memory > %(after)s
+        ORDER BY w.memory LIMIT %(limit)s)"""
 VAULT_MODEL = """
 SELECT i.value, d.value::integer FROM meta i
   JOIN meta d ON d.vault = vault() AND d.key = 'embedding_dim'
@@ -61,9 +77,6 @@ NEW = f"""
 INSERT INTO waiting SELECT vault(), o.key, m, %(own)s::uuid,
        CASE WHEN cardinality(%(new)s) <= {OWN} THEN now() + interval '30 seconds' END
   FROM models o, unnest(%(new)s::bigint[]) AS m WHERE o.vault = vault() ON CONFLICT DO NOTHING"""
-EVERY_WAITS = """
-INSERT INTO waiting (vault, model, memory) SELECT vault(), %s, key FROM memories
- WHERE vault = vault() AND forgotten_at IS NULL ON CONFLICT DO NOTHING"""
 
 
 class IndexChange(NamedTuple):
@@ -113,23 +126,26 @@ class PostgresVectors(WaitingMemories):
     def similarities(
         self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0
     ) -> dict[str, float]:
-        found, _, _, vectors, _ = self._columns(identity, ids)
+        found, _, _, vectors, _ = _columns(self._stored(identity, ids))
         return best_cosines(found, vectors, vector, dimensions)
 
     def nearest_passages(
         self, identity: str, vector: Vector, ids: Sequence[str]
     ) -> dict[str, NearPassage]:
-        found, starts, stops, vectors, packed = self._columns(identity, ids)
+        rows = [row for row in self._stored(identity, ids) if row[4]]
+        found, starts, stops, vectors, packed = _columns(rows)
         return {
             id: NearPassage(Span(starts[row], stops[row]), packed[row])
             for id, row in nearest_rows(found, vectors, vector).items()
-            if packed[row]
         }
 
-    def _columns(self, identity: str, ids: Sequence[str]) -> tuple[Sequence[Any], ...]:
-        rows = self._stored(identity, ids)
-        found, starts, stops, sent, packed = zip(*rows, strict=True) if rows else ((),) * 5
-        return found, starts, stops, [row.tobytes() for row in as_rows(sent)], packed
+    def embedded(self, identity: str, after: int, limit: int) -> list[EmbeddedText]:
+        asked = {"model": identity, "after": after, "limit": limit}
+        with self._database.reading() as connection:
+            rows = connection.execute(EMBEDDED, asked, binary=True).fetchall()
+            missing = without_tokens(rows)
+            texts = texts_of(connection, list(dict.fromkeys(key for key, *_ in rows)))
+        return [EmbeddedText(key, texts[key], key not in missing) for key in sorted(texts)]
 
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
         return between(self.stored(identity, ids))
@@ -207,13 +223,10 @@ class PostgresVectors(WaitingMemories):
             connection.execute(ADOPT, (identity, identity))
             return _without_models(connection, "vault = vault() AND identity <> %s", identity)
 
-    def remove(self, identity: str) -> int:
-        with self._database.writing() as connection:
-            found = connection.execute(MODEL, (identity,)).fetchall()
-            gone = _without_vectors(connection, [key for key, _ in found])
-            for key, _ in found:
-                connection.execute(EVERY_WAITS, (key,))
-        return gone
+
+def _columns(rows: Sequence[tuple[Any, ...]]) -> tuple[Sequence[Any], ...]:
+    found, starts, stops, sent, packed = zip(*rows, strict=True) if rows else ((),) * 5
+    return found, starts, stops, [row.tobytes() for row in as_rows(sent)], packed
 
 
 def follow(connection: Connection, changes: Sequence[IndexChange]) -> None:
@@ -263,12 +276,8 @@ def _without_models(connection: Connection, condition: str, *values: object) -> 
     """Remove these models with all they have; returns how many vectors these were."""
     found = connection.execute(f"DELETE FROM models WHERE {condition} RETURNING key", values)
     models = [key for (key,) in found]
-    sql = "DELETE FROM waiting WHERE vault = vault() AND model = ANY(%s)"
-    if models:
-        connection.execute(sql, (models,))
-    return _without_vectors(connection, models)
-
-
-def _without_vectors(connection: Connection, models: Sequence[int]) -> int:
-    sql = "DELETE FROM vectors WHERE vault = vault() AND model = ANY(%s)"
-    return connection.execute(sql, ([*models],)).rowcount if models else 0
+    if not models:
+        return 0
+    those = "vault = vault() AND model = ANY(%s)"
+    connection.execute(f"DELETE FROM waiting WHERE {those}", (models,))
+    return connection.execute(f"DELETE FROM vectors WHERE {those}", (models,)).rowcount

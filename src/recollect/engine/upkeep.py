@@ -17,7 +17,14 @@ from recollect.engine.searching import in_vault, prepare_search
 from recollect.engine.session import Session
 from recollect.errors import ProviderError, RecollectError, StoreError
 from recollect.models.active import ActiveModels, measured
-from recollect.models.embedding_queue import TextsRefused, embed_queries, embed_waiting
+from recollect.models.base import Tokenwise
+from recollect.models.embedding_queue import (
+    TextsRefused,
+    embed_again,
+    embed_queries,
+    embed_waiting,
+    every_embedded,
+)
 from recollect.models.english import beginning, reading
 from recollect.models.folder import MULTILINGUAL, embedding_models
 from recollect.present.words import counted
@@ -42,9 +49,7 @@ SAMPLE = 200
 # Below this share, what the model cannot read is left to the keyword indexes.
 MUCH = 0.1
 # nDCG@10 of questions in eleven languages over English passages (docs/models.md).
-MEASURED = (
-    "Of questions in another language than the memory, `multilingual` scores .85, this model .34."
-)
+MEASURED = "Of questions in another language, `multilingual` scores .85, the English model .34."
 
 
 @operation(ADMIN)
@@ -55,12 +60,14 @@ def reindex(
     progress: Callable[[int], None] = lambda done: None,
 ) -> int:
     """Rebuild the keyword indexes, then make every missing vector of the settings' model, as
-    `switch_model` does. `everything` makes the vectors anew."""
+    `switch_model` does. `everything` makes the vectors anew, as it does those without tokens."""
     session.store.rebuild()
     session.wrote("reindex")
-    if everything and session.models.embeds():
-        session.store.vectors.remove(session.models.chosen().identity)
-    return switch_model(session, session.models, progress=progress)
+    if not session.models.embeds():
+        return 0
+    chosen, vectors = session.models.chosen(), session.store.vectors
+    done = embed_again(vectors, chosen, everything=everything, progress=progress)
+    return done + switch_model(session, session.models, progress=progress)
 
 
 @operation(ADMIN)
@@ -145,7 +152,25 @@ def doctor(
         session.store.database.note_damage(None)
         notes = [Finding("model", None, note=note) for note in model_notes(session)]
         findings = [*findings, *notes]
-    return findings
+    return [*findings, *_token_findings(session, fix=fix)]
+
+
+def _token_findings(session: Session, *, fix: bool) -> list[Finding]:
+    """Check the token vectors, where the vault's model makes any; `fix` makes those anew that are
+    missing or damaged."""
+    vectors = session.store.vectors
+    try:
+        embedder = session.models.embedder() if session.models.embeds() else None
+        if not isinstance(embedder, Tokenwise) or vectors.model() != embedder.identity:
+            return []
+        if fix:
+            embed_again(vectors, embedder, everything=False)
+        missing = sum(not one.has_tokens for one in every_embedded(vectors, embedder.identity))
+    except RecollectError as error:
+        return [Finding("token vectors", None, note=str(error))]
+    what = "their token vectors are missing or damaged; `recollect reindex` makes them"
+    problem = f"{counted(missing, 'memory')}: {what}" if missing else None
+    return [Finding("token vectors", problem)]
 
 
 def _note_damage(session: Session, findings: Sequence[Finding]) -> bool:

@@ -10,8 +10,9 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from recollect.errors import ProviderError
+from recollect.maths import parts
 from recollect.models.base import Embedder, Tokenwise, Windowed
-from recollect.store.base import VectorIndex, Waiting
+from recollect.store.base import MOST_TOKENWISE, EmbeddedText, VectorIndex, Waiting
 from recollect.store.feedback_log import StoredFeedback
 from recollect.types import Span
 
@@ -25,8 +26,6 @@ BATCH = 100
 # What a model gets at once has no more characters, however many texts wait and however long they
 # are: the built-in one takes a second or two for them.
 BATCH_SIZE = 50_000
-# Of a long text so many passages, about 100 kB, can be compared word by word: the first ones.
-MOST_TOKENWISE = 64
 # How often to look whether the process that embeds has ended.
 LOOK_S = 0.05
 # No model refuses these texts. There are two, since some faults need more than one text.
@@ -70,6 +69,40 @@ def embed_waiting(
     if batches.refused:
         raise TextsRefused(len(batches.refused), next(iter(batches.refused.values())))
     return batches.done
+
+
+def embed_again(
+    vectors: VectorIndex,
+    embedder: Embedder,
+    *,
+    everything: bool,
+    progress: Callable[[int], None] = lambda done: None,
+) -> int:
+    """Make vectors anew: all, or those whose tokens are missing or damaged; return of how many
+    memories. Each keeps its former vectors until the new ones are stored."""
+    batches = Batches(vectors, embedder, progress=progress)
+    if everything or isinstance(embedder, Tokenwise):
+        with _turn(vectors, lambda: False):
+            for batch in parts(
+                (
+                    Waiting(one.key, one.text)
+                    for one in every_embedded(vectors, embedder.identity)
+                    if everything or not one.has_tokens
+                ),
+                BATCH,
+                lambda one: _size(one.text),
+                BATCH_SIZE,
+            ):
+                batches.embed_batch(batch)
+    return batches.done
+
+
+def every_embedded(vectors: VectorIndex, identity: str) -> Iterator[EmbeddedText]:
+    """Yield every live memory with a vector of this model."""
+    last = 0
+    while page := vectors.embedded(identity, last, BATCH):
+        yield from page
+        last = page[-1].key
 
 
 def embed_queries(log: StoredFeedback, embedder: Embedder) -> bool:

@@ -322,8 +322,8 @@ class OnnxTokenwise(OnnxEmbedder):
     def query(self, text: str) -> tuple[Matrix, QueryTokens]:
         vectors, [encoding], [output] = self._outputs([text], self._query_prefix)
         kept = self._kept(encoding, len(self._query_prefix))
-        spans = [Span(*encoding.offsets[place]) for place in kept]
-        own = [Span(*(end - len(self._query_prefix) for end in span)) for span in spans]
+        before, offsets = len(self._query_prefix), encoding.offsets  # each access makes them anew
+        own = [Span(*(end - before for end in offsets[place])) for place in kept]
         weights = output[2][0][kept]
         return vectors[0], QueryTokens(own, output[1][0][kept], weights / weights.sum())
 
@@ -341,7 +341,8 @@ class OnnxTokenwise(OnnxEmbedder):
     def spans(self, text: str) -> list[Span]:
         self._model.ready()
         [encoding] = self._model.encoded([(self._document_prefix + text,)])
-        return [Span(*encoding.offsets[place]) for place in self._kept(encoding)]
+        offsets = encoding.offsets
+        return [Span(*offsets[place]) for place in self._kept(encoding)]
 
     def _kept(self, encoding: Encoding, after: int = 0) -> list[int]:
         """The places of the tokens that count: those with a letter or a digit that begin at this

@@ -125,6 +125,8 @@ def pack_tokens(vectors: Matrix, scales: Matrix) -> bytes:
 def token_cosines(query: QueryTokens, packed: Sequence[bytes], scales: Matrix) -> list[Matrix]:
     """For each text the cosine of each of the question's tokens with each of the text's; of a
     damaged one none."""
+    if not packed:
+        return []
     width = len(scales) // 4
     texts = [blob[:-CHECKSUM] if intact(blob) else b"" for blob in packed]
     codes = np.frombuffer(b"".join(texts), np.uint8)

@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import structs
 
 from recollect.models.base import Tokenwise
+from recollect.query.function_words import english_words
 from recollect.query.terms import WORD
 from recollect.types import Memory, Span, Term
 
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 
 MAXSIM = "maxsim"  # the name of the feature
 MOST_PAIRS = 3
-# A token has about four characters and the blank behind it.
-TOKEN_CHARACTERS = 5
+NEARLY = 1e-6  # places whose answers differ by less are equally good
 
 
 class WordPair(NamedTuple):
@@ -68,31 +68,30 @@ class Answering:
             pair = _word(self._query, asked), _word(self._text, self._spans[answer])
             shares[pair] += max(count, 0.0)
         total = sum(shares.values()) or 1.0
-        # A word such as "the" is answered by any text.
-        telling = [pair for pair in shares if pair[0].lower() in self._keywords] or [*shares]
+        # A word such as "the" is answered by any text, and such a word answers nothing.
+        telling = [pair for pair in shares if pair[0].lower() in self._keywords and _tells(*pair)]
         largest = sorted(telling, key=shares.__getitem__, reverse=True)[:MOST_PAIRS]
         return [WordPair(*pair, shares[pair] / total) for pair in largest]
 
     def explained(self, why: Term) -> Term:
-        """The explanation of the memory's score with the pairs: `stay logged → token expires`."""
+        """The explanation of the memory's score with the pairs: `stay → token 31%, ...`."""
         pairs = self.pairs()
         if not pairs:
             return why
-        words = ", ".join(
-            pair.asked if pair.asked.lower() == pair.answer.lower() else " → ".join(pair[:2])
-            for pair in pairs
-        )
-        shares = ", ".join(f"{pair.share:.0%}" for pair in pairs)
-        return _with_words(why, f"{words} ({shares})")
+        return _with_words(why, ", ".join(f"{words(pair)} {pair.share:.0%}" for pair in pairs))
 
     def place(self, size: int) -> int:
-        """Where in the memory's text the `size` characters begin whose tokens answer best."""
-        wide = max(1, size // TOKEN_CHARACTERS)
-        if len(self._spans) <= wide:
+        """Return where in the memory's text the `size` characters begin whose tokens answer best;
+        of equal places, the one in the middle."""
+        spans = self._spans
+        if not spans or spans[-1].end - spans[0].start <= size:
             return max(0, self._in_text(0))
+        wide = max(1, len(spans) * size // (spans[-1].end - spans[0].start))
         windows = np.lib.stride_tricks.sliding_window_view(self._cosines, wide, axis=1)
         answered = self._weights @ windows.max(axis=2)
-        return max(0, self._in_text(self._spans[int(answered.argmax())].start))
+        best = np.flatnonzero(answered >= answered.max() - NEARLY)
+        together = best[: 1 + int(np.argmax(np.append(np.diff(best) > 1, True)))]
+        return max(0, self._in_text(spans[int(together[len(together) // 2])].start))
 
     def _in_text(self, place: int) -> int:
         """A place in the passage as one in the memory's text."""
@@ -110,6 +109,16 @@ def _with_words(term: Term, words: str) -> Term:
     if term.name == MAXSIM:
         return structs.replace(term, how=f"{term.how}: {words}")
     return structs.replace(term, parts=tuple(_with_words(part, words) for part in term.parts))
+
+
+def words(pair: WordPair) -> str:
+    """Return a pair for people: `stay → token`, or the word where it is the same."""
+    same = pair.asked.lower() == pair.answer.lower()
+    return pair.asked if same else f"{pair.asked} → {pair.answer}"
+
+
+def _tells(asked: str, answer: str) -> bool:
+    return not {asked.lower(), answer.lower()} & english_words()
 
 
 def _word(text: str, span: Span) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -92,7 +92,14 @@ def marked(
     snippet of every memory that a keyword channel matched. A memory that only its meaning found
     has none then. Source: the `router` recipe, "Snippet"."""
     if context.passages:
-        return {id: highlighted(found.text, context) for id, found in context.passages.items()}
+        answers = {
+            id: frozenset(pair.answer.lower() for pair in each.pairs())
+            for id, each in context.answering.items()
+        }
+        return {
+            id: highlighted(found.text, context, answers.get(id, frozenset()))
+            for id, found in context.passages.items()
+        }
     snippets: dict[str, str] = {}
     for channel in channels:
         ids = set(context.channels[channel.name].ids if channel.name in context.channels else ())
@@ -102,8 +109,9 @@ def marked(
     return snippets
 
 
-def highlighted(text: str, context: SearchContext) -> str:
-    """The text with `<mark>` around each word that the query has, in any form."""
+def highlighted(text: str, context: SearchContext, answers: Set[str] = frozenset()) -> str:
+    """Return the text with `<mark>` around each word that the query has, in any form.
+    `answers`: lower-cased words that answer the query by their meaning, and are marked, too."""
 
     query = context.understanding
     wanted = frozenset[str]().union(*(query.stems_of(word) for word in query.searched))
@@ -112,6 +120,6 @@ def highlighted(text: str, context: SearchContext) -> str:
     def mark(found: re.Match[str]) -> str:
         word = found[0].lower()
         same = word.startswith(starts) and query.stems_of(word) & wanted
-        return f"<mark>{found[0]}</mark>" if same else found[0]
+        return f"<mark>{found[0]}</mark>" if same or word in answers else found[0]
 
     return WORD.sub(mark, text)

@@ -220,11 +220,11 @@ class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
     query, the right answer in other words included.
 
     A cross-encoder alone is right about questions in whole sentences and often wrong about
-    keywords, so it moves candidates and does not order them; a query of fewer than `least_words`
-    words it does not see at all, and none that was compared word by word. Of a long text it reads
-    `characters` where the query's words stand: half the time, and no worse. What it did not reach
-    by the deadline, and what stands further down, is held to be as good as the worst it read: the
-    order of fusion stays among them.
+    keywords, so it moves candidates and does not order them; a query of fewer than
+    `least_words` words it does not see at all, and none that was compared word by word, unless
+    `always`. Of a long text it reads `characters` where the query's words stand: half the time,
+    and no worse. What it did not reach by the deadline, and what stands further down, is held
+    to be as good as the worst it read: the order of fusion stays among them.
 
     No logits can exchange two candidates that stand further apart than `weight · (bound − floor)`.
     So it reads the first candidate, on which the verdict depends, and on down to the first such
@@ -243,6 +243,7 @@ class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
     characters: AtLeastOne = 450
     least_words: Count = 3
     batch: AtLeastOne = 4
+    always: bool = False
     name: str = "rerank"
 
     def deferral(self, query: str) -> dict[str, object]:
@@ -250,7 +251,9 @@ class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
         text = context.search.query
-        if not ranking or len(readable_words(text)) < self.least_words or context.compared:
+        if not ranking or len(readable_words(text)) < self.least_words:
+            return ranking
+        if context.compared and not self.always:
             return ranking
         contested = self._contested([hit.score for hit in ranking], context.limit)
         scores = rerank_scores(

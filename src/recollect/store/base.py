@@ -65,6 +65,10 @@ class VectorMatch(NamedTuple):
     key: int
 
 
+# Of a long text so many passages, about 100 kB, can be compared word by word: the first ones.
+MOST_TOKENWISE = 64
+
+
 class StoredVector(NamedTuple):
     """A vector of a memory, the characters of the passage that it is of, and the packed vectors of
     the passage's tokens; none of a model that gives none."""
@@ -123,6 +127,15 @@ class Waiting(NamedTuple):
 
     key: int
     text: str
+
+
+class EmbeddedText(NamedTuple):
+    """A memory with a vector, the text it was made of, and whether the tokens of each passage are
+    there and as they were written; of a long text those of the first `MOST_TOKENWISE`."""
+
+    key: int
+    text: str
+    has_tokens: bool
 
 
 class Coverage(NamedTuple):
@@ -257,8 +270,8 @@ class VectorIndex(Protocol):
     def nearest_passages(
         self, identity: str, vector: Vector, ids: Sequence[str]
     ) -> dict[str, NearPassage]:
-        """The passage of each of these memories that is nearest by cosine; none of a memory that
-        has no tokens of the model."""
+        """Of the passages of each of these memories that have tokens of the model, the nearest by
+        cosine."""
 
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
         """The cosine of each pair of these memories, in this order, that have one vector each."""
@@ -319,8 +332,8 @@ class VectorIndex(Protocol):
         """Make this the vault's model and remove every other model's vectors, in one transaction;
         return their number."""
 
-    def remove(self, identity: str) -> int:
-        """Remove this model's vectors and return their number."""
+    def embedded(self, identity: str, after: int, limit: int) -> list[EmbeddedText]:
+        """Live memories with a vector of this model, by key, from the first above `after` on."""
 
 
 class TopicIndex(Protocol):

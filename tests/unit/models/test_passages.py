@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from recollect.context import SearchContext
 from recollect.engine import Recollect
+from recollect.ingest.jsonl import raw_lines
 from recollect.lifetime import Lifetime
 from recollect.models.active import ActiveModels
 from recollect.models.base import Embedder, Windowed
@@ -182,13 +184,12 @@ def test_reindex_goes_on_where_it_was_interrupted(
     memory: Recollect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The process goes away after the first of two batches: those vectors are kept as they are."""
-    memory.save(id="long", title="Minutes", text=SEVERAL)
-    for number in range(3):
-        memory.save(id=f"n{number}", title=f"Note {number}")
     embedder = memory.models.embedder()
     memory.session.background.stop()  # else it might take what this test leaves waiting
     memory.session.background.close()
-    memory.store.vectors.remove(embedder.identity)
+    lines = [{"id": "long", "title": "Minutes", "text": SEVERAL}]
+    lines += [{"id": f"n{number}", "title": f"Note {number}"} for number in range(3)]
+    memory.import_lines(raw_lines(json.dumps(line).encode() for line in lines))
     assert memory.waiting() == 4
     monkeypatch.setattr("recollect.models.embedding_queue.BATCH", 2)
 

@@ -84,7 +84,7 @@ def check_not_writable(store: SqliteStore) -> None:
     for write in (
         lambda: save(store, memory("new")),
         lambda: store.feedback.add("q", "full", True, NOON),
-        lambda: store.vectors.remove(MODEL),
+        lambda: store.vectors.adopt("other"),
         store.rebuild,
     ):
         with pytest.raises(StoreError) as caught:

@@ -350,14 +350,6 @@ def test_codes_of_a_locked_vault_are_encrypted_and_work(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_model_that_is_removed_takes_its_codes_along(vault: Vault) -> None:
-    vault.add(100)
-    vault.check()
-    assert vault.stores[0].vectors.remove(MODEL) == 100
-    assert vault.chunks() == []
-    assert nearest(vault.stores[0], vault.vector(), 5, EVERYTHING, MODEL) == []
-
-
 def test_vectors_cut_to_fewer_dimensions_are_found_among_many(vault: Vault) -> None:
     vault.add(200)
     query = vault.vector()

@@ -28,6 +28,7 @@ from recollect.interfaces.cli.selection import opened
 from recollect.interfaces.cli.tables import set_value
 from recollect.lifetime import Lifetime
 from recollect.models.active import ActiveModels, measured
+from recollect.models.base import Tokenwise
 from recollect.models.folder import (
     MULTILINGUAL,
     Declared,
@@ -157,17 +158,18 @@ def _use(home: Path, args: argparse.Namespace) -> None:
 
     models = ActiveModels(structs.replace(settings, embedding=wanted), os.environ)
     with opened() as memory:
-        waiting = memory.waiting(models)
-        more = round(waiting * models.chosen().documents(["dimension"]).shape[1] * BYTES)
+        waiting, chosen = memory.waiting(models), models.chosen()
+        more = round(waiting * chosen.documents(["dimension"]).shape[1] * BYTES)
         if waiting and not args.json:
-            size = f"about {more / 1e6:,.1f} MB more"
+            words = " and 4 kB for 100 words of text" if isinstance(chosen, Tokenwise) else ""
+            size = f"about {more / 1e6:,.1f} MB more{words}"
             print(
                 f"Until all are made, the vault holds vectors of both models: {size}.", flush=True
             )
         with progress("Embedding", waiting) as advance:
             made = memory.switch_model(models, switched=write, progress=advance)
     done = f"{visible(name)} is the embedding model now; {counted(made, 'vector')} computed."
-    say(args.json, done, model=name, identity=models.chosen().identity, vectors=made, bytes=more)
+    say(args.json, done, model=name, identity=chosen.identity, vectors=made, bytes=more)
 
 
 def _wanted(settings: Embedding, name: str) -> Embedding:

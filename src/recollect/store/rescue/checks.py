@@ -25,7 +25,6 @@ from recollect.store.rescue.derived import (
     WAITING,
     WRONG_VECTORS,
     TopicHash,
-    damaged_tokens,
     history_problem,
 )
 from recollect.store.rescue.index_checks import (
@@ -295,10 +294,8 @@ class FullChecks(QuickChecks):
 
     def _vectors(self) -> str | None:
         wrong = self._connection.execute(f"SELECT count(*) FROM ({WRONG_VECTORS})").get
-        if wrong:
-            return f"{wrong} vectors have the wrong size or belong to forgotten memories"
-        damaged = len(damaged_tokens(self._connection))
-        return f"the token vectors of {damaged} passages are damaged" if damaged else None
+        what = "vectors have the wrong size or belong to forgotten memories"
+        return f"{wrong} {what}" if wrong else None
 
     def _waiting(self) -> str | None:
         wrong = self._connection.execute(WRONGLY_WAITING).get

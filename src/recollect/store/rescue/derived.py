@@ -9,13 +9,11 @@ from typing import Any
 
 import apsw
 
-from recollect.hashing import intact
 from recollect.store.base import Stored
 from recollect.store.differences import earlier
 from recollect.store.history import LATEST, VERSION_BYTES, WRITE_BYTES, RemovableVersion
 from recollect.store.memory_rows import BadRow
 from recollect.store.sqlite import vector_codes, vocabulary
-from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.history import BYTES, GROW, SIZE, remove
 from recollect.store.sqlite.memories import READ, from_row
 from recollect.store.sqlite.segments import buffer
@@ -39,8 +37,8 @@ TOTAL = f"""
 
 def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
     """Within a transaction, make the keyword indexes, the vocabulary, the topic hashes, the list
-    of memories without a vector and the vectors' codes again. Vectors of a wrong size, and
-    those with damaged tokens, are removed and will be made again."""
+    of memories without a vector and the vectors' codes again. Vectors of a wrong size are removed
+    and will be made again."""
     _rebuild_words(connection)
     connection.execute("UPDATE corpus SET documents = (SELECT count(*) FROM indexed)")
     vocabulary.fill(connection)
@@ -50,19 +48,9 @@ def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
         [(hashed(str(name)), name) for (name,) in names],
     )
     connection.execute(f"DELETE FROM vectors WHERE seq IN ({WRONG_VECTORS})")
-    damaged = as_json_list(damaged_tokens(connection))
-    connection.execute(
-        "DELETE FROM vectors WHERE seq IN (SELECT value FROM json_each(?))", (damaged,)
-    )
     connection.execute("DELETE FROM waiting")
     connection.execute(f"INSERT INTO waiting {WAITING}")
     vector_codes.fill(connection)
-
-
-def damaged_tokens(connection: apsw.Connection) -> list[int]:
-    """The vectors whose tokens' vectors are not what was written."""
-    rows = connection.execute("SELECT vector, packed FROM token_vectors")
-    return [vector for vector, packed in rows if not intact(packed)]
 
 
 def _rebuild_words(connection: apsw.Connection) -> None:

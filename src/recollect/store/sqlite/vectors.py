@@ -19,9 +19,18 @@ import numpy as np
 
 from recollect.errors import DimensionMismatch
 from recollect.files import exclusive
+from recollect.hashing import intact
 from recollect.lifetime import Lifetime
 from recollect.retry import without_waiting
-from recollect.store.base import Coverage, NearPassage, StoredVector, VectorMatch, Waiting
+from recollect.store.base import (
+    MOST_TOKENWISE,
+    Coverage,
+    EmbeddedText,
+    NearPassage,
+    StoredVector,
+    VectorMatch,
+    Waiting,
+)
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import SqliteTopics, where
 from recollect.store.sqlite.matrix import Matrix
@@ -60,6 +69,13 @@ WITH_TOKENS = STORED.format(
 PUT_TOKENS = """
 INSERT INTO token_vectors SELECT seq, ? FROM vectors
  WHERE model = ? AND memory = ? AND passage = ?"""
+EMBEDDED = """
+SELECT v.memory, v.passage, t.packed FROM models o CROSS JOIN vectors v ON v.model = o.key
+  LEFT JOIN token_vectors t ON t.vector = v.seq
+ WHERE o.identity = ?1 AND v.memory IN (
+       SELECT DISTINCT w.memory FROM models p CROSS JOIN vectors w ON w.model = p.key
+        WHERE p.identity = ?1 AND w.memory > ?2 ORDER BY w.memory LIMIT ?3)
+ ORDER BY v.memory"""
 TOKENS = """
 SELECT t.vector, t.packed FROM json_each(?) j CROSS JOIN token_vectors t ON t.vector = j.value"""
 WHOLE = """
@@ -131,7 +147,10 @@ class SqliteVectors:
     ) -> dict[str, NearPassage]:
         with self._database.reading():  # both at one moment
             rows = self._database.rows(
-                STORED.format(columns="v.seq, v.start, v.stop, v.vector", joined=""),
+                STORED.format(
+                    columns="v.seq, v.start, v.stop, v.vector",
+                    joined="CROSS JOIN token_vectors t ON t.vector = v.seq",
+                ),
                 as_json_list(ids),
                 identity,
             )
@@ -142,7 +161,6 @@ class SqliteVectors:
         return {
             id: NearPassage(Span(starts[row], stops[row]), packed[seqs[row]])
             for id, row in best.items()
-            if seqs[row] in packed
         }
 
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
@@ -259,12 +277,12 @@ class SqliteVectors:
             connection.execute("DELETE FROM models WHERE identity <> ?", (identity,))
         return gone
 
-    def remove(self, identity: str) -> int:
-        with self._database.writing() as connection:
-            of_model = "model IN (SELECT key FROM models WHERE identity = ?)"
-            connection.execute(f"DELETE FROM codebooks WHERE {of_model}", (identity,))
-            connection.execute(f"DELETE FROM vectors WHERE {of_model}", (identity,))
-            return connection.changes()
+    def embedded(self, identity: str, after: int, limit: int) -> list[EmbeddedText]:
+        with self._database.reading() as connection:
+            rows: Any = self._database.rows(EMBEDDED, identity, after, limit)
+            missing = without_tokens(rows)
+            texts = _texts(connection, dict.fromkeys(key for key, *_ in rows))
+        return [EmbeddedText(key, text, key not in missing) for key, text in texts.items()]
 
     def forget(self) -> None:
         """Drop the vectors in memory; the next search reads them again."""
@@ -340,6 +358,15 @@ class PutPassage(NamedTuple):
     stop: int
     vector: bytes
     tokens: bytes
+
+
+def without_tokens(rows: Iterable[tuple[int, int, bytes | None]]) -> set[int]:
+    """Return the memories of these (memory, passage, tokens) that have too few intact tokens."""
+    return {
+        memory
+        for memory, passage, packed in rows
+        if passage <= MOST_TOKENWISE and not (packed and intact(bytes(packed)))
+    }
 
 
 def by_memory(

@@ -17,7 +17,7 @@ from suites.stores.helpers import (
     save,
     state,
 )
-from suites.stores.samples import CHANGE, EVERYTHING, MODEL, NOON, PLENTY, axis, memory
+from suites.stores.samples import CHANGE, EVERYTHING, MODEL, NOON, OTHER, PLENTY, axis, memory
 
 
 class ConcurrencyContract(Contract):
@@ -59,7 +59,8 @@ class ConcurrencyContract(Contract):
             write.restore(write.find(["b"])["b"])
         put(store, MODEL, {"b": axis(3)})
         assert nearest(other, axis(3)) == ["b", "a"]
-        store.vectors.remove(MODEL)
+        put(store, OTHER, {"a": axis(3)})
+        store.vectors.adopt(OTHER)
         assert nearest(other, axis(3)) == []
 
     def test_threads_share_a_store(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
+from recollect.hashing import with_checksum
 from recollect.store.base import Coverage
 from recollect.types import Span
 from suites.stores.helpers import (
@@ -212,8 +213,6 @@ class VectorContract(Contract):
         assert store.vectors.adopt(OTHER) == 1
         assert nearest(store, axis(0)) == []
         assert nearest(store, axis(0), identity=OTHER) == ["b"]
-        assert store.vectors.remove(OTHER) == 1
-        assert nearest(store, axis(0), identity=OTHER) == []
 
     def test_a_vector_that_is_put_again_replaces_the_first(self) -> None:
         store = self.store()
@@ -259,11 +258,29 @@ class VectorContract(Contract):
             assert near == {"a": (spans[place], tokens)}, "A memory without tokens has a passage."
         stored = store.vectors.stored(MODEL, ["a", "b"])
         assert [one.tokens for id in "ab" for one in stored[id]] == [b"first", b"second", b""]
+        store.vectors.put(MODEL, WIDTH, rows[:2], spans=spans, tokens=[b"first"])
+        near = store.vectors.nearest_passages(MODEL, axis(1), ["a"])
+        assert near == {"a": (spans[0], b"first")}, "It is the nearest of those with tokens."
         store.vectors.put(MODEL, WIDTH, [(keys[0], axis(1))], tokens=[b"whole"])
         near = store.vectors.nearest_passages(MODEL, axis(1), ["a"])
         assert near == {"a": (Span(0, 0), b"whole")}
         change(store, "a", text="new words")
         assert store.vectors.nearest_passages(MODEL, axis(1), ["a"]) == {}
+
+    def test_what_is_embedded_is_listed_with_whether_its_tokens_are_intact(self) -> None:
+        store = self.store()
+        save(store, memory("a", title="A"), memory("b"), memory("c"), memory("d"))
+        with store.writing(CHANGE) as write:
+            keys = [write.find(["a", "b", "c"])[id].key for id in "abc"]
+        rows = [(key, axis(0)) for key in keys]
+        store.vectors.put(MODEL, WIDTH, rows, tokens=[with_checksum(b"ok"), b"damaged"])
+        listed = store.vectors.embedded(MODEL, 0, 10)
+        assert [(one.key, one.has_tokens) for one in listed] == [
+            (keys[0], True), (keys[1], False), (keys[2], False),
+        ]  # fmt: skip
+        assert listed[0].text.startswith("A")
+        assert store.vectors.embedded(MODEL, keys[0], 1) == listed[1:2]
+        assert store.vectors.embedded("toy:unknown", 0, 10) == []
 
     def test_a_large_store_finds_the_nearest_too(self) -> None:
         """More vectors than are compared one by one: what the scan proposes holds the answers."""
