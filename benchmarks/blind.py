@@ -1,6 +1,6 @@
 """Ask questions that were written blind, without knowledge of a ranking's rules or its code.
 
-    python benchmarks/blind.py [--recipe blend] [--half seen|unseen] [--missed]
+    python benchmarks/blind.py [--recipe blend] [--model joint] [--half seen|unseen] [--missed]
 
 Twelve vaults of 55 to 87 memories with 68 to 90 questions each, in `blind/`. Weights, limits and
 rules were chosen with the eight of `seen` in sight; those of `unseen` were written later, by
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect import Recollect
-from recollect.settings import Rerank, Settings
+from recollect.settings import Embedding, Rerank, Settings
 
 FOLDER = Path(__file__).parent / "blind"
 HALVES = {
@@ -28,7 +28,6 @@ HALVES = {
     "unseen": ("clinic", "backend", "cooperative", "datateam"),
 }
 NOW = datetime(2026, 11, 18, 10, tzinfo=UTC)
-SETTINGS = Settings(rerank=Rerank(budget_ms=60_000))  # the deadline is far away
 
 
 def rows(name: str, file: str) -> list[dict[str, Any]]:
@@ -39,11 +38,15 @@ def rows(name: str, file: str) -> list[dict[str, Any]]:
 Answer = tuple[dict[str, Any], list[str], str]
 
 
-def ask(name: str, recipe: str) -> list[Answer]:
+def ask(name: str, recipe: str, model: str) -> list[Answer]:
     """Each question of a vault with the ids of the answer, best first, and its verdict."""
+    settings = Settings(
+        embedding=Embedding(model=model),
+        rerank=Rerank(budget_ms=60_000),  # the deadline is far
+    )
     with (
         tempfile.TemporaryDirectory() as home,
-        Recollect(home=home, settings=SETTINGS, environment={}, clock=lambda: NOW) as memory,
+        Recollect(home=home, settings=settings, environment={}, clock=lambda: NOW) as memory,
     ):
         for row in rows(name, "memories.jsonl"):
             memory.save(**row)
@@ -59,12 +62,13 @@ def ask(name: str, recipe: str) -> list[Answer]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--recipe", default="blend")
+    parser.add_argument("--model", default="", help="the bundled embedding model, such as joint")
     parser.add_argument("--half", choices=HALVES, help="one half only")
     parser.add_argument("--missed", action="store_true", help="print what was not first")
     args = parser.parse_args()
     for half, names in HALVES.items():
         if args.half in (None, half):
-            answers = [answer for name in names for answer in ask(name, args.recipe)]
+            answers = [answer for name in names for answer in ask(name, args.recipe, args.model)]
             report(half, answers, missed=args.missed)
 
 
