@@ -101,7 +101,6 @@ def completion_table() -> str:
             option: {"about": action.help, "takes": taken(action.dest) if action.nargs != 0 else ""}
             for action in parser._actions
             for option in action.option_strings
-            if option.startswith("--")
         }
         ids = {"ID", "OLD", "NEW"}.intersection(positional) and name != "access token"
         takes = "forgotten" if name == "trash restore" else "id" if ids else ACTIONS.get(name, "")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
@@ -68,6 +69,12 @@ def named_ids(ids: Sequence[str]) -> Sequence[str]:
     return ids
 
 
+def split_list(text: str) -> list[str]:
+    """Return the values of a list written as one text, `a,b`. `\\,` is a comma within a value."""
+    parts = (part.strip().replace("\\,", ",") for part in re.split(r"(?<!\\),", text))
+    return [part for part in parts if part] or [text]
+
+
 def several(values: Sequence[str], what: str) -> tuple[str, ...]:
     """The values as a tuple; one text is refused, which would be a sequence of letters."""
     if isinstance(values, str):
@@ -123,13 +130,28 @@ def not_around_home(path: Path, home: Path) -> Path:
     return path
 
 
-def bounded(limit: int) -> int:
-    """A limit that is at least 1 and small enough for SQLite."""
+def bounded(limit: int, name: str = "limit") -> int:
+    """Return a limit that is at least 1 and small enough for SQLite."""
     if not isinstance(limit, int):
-        raise UserError(f"The limit must be a whole number, not {limit!r}.")
+        raise UserError(not_whole(name, limit))
     if limit < 1:
-        raise UserError(f"The limit must be at least 1, not {limit}.")
+        raise UserError(too_small(name, limit, 1))
     return min(limit, LARGEST_LIMIT)
+
+
+# What is wrong with a value, in the same words whichever interface it came through
+
+
+def not_whole(name: str, value: object) -> str:
+    return f"{name} must be a whole number, not {value!r}."
+
+
+def too_small(name: str, value: object, least: object) -> str:
+    return f"{name} must be at least {least}, not {value}."
+
+
+def not_allowed(name: str, value: object, allowed: Iterable[str]) -> str:
+    return f"{name} cannot be {value!r}; allowed are: {', '.join(allowed)}."
 
 
 def checked_deadline(milliseconds: int | None) -> int | None:
@@ -155,7 +177,7 @@ def checked_search(search: Search | str, /, **fields: Any) -> Search:
         search,
         query=clean_query(search.query),
         view=None if search.view is None else one_of(View, search.view, "view"),
-        sort=one_of(Sort, search.sort, "order"),
+        sort=one_of(Sort, search.sort, "sort"),
         filter=checked_filter(narrowed(search.filter, narrow)),
         prefer_tags=several(search.prefer_tags, "prefer_tags"),
         ignored=several(search.ignored, "ignored"),
@@ -169,7 +191,7 @@ def checked_search(search: Search | str, /, **fields: Any) -> Search:
 def one_of(allowed: Any, name: str, what: str) -> Any:
     """The name, where it is one of those that a Literal has; else UserError that lists them."""
     if name not in (known := get_args(allowed)):
-        raise UserError(f"There is no {what} {name!r}; there are: {', '.join(known)}.")
+        raise UserError(not_allowed(what, name, known))
     return name
 
 

@@ -279,8 +279,9 @@ def _excluded(search: Search) -> tuple[Exclusion, ...]:
 
 
 def _excluding(search: Search, excluded: Sequence[Exclusion]) -> Search:
-    """The search for the rest of the query, without what it wants left out."""
-    kept = structs.replace(search.filter, without=tuple(each.words for each in excluded))
+    """Return the search for the rest of the query, with what it wants left out in its filter."""
+    left = (*search.filter.without, *(each.words for each in excluded))
+    kept = structs.replace(search.filter, without=left)
     return structs.replace(search, query=without(search.query, excluded), filter=kept)
 
 

@@ -348,7 +348,7 @@ def test_a_part_of_an_id_is_the_memory_that_alone_has_it(door: Door) -> None:
 REFUSALS = [
     ("memory_search", {}, "needs the argument query"),
     ("memory_search", {"query": "a", "limt": 3}, "'limt' is not an argument"),
-    ("memory_search", {"query": "a", "limit": 0}, "limit: expected int >= 1"),
+    ("memory_search", {"query": "a", "limit": 0}, "limit must be at least 1"),
     ("memory_search", {"query": "a", "limit": "nine"}, "limit: expected int"),
     ("memory_search", {"query": "a", "view": "wide"}, "allowed are: full, pointer"),
     ("memory_search", {"query": "a", "recipe": "soup"}, "There is no recipe 'soup'"),

@@ -31,7 +31,7 @@ def test_the_doctor_says_how_many_memories_are_not_read(
     (note,) = notes(tmp_path, titles)
     assert note.startswith(f"{unread} of the {len(titles)} newest memories")
     assert "does not read. " in note
-    assert note.endswith("this model .34. To switch: `recollect models use multilingual`.")
+    assert note.endswith("the English model .34. To switch: `recollect models use multilingual`.")
 
 
 def test_where_the_other_model_is_absent_the_note_says_how_to_install_it(

@@ -4,14 +4,15 @@ change of many is about."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
 
 from msgspec.structs import replace
 
 from recollect.auth.capabilities import SEARCH
-from recollect.checks import checked_filter, clean_query
+from recollect.checks import checked_filter, clean_query, split_list
 from recollect.engine.operations import operation
 from recollect.engine.session import Session
 from recollect.errors import UserError
@@ -20,6 +21,7 @@ from recollect.present.visible import label
 from recollect.query.exclusions import exclusions, without
 from recollect.query.fields import QueryFields, read_fields
 from recollect.query.terms import keywords
+from recollect.query.time.moments import read_time
 from recollect.store.base import UsedColumn
 from recollect.types import ANY_OF, WITHOUT, Filter, any_of
 from recollect.vaults.known import HOME
@@ -30,6 +32,20 @@ PLURAL = re.compile(r"(?:(s|x|z|ch|sh)es|(?<!s)s)$")
 # What leaves out where memories are changed: "without" may be part of a topic, and do harm.
 SIGN = re.compile(r"\s*(?:-|(?:AND\s+)?NOT\b)")
 MOST_NAMED = 5  # values in a message
+
+
+def read_values(fields: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """Return the fields of a search with times and lists that are written as people write them:
+    `since="7d"`, `tags="api,auth"`."""
+    read = dict(fields)
+    for name in ("as_of", "now", "since", "until"):
+        if isinstance(text := read.get(name), str):
+            read[name] = read_time(text, now, name)
+            now = read[name] if name == "as_of" else now
+    for name in ("tags", *WITHOUT, *ANY_OF):
+        if isinstance(text := read.get(name), str) and (name not in ANY_OF or "," in text):
+            read[name] = tuple(split_list(text))
+    return read
 
 
 def read_filter(session: Session, filter: Filter) -> Filter:

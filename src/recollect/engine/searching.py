@@ -19,6 +19,7 @@ from recollect.engine.filters import (
     join_filters,
     own_spelling,
     read_filter,
+    read_values,
     unknown_values,
 )
 from recollect.engine.operations import operation
@@ -29,7 +30,7 @@ from recollect.pipeline import run, topics
 from recollect.present.agent_context import FORMS, Form, context_json, fitted
 from recollect.present.response import as_json
 from recollect.query.cosine_scale import on_english_scale
-from recollect.query.fields import QueryFields, read_fields
+from recollect.query.fields import QueryFields, read_exclusions, read_fields
 from recollect.query.replacement import Statement, is_statement, replaced_by
 from recollect.query.terms import keywords
 from recollect.recipes.base import Recipe
@@ -80,6 +81,15 @@ class Prepared(NamedTuple):
         view = self.search.view or recipe.view
         return BUILT_IN[BROWSING], replace(self.search, view=view, limit=limit, deep=False)
 
+    def leaving_out(self) -> Prepared:
+        """Return it with what the query wants left out in its filter."""
+        if self.search.literal:
+            return self
+        read = read_exclusions(self.search.query, frozenset(self.search.ignored))
+        filter = join_filters(self.search.filter, read.filter)
+        search = replace(self.search, query=read.text, filter=filter)
+        return self._replace(search=search, readings=(*self.readings, *read.readings))
+
     def tell(self, found: Response) -> Response:
         """Return the response with the query as it was typed, and what was read in it."""
         if not self.readings:
@@ -97,6 +107,8 @@ def search(session: Session, search: Search | str, /, **fields: Any) -> Response
     recipe = session.recipe(asked.recipe, asked.changes)
     if asked.deep and asked.recipe is None and recipe.deep is None:
         recipe = session.recipe(with_deep_search()[0], asked.changes)
+    if recipe.reads and (alone := prepared.leaving_out()).browses:
+        prepared = alone  # `-docker`: there is no word to search for
     found = prepared.tell(federated(session, *prepared.with_recipe(recipe)))
     if not found.results and session.others.federation is None:
         found = replace(found, notes=(*found.notes, *unknown_values(session, asked.filter)))
@@ -119,7 +131,7 @@ def run_recipe(
 def prepare_search(session: Session, search: Search | str, /, **fields: Any) -> Prepared:
     """Check a search, read the fields of its query, and fill in what it leaves to the settings and
     the clock."""
-    asked = checked_search(search, **fields)
+    asked = checked_search(search, **read_values(fields, session.clock()))
     session = session.at(asked.as_of)
     literal = session.settings.search.literal if asked.literal is None else asked.literal
     now, filter = asked.now or session.clock(), own_spelling(session, asked.filter)
@@ -240,11 +252,12 @@ def context(
     limit, filter, prepared = bounded(limit), read_filter(session, filter), None
     if clean_query(query).strip():
         prepared = prepare_search(session, query, limit=limit, filter=filter, as_of=session.as_of)
+        prepared = prepared.leaving_out()
         session, query, filter = prepared.session, prepared.search.query, prepared.search.filter
     if filter.kind is None:
         filter = replace(filter, without_kinds=(*filter.without_kinds, SESSION))
     semantic = semantic or session.settings.context.semantic
-    mode: SemanticMode = one_of(SemanticMode, semantic, "semantic mode")
+    mode: SemanticMode = one_of(SemanticMode, semantic, "semantic")
     response, recipe = None, session.recipe(section="context")
     if prepared is not None and not prepared.browses:
         recipe = _asking(session, recipe, mode)

@@ -24,7 +24,7 @@ from recollect.settings import Settings
 from recollect.store.base import Store, UseKind, Writing
 from recollect.store.history import Author, Change, WriteOperation, parse_keep
 from recollect.store.sqlite.store import SqliteStore
-from recollect.times import in_utc, iso, to_micros
+from recollect.times import in_utc, minute, to_micros
 from recollect.types import Memory
 from recollect.vaults.known import HOME, FoundMemory
 
@@ -161,7 +161,8 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
             return self
         then, now = in_utc(moment, "as_of"), self.clock()
         if then > now:
-            raise UserError(f"As of {iso(then)}: that is in the future; it is {iso(now)} now.")
+            future = f"that is in the future; it is {minute(now)} now."
+            raise UserError(f"As of {minute(then)}: {future}")
         return replace(self, as_of=then, clock=lambda: then, closing=())
 
     def held(self, deadline: Deadline = NO_DEADLINE) -> Store:

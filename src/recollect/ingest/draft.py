@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from recollect.checks import is_text, several
+from recollect.checks import is_text, not_allowed, several
 from recollect.errors import UserError
 from recollect.hashing import content_digest
 from recollect.query.time.moments import read_time
@@ -116,7 +116,7 @@ def _checked(name: str, value: object, now: datetime | None) -> object:
     if name in TIMES:
         return read_time(value, now or current_time(), name, clock=False)
     if name in CHOICES and value not in CHOICES[name]:
-        raise UserError(f"{name} cannot be {value!r}; allowed are: {', '.join(CHOICES[name])}.")
+        raise UserError(not_allowed(name, value, CHOICES[name]))
     if name == "kind" and not value.strip():
         raise UserError("kind cannot be empty; leave it out for `fact`.")
     if name == "id" and (len(value) > LONGEST_ID or value.split() != [value]):

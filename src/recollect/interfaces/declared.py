@@ -19,8 +19,9 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_
 from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, defstruct
 from msgspec.structs import fields
 
+from recollect.checks import split_list
 from recollect.ingest.draft import LONG_FIELDS
-from recollect.interfaces.requests import LongText, Query, as_of, filter_of, search_of, split_list
+from recollect.interfaces.requests import LongText, Query, as_of, filter_of, search_of
 from recollect.query.time.moments import read_time
 from recollect.types import AnyOf, Filter, Search
 

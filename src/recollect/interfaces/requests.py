@@ -11,12 +11,13 @@ import re
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, get_args
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
 
-from recollect.checks import LONGEST_QUERY, is_text
+from recollect.checks import LONGEST_QUERY, is_text, not_allowed, not_whole, too_small
 from recollect.errors import UserError
 from recollect.ingest.draft import LONGEST_FIELD, LONGEST_TEXT
 from recollect.query.time.moments import read_time
@@ -69,10 +70,60 @@ def filter_of(fields: Mapping[str, Any], now: datetime) -> Filter:
     return Filter(**named | {"archived": archived})
 
 
-def split_list(text: str) -> list[str]:
-    """Return the values of a list written as one text, `a,b`. `\\,` is a comma within a value."""
-    parts = (part.strip().replace("\\,", ",") for part in re.split(r"(?<!\\),", text))
-    return [part for part in parts if part] or [text]
+# What a struct refuses
+
+FIELD = re.compile(
+    r"Object missing required field `(?P<missing>\w+)`"
+    r"|Object contains unknown field `(?P<unknown>.*)`",
+    re.DOTALL,
+)
+NUMBER = re.compile(r"Expected `(?:int|float)` (?P<sign>>=|<=) (?P<bound>\d+)")
+
+
+def refusal(
+    error: msgspec.ValidationError,
+    kind: Any,
+    given: object,
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Return what is wrong with the fields that were `given` for a struct, in the words that the
+    engine has for it. `names`: what fields are called there."""
+    problem, _, place = str(error).partition(" - at `$")
+    where = place.rstrip("`").lstrip(".")
+    if not where and (found := FIELD.fullmatch(problem)):
+        if found["missing"]:
+            return f"{names.get(found['missing'], found['missing'])} is missing."
+        if fields := getattr(kind, "__struct_fields__", ()):
+            known = ", ".join(names.get(field, field) for field in fields)
+            return f"{found['unknown']!r} is not a field; there are: {known}."
+    name = names.get(where, where)
+    if isinstance(given, Mapping) and where in given:
+        value = given[where]
+        if problem.startswith("Invalid enum value") and (allowed := _choices(kind, where)):
+            return not_allowed(name, value, allowed)
+        if bound := NUMBER.fullmatch(problem):
+            if bound["sign"] == ">=":
+                return too_small(name, value, bound["bound"])
+            return f"{name} must be at most {bound['bound']}, not {value}."
+        if problem.startswith("Expected `int"):
+            return not_whole(name, value)
+        if problem.startswith("Expected `bool"):
+            return f"{name} must be true or false, not {value!r}."
+    problem = problem.replace("`", "")
+    return f"{name}: {problem[:1].lower()}{problem[1:]}." if where else f"{problem}."
+
+
+def _choices(kind: Any, field: str) -> list[str]:
+    """Return the values of a field that has few, in the order of their declaration."""
+    left: list[Any] = [get_type_hints(kind).get(field)]
+    found: list[str] = []
+    while left:
+        each = left.pop()
+        if get_origin(each) is Literal:
+            found += map(str, get_args(each))
+        else:
+            left += get_args(each)
+    return found
 
 
 # Cursors

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from recollect.checks import too_small
 from recollect.errors import UserError
 from recollect.memory_json import memory_json
 from recollect.present import sentences
@@ -107,7 +108,7 @@ def fitted(
     if max_tokens is None:
         return found
     if max_tokens < 1:
-        raise UserError(f"max_tokens must be at least 1, not {max_tokens}.")
+        raise UserError(too_small("max_tokens", max_tokens, 1))
     most = CHARACTERS_PER_TOKEN * max_tokens
 
     def sizes(*memories: Memory) -> list[int]:

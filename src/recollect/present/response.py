@@ -6,14 +6,14 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from recollect.maths import logistic
 from recollect.memory_json import memory_json
 from recollect.present.explain import as_json as term_json
 from recollect.present.views import FullView
 from recollect.times import iso
 from recollect.types import Memory, Response, Result
 
-NEAR = 0.5  # of the best result's confidence: what is less likely than half of it is another matter
+LISTED = 1.0  # the most that a result of a query that lists can score: 1 / its place
+NEAR = 0.5  # of the best score, as the bars beside the titles show it
 
 
 def as_json(response: Response, explain: bool = False, *, whole: bool = False) -> dict[str, Any]:
@@ -39,12 +39,13 @@ def as_json(response: Response, explain: bool = False, *, whole: bool = False) -
 
 def near_best(response: Response) -> int:
     """Return how many of the results to show a person first: all of them, unless the evidence is
-    strong; then the first ones that are at least NEAR as likely to answer as the best. Only recipes
-    whose scores are log odds judge the evidence."""
-    if response.evidence != "strong":
+    strong; then the first ones that score at least NEAR as much as the best. Only recipes whose
+    scores are log odds judge the evidence."""
+    if response.evidence != "strong" or response.results[0].score <= LISTED:
         return len(response)
-    sure = [logistic(result.score) for result in response]
-    return next((place for place, each in enumerate(sure) if each < NEAR * sure[0]), len(sure))
+    least = NEAR * response.results[0].score
+    places = (place for place, result in enumerate(response) if result.score < least)
+    return next(places, len(response))
 
 
 def degraded_json(response: Response) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from recollect.recipes.unions import AnyChannel
 
 PASSAGE_CHARACTERS = 160
+SHORTEST_NAME = 3  # characters of a word that is looked for in a line as it was typed
 MARKED = re.compile("<mark>(.*?)</mark>", re.DOTALL)
 # Indented lines, a fence, lines that end as statements do.
 CODE = re.compile(r"\n(?: {2,}|\t)\S|```|[;{}]\s*\n")
@@ -61,10 +62,11 @@ def passages(context: SearchContext, memories: Sequence[Memory]) -> dict[str, Pa
 
 
 def place_of_match(hit: Hit, memory: Memory, context: SearchContext) -> FilePlace | None:
-    """Return where a hit stands in its file, with the line that holds the most words of the query;
-    None for what is no part of a file. Of equal lines it is one of the shown passage; where that
-    answers word by word, always. It is the first line of the hit where the passage is not from
-    the text, or the text has other lines than the file."""
+    """Return where a hit stands in its file, with the line that holds the most words of the
+    query; None for what is no part of a file. A word as it was typed, such as a name in code,
+    counts before its forms. Of equal lines it is one of the shown passage; where that answers
+    word by word, always. It is the first line of the hit where the passage is not from the
+    text, or the text has other lines than the file."""
     place, text, words = hit.findings.file, memory.text, context.understanding.sought
     if place is None:
         return None
@@ -76,11 +78,13 @@ def place_of_match(hit: Hit, memory: Memory, context: SearchContext) -> FilePlac
     lines, above = text.split("\n"), text.count("\n", 0, at)
     inside = range(above, above + shown.count("\n") + 1)
     answers = memory.id in context.answering
+    typed = [word for word in context.search.query.lower().split() if len(word) >= SHORTEST_NAME]
 
-    def fit(number: int) -> tuple[bool, int, bool, bool]:
+    def fit(number: int) -> tuple[bool, int, int, bool, bool]:
         line, within = lines[number], number in inside
-        held = densest(line, words, len(line)).different
-        return answers and within, held, within, bool(line.strip())
+        held, low = densest(line, words, len(line)).different, line.lower()
+        exact = sum(word in low for word in typed)
+        return answers and within, exact, held, within, bool(line.strip())
 
     return replace(place, line=place.first_line + max(range(len(lines)), key=fit))
 

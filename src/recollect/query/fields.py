@@ -61,11 +61,21 @@ def read_fields(text: str, ignored: Set[str] = frozenset()) -> QueryFields:
     if not spans or len(words(rest)) > LONGEST_READ:
         return QueryFields(text)
     parts: dict[str, Any] = {part: tuple(values) for part, values in wanted.items()}
-    excluded = [one for one in exclusions(rest, alone=True) if left_out(one) not in ignored]
-    if excluded and not keywords(without(rest, excluded)):  # `kind:bug -docker`: nothing to search
-        rest, parts["without"] = "", tuple(one.words for one in excluded)
-        readings |= dict.fromkeys(map(left_out, excluded))
+    read = read_exclusions(rest, ignored)
+    if read.readings and not read.text:  # `kind:bug -docker`: nothing to search
+        rest, parts["without"] = "", read.filter.without
+        readings |= dict.fromkeys(read.readings)
     return QueryFields(rest, Filter(**parts), tuple(readings))
+
+
+def read_exclusions(text: str, ignored: Set[str] = frozenset()) -> QueryFields:
+    """Read what a query wants left out. The text is empty if it has no other word to search for."""
+    excluded = [one for one in exclusions(text, alone=True) if left_out(one) not in ignored]
+    if not excluded:
+        return QueryFields(text)
+    rest = without(text, excluded)
+    filter = Filter(without=tuple(one.words for one in excluded))
+    return QueryFields(rest if keywords(rest) else "", filter, tuple(map(left_out, excluded)))
 
 
 def query_of(typed: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ from recollect.store.base import (
 from recollect.store.folders import ChunkPlace, StoredFolders
 from recollect.store.sqlite.store import UNKEPT, ScratchStore
 from recollect.store.vault import VaultStore
-from recollect.times import iso
+from recollect.times import minute
 from recollect.types import Memory
 from recollect.vaults.fanned_store import (
     ORDERS,
@@ -119,8 +119,8 @@ def past_store(
     begins = vault.history.begins()
     if begins is not None and at < begins:
         raise UserError(
-            f"As of {iso(at)}: the vault's history begins later; ask for a time from "
-            f"{iso(begins)} on."
+            f"As of {minute(at)}: the vault's history begins later, at {minute(begins)}; ask for a "
+            "time after that."
         )
     kept: dict[datetime, PastVault] = vault.kept.__dict__.setdefault("past", {})
     past = kept[at] = kept.pop(at) if at in kept else PastVault(vault, at)

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
-from recollect.checks import LARGEST_LIMIT
+from recollect.checks import LARGEST_LIMIT, split_list
 from recollect.errors import UserError
 from recollect.interfaces import requests
 from recollect.interfaces.cli.commands import (
@@ -40,6 +40,7 @@ IDS = (
     "ids, or their beginnings or ends; @1 is the first of the last results; - reads ids from stdin"
 )
 PROGRAM = "recollect "
+SHORT_OPTIONS = frozenset("-n -t -p -k -j -q".split())
 S = TypeVar("S")  # what a command's actions work on
 
 
@@ -130,7 +131,9 @@ class CommandParser(argparse.ArgumentParser):
         if not self.words or word[:1] != "-" or word[:2] == "--":
             return False
         short = self._option_string_actions.get(word[:2])
-        return short is None or not (len(word) == 2 or (short.nargs != 0 and word[2:].isdecimal()))
+        if short is None:  # one that other commands have is a mistake, not a word
+            return word not in SHORT_OPTIONS
+        return not (len(word) == 2 or (short.nargs != 0 and word[2:].isdecimal()))
 
     def _check_rows(self, parsed: argparse.Namespace) -> None:
         """Refuse `--fields` and `--jsonl` before anything is done, where no rows will be printed,
@@ -325,7 +328,7 @@ def add_repeatable(
     """An option that may be given several times, or with several values: its value is a list."""
     name = dest or flag.removeprefix("--").replace("-", "_")
     parser.add_argument(
-        flag, dest=name, action="extend", type=requests.split_list, default=[], metavar=metavar,
+        flag, dest=name, action="extend", type=split_list, default=[], metavar=metavar,
         help=f"{about}; repeatable, or a,b",
     )  # fmt: skip
 

@@ -35,6 +35,7 @@ from recollect.interfaces.cli.output import (
     GREEN,
     YELLOW,
     json_text,
+    note,
     rows_text,
     screen,
     styled,
@@ -86,9 +87,15 @@ def list_(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
     after = args.after and only(memory, args.after)
     found = memory.list(filter, limit, after, as_of=then)
     remember(memory, [each.id for each in found])
-    if args.ids:
-        return "\n".join(each.id for each in found), bool(found)
-    if args.json:
+    last = found[-1].id if found else ""
+    cut = len(found) == limit and bool(memory.list(filter, 1, last, as_of=then))
+    left = sum(memory.facets(filter, as_of=then).kind.values()) - limit if cut and not after else 0
+    more = f"{left:,} more" if left else "More" if cut else ""
+    if args.ids or args.json:
+        note(f"{more}: --all or --after {last}" if cut else "")
+        note("" if found else " ".join(memory.unknown_values(filter)))
+        if args.ids:
+            return "\n".join(each.id for each in found), bool(found)
         return rows_text(args, [memory_json(each) for each in found]), bool(found)
     if not found:
         return _none_listed(memory, args, filter, then), False
@@ -97,12 +104,9 @@ def list_(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
         heading = shortened(heading_line(each), width() - 4)
         lines.append(f"{styled(f'{place:>2}', DIM)}  {styled(heading, BOLD)}")
         lines.append(f"    {styled(about(each, then or now, when), DIM)}")
-    last = found[-1].id
-    if len(found) == limit and memory.list(filter, 1, last, as_of=then):
+    if cut:
         same_time = {"as_of": iso(then)} if then else {}
         again = visible(typed_again(args, after=last, **same_time))
-        every = 0 if after else sum(memory.facets(filter, as_of=then).kind.values())
-        more = f"{every - limit:,} more" if every > limit else "More"
         lines.append(flowing(f"{more}: recollect list {again}", DIM))
     return "\n".join(lines), True
 

@@ -208,7 +208,7 @@ def explain(names: Iterable[str]) -> str:
     """Return a line for each command: its name and what it does."""
     names = [*names]
     size = max(map(len, names), default=0)
-    return "\n".join(wrap(f"  {name:<{size}}  {COMMANDS[name][1]}", size + 4) for name in names)
+    return "\n".join(wrap(f"  {name:<{size}}  {about_command(name)}", size + 4) for name in names)
 
 
 def subcommands(name: str) -> list[str]:
@@ -222,7 +222,7 @@ def overview(*, whole: bool = False) -> str:
         shown = {*FIRST.split(), *" ".join(GROUPS.values()).split()}
         rest = sorted(name for name in every_command() if name not in shown and " " not in name)
         named = (f"{name.capitalize()}:\n{explain(each.split())}" for name, each in GROUPS.items())
-        more = [*named, wrap(f"Rarely needed: {', '.join(rest)}.", 2)]
+        more = [*named, f"Rarely needed:\n{explain(rest)}"]
     else:
         lines = (f"  {name:<10}{each.replace(' ', ', ')}" for name, each in GROUPS.items())
         more = ["\n".join(["More commands:", *(wrap(line, 12) for line in lines)])]

@@ -132,7 +132,7 @@ def _dispatch(argv: list[str]) -> int:
             commands.near_misses(name, ("--help", "--version", "--passphrase-file"))
         )
         return failed(f"There is no option {name}.{meant} See: recollect --help", USAGE)
-    near = commands.near_misses(name, commands.every_command())
+    near = commands.near_misses(name, [*commands.every_command(), "help"])
     if argv[-1] != "--help" and (not near or _begins_question(name)):
         return _run("search", argv)
     meant = commands.did_you_mean([f"`{each}`" for each in near])

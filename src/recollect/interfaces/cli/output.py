@@ -127,6 +127,12 @@ def print_json(value: Any) -> None:
     print(json_text(value))
 
 
+def note(sentence: str) -> None:
+    """Tell who reads standard error, where a program reads the answer; nothing if empty."""
+    if sentence:
+        print(f"recollect: {sentence}", file=sys.stderr)
+
+
 def say(as_json: bool, sentence: str, **facts: object) -> None:
     """What was done, as a sentence for people or as facts for programs."""
     if as_json:

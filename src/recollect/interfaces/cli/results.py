@@ -77,9 +77,10 @@ def response_text(
         lines += [*explained(result.explain), ""]
     if not response.results:
         lines.append(sentences.no_results(response, "To browse: recollect list"))
-    if folded := len(response.results[shown:]) if shown else 0:
+    folded = len(response.results[shown:]) if shown else 0
+    if folded:
         lines += [styled(f"{counted(folded, 'weaker result')}: --all", DIM), ""]
-    return "\n".join([*lines, *_footer(response)])
+    return "\n".join([*lines, *_footer(response, folded)])
 
 
 def as_of_lines(moment: datetime | None) -> list[str]:
@@ -244,13 +245,13 @@ def tree(term: Term) -> Iterator[str]:
         yield from (f"{'':<{longest + BESIDE}}{styled(line, DIM)}" for line in more)
 
 
-def _footer(response: Response) -> Iterator[str]:
+def _footer(response: Response, folded: int) -> Iterator[str]:
     channels = ", ".join(
         f"{name} {count:,}"
         for name, count in response.counts.items()
         if isinstance(count, int) and count and name not in ("pool", "reranked", "returned")
     )
-    parts = [counted(len(response), "result"), f"recipe {response.recipe}"]
+    parts = [counted(len(response) - folded, "result"), f"recipe {response.recipe}"]
     parts += [f"found by {channels}"] if channels else []
     parts.append(f"{response.timings_ms['total']:.1f} ms")
     if evidence := sentences.evidence(response):
@@ -260,8 +261,8 @@ def _footer(response: Response) -> Iterator[str]:
         lines.append(f"{sentence} (--literal ignores it, --ignore a part of it)")
     if response.view == "preview":
         lines.append(summary(response))
-    if more := sentences.not_shown(response):
-        lines.append(more)
+    if (more := sentences.not_shown(response)) and not folded:
+        lines.append(f"{more}: --limit N")
     yield from (flowing(visible(sentence), DIM) for sentence in (*lines, *response.notes))
     for part in response.degraded:
         style = DIM if part.reach else YELLOW

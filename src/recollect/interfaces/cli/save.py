@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Set
 from typing import Any
 
+from recollect.checks import split_list
 from recollect.documents.memory_markdown import as_markdown
 from recollect.engine import Recollect
 from recollect.ingest.draft import cut_title, draft
@@ -28,7 +29,6 @@ from recollect.interfaces.cli.editor import changes_of, fill_in, form_of
 from recollect.interfaces.cli.output import print_json, say
 from recollect.interfaces.cli.selection import add_selection, chosen, confirm, meant, opened
 from recollect.interfaces.cli.syncing import add_redact, tell_later, tell_redacted
-from recollect.interfaces.requests import split_list
 from recollect.lifetime import Lifetime
 from recollect.memory_json import memory_json, revision
 from recollect.present import sentences

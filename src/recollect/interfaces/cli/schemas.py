@@ -293,7 +293,8 @@ def schema(args: argparse.Namespace) -> None:
         print("\n".join(every_schema()))
         return
     command, action = resolve(args.name)
-    name = " ".join([command, *(word for word in action if word[0] != "-" and word != "list")])
+    name = " ".join([command, *(word for word in action if word[0] != "-")])
+    name = name if name in every_schema() else name.removesuffix(" list")
     if name not in every_schema():
         raise NotFound(f"There is no schema {name!r}; `recollect schema` lists them.")
     print_json(schema_of(name))

@@ -22,7 +22,7 @@ from recollect.interfaces.cli.arguments import (
     search_of,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.output import rows_text, screen
+from recollect.interfaces.cli.output import note, rows_text, screen
 from recollect.interfaces.cli.selection import only, remember
 from recollect.interfaces.declared import add_parameters, parameters
 from recollect.present.response import as_json, compact, near_best
@@ -89,6 +89,7 @@ def _may_fold(args: argparse.Namespace) -> bool:
 
 def _text(response: Response, now: datetime, args: argparse.Namespace, shown: int) -> str:
     if args.ids:
+        note("" if response.results else " ".join(response.notes))
         return "\n".join(result.id for result in response)
     if args.json:
         if args.compact:
@@ -104,6 +105,7 @@ def _related_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="the memory")
     add_limit(parser, "5")
     add_dates(parser)
+    add_ids_only(parser)
     add_exit_zero(parser)
     add_json(parser, rows=True)
 
@@ -112,6 +114,8 @@ def _related_arguments(parser: argparse.ArgumentParser) -> None:
 def related(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
     response = memory.related(only(memory, args.id), args.limit)
     found = bool(response.results)
+    if args.ids:
+        return "\n".join(result.id for result in response), found
     if args.json:
         return rows_text(args, as_json(response), "results"), found
     from recollect.interfaces.cli.results import response_text  # noqa: PLC0415  start-up time

@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from recollect.checks import split_list
 from recollect.engine import Recollect
 from recollect.errors import NotFound, UserError
 from recollect.interfaces import requests
@@ -30,7 +31,7 @@ from recollect.interfaces.cli.arguments import (
     filter_of,
     read_text,
 )
-from recollect.interfaces.cli.output import say, screen
+from recollect.interfaces.cli.output import note, say, screen
 from recollect.interfaces.declared import Parameter, parameters
 from recollect.present.words import counted
 from recollect.types import Filter, Memory
@@ -171,7 +172,7 @@ def chosen(
     if ids:
         confirm(args, f"{counted(len(ids), 'memory')} will be {done}.")
     elif unknown := memory.unknown_values(filter):
-        print(f"recollect: {' '.join(unknown)}", file=sys.stderr)
+        note(" ".join(unknown))
     return ids
 
 
@@ -212,7 +213,7 @@ def _filter(memory: Recollect, args: argparse.Namespace) -> Filter:
         if name not in names or not equals:
             raise WrongUsage(f"--where {text}: write it as NAME=VALUE; names are: {_names()}.")
         if names[name].several:
-            found.setdefault(names[name].name, []).extend(requests.split_list(value))
+            found.setdefault(names[name].name, []).extend(split_list(value))
         else:
             found[name] = value
     return requests.filter_of(found, memory.now())

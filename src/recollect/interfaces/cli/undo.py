@@ -15,6 +15,7 @@ from recollect.interfaces.cli.arguments import (
     add_dates,
     add_exit_zero,
     add_filter,
+    add_ids_only,
     add_json,
     add_limit,
     add_words,
@@ -28,7 +29,7 @@ from recollect.interfaces.cli.arguments import (
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.layout import flowing, shortened, width
 from recollect.interfaces.cli.main import FOUND_NOTHING
-from recollect.interfaces.cli.output import BOLD, DIM, print_json, print_rows, say, styled
+from recollect.interfaces.cli.output import BOLD, DIM, note, print_json, print_rows, say, styled
 from recollect.interfaces.cli.pager import show
 from recollect.interfaces.cli.results import When, about, room, when_of
 from recollect.interfaces.cli.selection import add_selection, add_yes, chosen, confirm, only, opened
@@ -132,6 +133,7 @@ def _trash_arguments(parser: CommandParser) -> None:
     )
     add_filter(parser)
     add_yes(parser)
+    add_ids_only(parser)
     add_exit_zero(parser)
     add_json(parser, rows=True, unless="empty")
 
@@ -154,7 +156,10 @@ def trash(args: argparse.Namespace) -> int:
         every = memory.count_trash(args.query, filter) if len(found) == limit else len(found)
         unknown = [] if found else memory.unknown_values(filter)
     when = when_of(args.dates, now)
-    if args.json:
+    if args.ids:
+        print("".join(f"{each.memory.id}\n" for each in found), end="")
+    elif args.json:
+        note(f"{every - len(found):,} more: --all" if every > len(found) else " ".join(unknown))
         print_rows(args, [trashed_json(each) for each in found])
     elif found:
         more = more_line("trash", every - len(found), args)

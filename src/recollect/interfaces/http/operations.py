@@ -22,10 +22,11 @@ from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.declared import camel, json_type, wire_struct
 from recollect.interfaces.http.logs import Metrics
-from recollect.interfaces.http.parameters import from_parameters, sentence
+from recollect.interfaces.http.parameters import from_parameters
 from recollect.interfaces.http.service import LANE, Service
 from recollect.interfaces.lanes import READS, SEARCHES, WRITES, Lane
 from recollect.interfaces.offered import OfferedOperation, offered_operations
+from recollect.interfaces.requests import refusal
 from recollect.memory_json import id_of_path, revision
 from recollect.types import Memory
 
@@ -168,11 +169,13 @@ async def _body(request: Request, operation: Endpoint) -> Any:
     try:
         return msgspec.json.decode(raw, type=operation.body)
     except msgspec.ValidationError as error:
+        given = None
         # The rest of the body, behind the first wrong field, may not even be JSON.
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            given = msgspec.json.decode(raw)
             if operation.refuse is not None:
-                operation.refuse(msgspec.json.decode(raw))
-        raise UserError(sentence(error, operation.body)) from error
+                operation.refuse(given)
+        raise UserError(refusal(error, operation.body, given)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         if HALF_PAIR.search(raw):
             raise UserError(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -12,10 +10,11 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict
 from starlette.datastructures import QueryParams
 
+from recollect.checks import split_list
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.declared import MOST_NAMES, WHOLE, Text, parameters, wire_struct
-from recollect.interfaces.requests import as_of, filter_of, search_of, split_list
+from recollect.interfaces.requests import as_of, filter_of, refusal, search_of
 from recollect.types import ANY_OF, Filter, Response, Search
 
 MOST_RESULTS = 1000
@@ -79,12 +78,6 @@ PARAMETERS = {each.name: each.one for each in SEARCH.values()} | {"query": "q"}
 SEVERAL = {each.name for each in SEARCH.values() if each.several}.difference(ANY_OF)
 LISTS = {*SEVERAL, *ANY_OF}.difference(WHOLE)
 SETS = "set."
-NO_NAMES: Mapping[str, str] = {}
-FIELD = re.compile(
-    r"Object missing required field `(?P<missing>\w+)`"
-    r"|Object contains unknown field `(?P<unknown>.*)`",
-    re.DOTALL,
-)
 
 
 def from_parameters(kind: type[Struct], parameters: QueryParams, *, commas: bool = False) -> Any:
@@ -114,7 +107,7 @@ def from_parameters(kind: type[Struct], parameters: QueryParams, *, commas: bool
     try:
         made = msgspec.convert(fields, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise UserError(sentence(error, kind, PARAMETERS)) from error
+        raise UserError(refusal(error, kind, fields, PARAMETERS)) from error
     for field in fields:
         if getattr(made, field) is None:  # msgspec reads "null" as nothing
             raise UserError(f"{PARAMETERS.get(field, field)}: null is not a value.")
@@ -129,19 +122,3 @@ def _number(values: list[str]) -> object:
     except msgspec.DecodeError:
         return text
     return value if isinstance(value, bool | int | float) else text
-
-
-def sentence(
-    error: msgspec.ValidationError, kind: object, names: Mapping[str, str] = NO_NAMES
-) -> str:
-    """`limit: expected an integer`, from what msgspec says."""
-    problem, _, place = str(error).partition(" - at `$")
-    where = place.rstrip("`").lstrip(".")
-    if not where and (found := FIELD.fullmatch(problem)):
-        if found["missing"]:
-            return f"{names.get(found['missing'], found['missing'])} is missing."
-        if fields := getattr(kind, "__struct_fields__", ()):
-            known = ", ".join(names.get(field, field) for field in fields)
-            return f"{found['unknown']!r} is not a field; there are: {known}."
-    problem = problem.replace("`", "")
-    return f"{where}: {problem[:1].lower()}{problem[1:]}." if where else f"{problem}."

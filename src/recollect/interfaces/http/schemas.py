@@ -151,7 +151,7 @@ class Selected(FilterParameters):
             return select(query=self.query, filter=filter)
         if self.query or filter.narrows():
             raise UserError("Give ids, or filters and a query; not both.")
-        return list(dict.fromkeys(self.ids))
+        return list(dict.fromkeys(engine.completed_ids(self.ids, forgotten=forgotten)))
 
 
 class SelectedChange(Selected, kw_only=True):  # type: ignore[call-arg]

@@ -22,6 +22,7 @@ from recollect.ingest.draft import DEFAULTS, FIELDS, LONGEST_ID
 from recollect.interfaces.declared import parameters, wire_struct
 from recollect.interfaces.requests import FieldText, LongText, Query, decode_place
 from recollect.present.visible import label
+from recollect.settings import SemanticMode
 from recollect.types import Choice, Filter, Memory, Place, Search
 
 SEARCH_LIMIT = 10
@@ -68,7 +69,7 @@ class FilterArguments(FILTER_FIELDS):  # type: ignore[misc]
     """Filters; every one given must hold."""
 
     own_project = f' Default: {{}}; "{EVERY_PROJECT}" for every one.'
-    rarely = "as for memory_search"
+    rarely = "filters of memory_search"
 
     def within(self, project: str | None) -> dict[str, Any]:
         """Return the arguments that were given; without a project, `project` of the server."""
@@ -91,7 +92,7 @@ class SearchArguments(SEARCH_FIELDS):  # type: ignore[misc]
     own_project = " Preferred: {}."
     rarely = ""
     named: ClassVar = {
-        "query": "The thing, not the request: words, a name, an error, a question.",
+        "query": "The thing, not the request: words, a name, an error.",
         "limit": "Maximum.",
         "deep": "Slower, wider.",
         "project": "Only this project.",
@@ -117,7 +118,7 @@ class FetchArguments(Arguments, frozen=True, kw_only=True):
 
 
 class ContextArguments(FilterArguments):
-    rarely = "limit, and as for memory_search"
+    rarely = "limit, semantic, topup_recent, and filters of memory_search"
     named: ClassVar = {
         "query": "What the work is about.",
         "max_tokens": "Of the whole answer.",
@@ -127,6 +128,8 @@ class ContextArguments(FilterArguments):
     query: Query = ""
     max_tokens: Tokens = CONTEXT_TOKENS
     limit: Limit = CONTEXT_LIMIT
+    semantic: SemanticMode | UnsetType = UNSET
+    topup_recent: bool | UnsetType = UNSET
     as_of: Text = UNSET
 
 
@@ -169,7 +172,7 @@ class UpdateArguments(MemoryArguments):
         "title": "The new title.",
         "text": "The new text.",
         "append": "Text to add.",
-        "section": "Heading below which text goes.",
+        "section": "Heading for text.",
         "undo": "Undo its last change.",
         "add_tags": "Add these.",
     }
@@ -207,7 +210,7 @@ class ForgetArguments(Arguments, frozen=True, kw_only=True):
     named: ClassVar = {
         "ids": "Which memories.",
         "undo": "Restore them.",
-        "merge_into": "Id to add their content to first.",
+        "merge_into": "Id that gets their content.",
     }
 
     ids: Annotated[list[Id], Meta(min_length=1, max_length=MOST_RESULTS)]
@@ -254,11 +257,11 @@ class TimelineArguments(FilterArguments):
 
 
 class ListArguments(TimelineArguments):
-    rarely = "order (newest, tier), and as for memory_search"
+    rarely = "order (newest, tier), and filters of memory_search"
     named: ClassVar = {
-        "limit": "Maximum; around: on each side.",
+        "limit": "Maximum, or on each side.",
         "after": "`next` of a page, or an id.",
-        "around": "Id or time: what happened near it.",
+        "around": "Id or time: what was near it.",
         "project": "Only this project.",
         "kind": "decision, bug, …",
         "since": "2026-03-01, yesterday, 7d.",
@@ -311,7 +314,10 @@ def input_schema(kind: type[Arguments], project: str | None = None) -> dict[str,
         properties["project"]["description"] += kind.own_project.format(label(project))
     if others := rare(kind):
         about = kind.rarely or ", ".join(others)
-        properties[OPTIONS] = {"type": "object", "description": f"Rare: {about}."}
+        # Some clients refuse an object of which no property is named.
+        first = {others[0]: {"type": schema["properties"][others[0]].get("type", "string")}}
+        about = f"Rare: {about}."
+        properties[OPTIONS] = {"type": "object", "properties": first, "description": about}
     required = {"required": schema["required"]} if schema["required"] else {}
     return {"type": "object", "properties": properties, **required}
 

@@ -218,6 +218,8 @@ def context(served: Served, args: arguments.ContextArguments) -> ToolAnswer:
         limit=args.limit,
         max_tokens=args.max_tokens,
         filter=filter_of(args.within(served.project), then or now),
+        semantic=args.given().get("semantic"),
+        topup_recent=args.given().get("topup_recent"),
         as_of=then,
     )
     if not found.memories and not found.left_out:
@@ -312,15 +314,22 @@ def update(served: Served, args: arguments.UpdateArguments) -> ToolAnswer:
 
 
 def _undone(served: Served, id: str) -> ToolAnswer:
+    [id] = served.engine.completed_ids([id])
     done = served.engine.undo(id)
     text = undone_text(done.action, done.at, [id], done.forgotten)
     return ToolAnswer({"id": id, "changed": [], "undone": done.action}, text)
 
 
+def whole_ids(served: Served, parts: Sequence[str], *, forgotten: bool = False) -> list[str]:
+    """Return ids that may be given in part as they are, where the caller may read them."""
+    may = served.engine.may(SEARCH)
+    return served.engine.completed_ids(parts, forgotten=forgotten) if may else [*parts]
+
+
 @tool("memory_forget", "Forget memories", FORGOTTEN, DELETE, lane=WRITES)
 def forget(served: Served, args: arguments.ForgetArguments) -> ToolAnswer:
     """Take memories out of every answer. Where something true remains: memory_update."""
-    ids = list(dict.fromkeys(args.ids))
+    ids = list(dict.fromkeys(whole_ids(served, args.ids, forgotten=args.undo)))
     if args.merge_into is not UNSET:
         if args.undo:
             raise UserError("Give either undo or merge_into.")

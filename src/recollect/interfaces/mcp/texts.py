@@ -84,6 +84,7 @@ def _result(rank: int, title: str, about: Sequence[str], body: str) -> str:
 def _remarks(response: Response) -> Iterator[str]:
     if evidence := sentences.evidence(response):
         yield evidence
+    yield from filter(None, [sentences.not_shown(response)])
     yield from sentences.understood(response)
     yield from map(one_line, response.notes)
     for facet, counts in response.facets.items():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import msgspec
 
+from recollect.checks import split_list
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.declared import camel, wire_struct
@@ -18,7 +18,7 @@ from recollect.interfaces.mcp.arguments import OPTIONS, Arguments, input_schema,
 from recollect.interfaces.mcp.calls import Served, Tool, ToolAnswer
 from recollect.interfaces.mcp.schemas import OBJECT
 from recollect.interfaces.offered import OfferedOperation, as_text, offered_operations
-from recollect.interfaces.requests import split_list
+from recollect.interfaces.requests import refusal
 from recollect.present.visible import visible, written_id
 
 FUNCTIONS: tuple[Any, ...] = (
@@ -117,7 +117,7 @@ def check_arguments(tool: str, kind: type[Arguments], raw: Mapping[str, object])
     try:
         return msgspec.convert(args, kind)
     except msgspec.ValidationError as error:
-        raise UserError(_sentence(str(error), properties)) from error
+        raise UserError(refusal(error, kind, args)) from error
 
 
 def _as_stored(value: object) -> object:
@@ -125,18 +125,6 @@ def _as_stored(value: object) -> object:
     if isinstance(value, list):
         return [_as_stored(each) for each in value]
     return written_id(value) if isinstance(value, str) else value
-
-
-def _sentence(message: str, properties: Mapping[str, Any]) -> str:
-    """Return msgspec's "Expected `int` >= 1 - at `$.limit`" as a sentence for the caller."""
-    what, _, place = message.partition(" - at ")
-    name = place.strip("`").removeprefix("$.")
-    argument = properties.get(re.split(r"[.\[]", name)[0], {})
-    allowed = argument.get("enum") or argument.get("items", {}).get("enum")
-    if allowed and what.startswith("Invalid enum value"):
-        value = what.removeprefix("Invalid enum value ")
-        return f"{name} cannot be {value}; allowed are: {', '.join(allowed)}."
-    return f"{name}: {what[0].lower()}{what[1:]}.".replace("`", "")
 
 
 TRUTH = {
@@ -157,6 +145,8 @@ def lenient(value: object, schema: Mapping[str, Any]) -> object:
             return [lenient(item, schema["items"]) for item in value]
         case "array", int() | float():
             return [lenient(value, schema["items"])]
+        case "string", str() if "," in value and _takes_several(schema):
+            return split_list(value)
         case "object", str():
             return _decode(value, dict) or value
         case "boolean", str() | int():
@@ -169,6 +159,11 @@ def lenient(value: object, schema: Mapping[str, Any]) -> object:
             same = (choice for choice in schema["enum"] if choice == value.strip().lower())
             return next(same, value)
     return value
+
+
+def _takes_several(schema: Mapping[str, Any]) -> bool:
+    """Whether an argument is a value, or any of several."""
+    return any(each.get("type") == "array" for each in schema.get("anyOf", ()))
 
 
 def _whole_number(value: str | float) -> object:
