@@ -93,7 +93,7 @@ def test_a_project_of_the_servers_own_is_meant_where_none_is_named(engine: Recol
         told = door.tools["memory_search"].input_schema["properties"]["project"]["description"]
         assert told == "Only this project. Preferred: ledger."
         told = door.tools["memory_list"].input_schema["properties"]["project"]["description"]
-        assert told == 'Only this project. Default: ledger; "*" for every one.'
+        assert told == 'Only this one. Default: ledger; "*": every one.'
         saved = door.answer("memory_save", title="Closing day is the fifth")
         other = door.answer("memory_save", title="Ships on Monday", project="lantern-web")
         own = {row["project"] for row in door.answer("memory_list", limit=100)["memories"]}

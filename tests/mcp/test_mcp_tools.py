@@ -349,8 +349,8 @@ REFUSALS = [
     ("memory_search", {}, "needs the argument query"),
     ("memory_search", {"query": "a", "limt": 3}, "'limt' is not an argument"),
     ("memory_search", {"query": "a", "limit": 0}, "limit must be at least 1"),
-    ("memory_search", {"query": "a", "limit": "nine"}, "limit: expected int"),
-    ("memory_search", {"query": "a", "view": "wide"}, "allowed are: full, pointer"),
+    ("memory_search", {"query": "a", "limit": "nine"}, "limit must be a whole number, not 'nine'"),
+    ("memory_search", {"query": "a", "view": "wide"}, "allowed are: scan, full, pointer"),
     ("memory_search", {"query": "a", "recipe": "soup"}, "There is no recipe 'soup'"),
     ("memory_search", {"query": "a", "since": "yesterdayish"}, "since 'yesterdayish'"),
     ("memory_save", {"tags": ["x"]}, "needs a title or a text"),
@@ -368,7 +368,7 @@ REFUSALS = [
     ("memory_forget", {"ids": ["nobody"]}, "There is no memory 'nobody'"),
     ("memory_forget", {"ids": ["nobody"], "undo": True}, "not among the forgotten"),
     ("memory_feedback", {"query": "q", "id": "nobody", "accepted": True}, "no memory 'nobody'"),
-    ("memory_feedback", {"query": "q", "id": "x", "accepted": "maybe"}, "accepted: expected bool"),
+    ("memory_feedback", {"query": "q", "id": "x", "accepted": "maybe"}, "accepted must be true or false"),
     ("memory_list", {"after": "nobody"}, "There is no memory 'nobody'"),
 ]
 

@@ -114,7 +114,7 @@ def test_a_time_to_come_or_before_the_vault_is_refused(memory: Recollect, clock:
     with pytest.raises(UserError, match="2026-03-02 12:00 UTC: that is in the future; it is 2026"):
         memory.search("door", as_of=START + DAY)
     for asked in (memory.list, memory.facets, memory.context):
-        with pytest.raises(UserError, match=r"begins later; .* from 2026-03-01T12:00:00Z on"):
+        with pytest.raises(UserError, match="begins later, at 2026-03-01 12:00 UTC"):
             asked(as_of=START - DAY)
 
 

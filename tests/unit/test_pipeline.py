@@ -105,9 +105,7 @@ def test_an_unknown_recipe_view_or_filter_is_refused_with_the_known_ones(
 ) -> None:
     with pytest.raises(UserError, match="no recipe 'best'; there are: blend, vault, echovault"):
         memory.search("otter", recipe="best")
-    with pytest.raises(
-        UserError, match="view cannot be 'all'; allowed are: scan, full"
-    ):
+    with pytest.raises(UserError, match="view cannot be 'all'; allowed are: scan, full"):
         memory.search("otter", view="all")
     with pytest.raises(UserError, match="'colour' is not a filter; filters are: project, source"):
         memory.search("otter", colour="blue")

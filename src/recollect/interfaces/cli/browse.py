@@ -93,8 +93,8 @@ def list_(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
     more = f"{left:,} more" if left else "More" if cut else ""
     if args.ids or args.json:
         note(f"{more}: --all or --after {last}" if cut else "")
-        note("" if found else " ".join(memory.unknown_values(filter)))
         if args.ids:
+            note("" if found else " ".join(memory.unknown_values(filter)))
             return "\n".join(each.id for each in found), bool(found)
         return rows_text(args, [memory_json(each) for each in found]), bool(found)
     if not found:

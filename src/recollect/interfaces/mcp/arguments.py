@@ -68,7 +68,7 @@ FILTER_FIELDS: Any = wire_struct(
 class FilterArguments(FILTER_FIELDS):  # type: ignore[misc]
     """Filters; every one given must hold."""
 
-    own_project = f' Default: {{}}; "{EVERY_PROJECT}" for every one.'
+    own_project = f' Default: {{}}; "{EVERY_PROJECT}": every one.'
     rarely = "filters of memory_search"
 
     def within(self, project: str | None) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class SearchArguments(SEARCH_FIELDS):  # type: ignore[misc]
         "query": "The thing, not the request: words, a name, an error.",
         "limit": "Maximum.",
         "deep": "Slower, wider.",
-        "project": "Only this project.",
+        "project": "Only this one.",
         "tags": "All of these.",
         "kind": "decision, bug, …",
         "since": "2026-03-01, yesterday, 7d.",
@@ -122,7 +122,7 @@ class ContextArguments(FilterArguments):
     named: ClassVar = {
         "query": "What the work is about.",
         "max_tokens": "Of the whole answer.",
-        "project": "Only this project.",
+        "project": "Only this one.",
     }
 
     query: Query = ""
@@ -172,7 +172,7 @@ class UpdateArguments(MemoryArguments):
         "title": "The new title.",
         "text": "The new text.",
         "append": "Text to add.",
-        "section": "Heading for text.",
+        "section": "Heading below which text goes.",
         "undo": "Undo its last change.",
         "add_tags": "Add these.",
     }
@@ -210,7 +210,7 @@ class ForgetArguments(Arguments, frozen=True, kw_only=True):
     named: ClassVar = {
         "ids": "Which memories.",
         "undo": "Restore them.",
-        "merge_into": "Id that gets their content.",
+        "merge_into": "Id to add their content to first.",
     }
 
     ids: Annotated[list[Id], Meta(min_length=1, max_length=MOST_RESULTS)]
@@ -220,10 +220,10 @@ class ForgetArguments(Arguments, frozen=True, kw_only=True):
 
 class FeedbackArguments(Arguments, frozen=True, kw_only=True):
     named: ClassVar = {
-        "query": "What was asked.",
-        "id": "The result.",
-        "accepted": "Whether it was what was needed.",
-        "undo": "Take it back.",
+        "query": "What you asked.",
+        "id": "Result.",
+        "accepted": "Was it what was needed?",
+        "undo": "Take back.",
     }
 
     query: Annotated[Query, Meta(min_length=1)]
@@ -234,9 +234,9 @@ class FeedbackArguments(Arguments, frozen=True, kw_only=True):
 
 class ReviewArguments(Arguments, frozen=True, kw_only=True):
     named: ClassVar = {
-        "item": "To decide; else items are listed.",
+        "item": "To decide; else all are listed.",
         "decision": "One of its choices.",
-        "text": "With edit: the new text.",
+        "text": "Edited text.",
     }
 
     item: Text = UNSET
@@ -249,7 +249,7 @@ class TimelineArguments(FilterArguments):
     named: ClassVar = {
         "around": "Id or time.",
         "limit": "On each side.",
-        "project": "Only this project.",
+        "project": "Only this one.",
     }
 
     around: str
@@ -262,7 +262,7 @@ class ListArguments(TimelineArguments):
         "limit": "Maximum, or on each side.",
         "after": "`next` of a page, or an id.",
         "around": "Id or time: what was near it.",
-        "project": "Only this project.",
+        "project": "Only this one.",
         "kind": "decision, bug, …",
         "since": "2026-03-01, yesterday, 7d.",
     }
@@ -314,10 +314,14 @@ def input_schema(kind: type[Arguments], project: str | None = None) -> dict[str,
         properties["project"]["description"] += kind.own_project.format(label(project))
     if others := rare(kind):
         about = kind.rarely or ", ".join(others)
-        # Some clients refuse an object of which no property is named.
-        first = {others[0]: {"type": schema["properties"][others[0]].get("type", "string")}}
-        about = f"Rare: {about}."
-        properties[OPTIONS] = {"type": "object", "properties": first, "description": about}
+        kinds = {name: schema["properties"][name].get("type", "array") for name in others}
+        one = min((name for name in others if kinds[name] != "array"), key=len)
+        properties[OPTIONS] = {
+            "type": "object",
+            # Some clients refuse an object of which no property is named.
+            "properties": {one: {"type": kinds[one]}},
+            "description": f"Rare: {about}.",
+        }
     required = {"required": schema["required"]} if schema["required"] else {}
     return {"type": "object", "properties": properties, **required}
 
