@@ -91,7 +91,7 @@ def test_the_log_has_no_text_of_exceptions() -> None:
 def test_a_project_of_the_servers_own_is_meant_where_none_is_named(engine: Recollect) -> None:
     with door_to(build(lambda ctx: engine, "ledger"), "legacy") as door:
         told = door.tools["memory_search"].input_schema["properties"]["project"]["description"]
-        assert told == "Only this project. Preferred: ledger."
+        assert told == "Only this one. Preferred: ledger."
         told = door.tools["memory_list"].input_schema["properties"]["project"]["description"]
         assert told == 'Only this one. Default: ledger; "*": every one.'
         saved = door.answer("memory_save", title="Closing day is the fifth")

@@ -368,7 +368,11 @@ REFUSALS = [
     ("memory_forget", {"ids": ["nobody"]}, "There is no memory 'nobody'"),
     ("memory_forget", {"ids": ["nobody"], "undo": True}, "not among the forgotten"),
     ("memory_feedback", {"query": "q", "id": "nobody", "accepted": True}, "no memory 'nobody'"),
-    ("memory_feedback", {"query": "q", "id": "x", "accepted": "maybe"}, "accepted must be true or false"),
+    (
+        "memory_feedback",
+        {"query": "q", "id": "x", "accepted": "maybe"},
+        "accepted must be true or false",
+    ),
     ("memory_list", {"after": "nobody"}, "There is no memory 'nobody'"),
 ]
 

@@ -266,3 +266,35 @@ def test_two_open_at_once_see_each_other_s_writes(tmp_path: Path) -> None:
         assert [result.id for result in other.search("tokens", recipe="vault")] == [id]
         other.forget([id])
         assert list(one.search("tokens", recipe="vault")) == []
+
+
+def test_times_and_lists_are_read_as_people_write_them(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.save(id="a", title="Token of the gateway", tags=["api", "auth"], kind="bug")
+        memory.save(id="b", title="How a token is signed", tags=["api"], kind="decision")
+        memory.save(id="c", title="Where tokens are kept", kind="fact")
+        for fields, ids in (
+            ({"since": "7d"}, {"a", "b", "c"}),
+            ({"until": "last year"}, set()),
+            ({"tags": "api"}, {"a", "b"}),
+            ({"tags": "api,auth"}, {"a"}),
+            ({"kind": "bug,decision"}, {"a", "b"}),
+            ({"as_of": "now"}, {"a", "b", "c"}),
+        ):
+            found = memory.search("token", **fields)
+            assert {result.id for result in found} == ids, fields
+
+
+def test_what_a_query_leaves_out_is_left_out_of_a_context_and_alone(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.save(id="docker", title="Docker caches layers")
+        memory.save(id="redis", title="Docker runs redis")
+        memory.save(id="other", title="Postgres vacuum")
+        assert {one.id for one in memory.context("docker -redis").memories} == {"docker", "other"}
+        alone = memory.search("-docker")
+        assert [result.id for result in alone] == ["other"]
+        assert alone.understood == ("without docker",)
+        literal = memory.search("-docker", literal=True)
+        assert {result.id for result in literal} == {"docker", "redis"}
+        exact = memory.search("-docker", recipe="router")
+        assert {result.id for result in exact} == {"docker", "redis"}, "It has no such reading."
