@@ -41,7 +41,7 @@ LARGE_PAGE = 2 << 20
 LENGTH = struct.Struct("=I")
 # What starts no thread: onnxruntime does.
 LIBRARIES = (
-    "anyio._backends._asyncio", "faiss", "httpx2", "numpy", "rich.console", "tokenizers",
+    "anyio._backends._asyncio", "httpx2", "numpy", "rich.console", "simsimd", "tokenizers",
     "uvicorn.lifespan.on", "uvicorn.loops.auto",
 )  # fmt: skip
 

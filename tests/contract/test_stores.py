@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 from suites.stores import StoreContract
 from suites.stores.vectors import VectorContract
 
 from examples import one_in
+from recollect.lifetime import Lifetime
+from recollect.store import vector_codes
 from recollect.store.base import Store
-from recollect.store.sqlite import scan, vector_codes, vector_rows
 from recollect.store.sqlite.cipher import Sealed, header_at
 from recollect.store.sqlite.replacement import change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
@@ -67,22 +66,19 @@ for _left_out in set(CONTRACT) - set(CONTRACT[:: one_in(3)]):
     setattr(TestLockedSqlite, _left_out, None)
 
 
-class TestQuantisedVectors(SqliteVault, VectorContract):
-    """Vectors are found the same way where there are too many to compare all of them."""
+class TestVectorsOfACommand(SqliteVault, VectorContract):
+    """A command finds the same vectors as a process that keeps their codes in memory."""
 
-    # test_many_vectors.py has a large store, with chunks of the usual size.
-    test_a_large_store_finds_the_nearest_too = None  # type: ignore[assignment]
+    def store(self) -> Store:
+        store = SqliteStore(self.path, lifetime=Lifetime.ONCE)
+        self.opened.append(store)
+        return store
+
+
+class TestSignBits(SqliteVault, VectorContract):
+    """A vault whose vectors are found by their sign bits: here all are read, so none is missed."""
 
     @pytest.fixture(autouse=True)
     def _few_are_many(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        learned = scan.learned
-
-        def of_few(rows: NDArray[np.float32]) -> NDArray[np.float32] | None:
-            """Sixteen points per pair of dimensions cannot be learned from fewer vectors."""
-            return learned(np.resize(rows, (max(16, len(rows)), rows.shape[1])))
-
-        monkeypatch.setattr(scan, "learned", of_few)
-        monkeypatch.setattr(vector_rows, "EXACT_ROWS", 1)
-        monkeypatch.setattr(vector_rows, "FEW_ROWS", 1)
-        monkeypatch.setattr(vector_codes, "CHUNK_ROWS", 30)
-        monkeypatch.setattr(vector_codes, "MOST_REMOVALS", 1)
+        monkeypatch.setattr(vector_codes, "LARGE", 1)
+        monkeypatch.setattr(vector_codes, "SIGNS_READ", 10_000)

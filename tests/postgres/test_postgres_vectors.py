@@ -15,7 +15,6 @@ from suites.stores.samples import (
     random_vectors,
 )
 
-from recollect.store.sqlite import vector_rows
 from recollect.types import Filter
 from recollect_postgres import followed, nearest
 from recollect_postgres.merging import index_many
@@ -84,14 +83,11 @@ def test_servers_share_what_waits_and_embed_each_text_once(
         store.close()
 
 
-@pytest.mark.parametrize("most_exact", [20, 10_000])
 def test_what_a_server_has_in_memory_follows_every_write(
-    postgres_url: str, postgres_vault: str, monkeypatch: pytest.MonkeyPatch, most_exact: int
+    postgres_url: str, postgres_vault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Few as they are, more as codes; by the writes of another process, too."""
+    """Also those of another process."""
     monkeypatch.setattr(followed, "FEW", 0)
-    for module in (followed, vector_rows):
-        monkeypatch.setattr(module, "EXACT_ROWS", most_exact)
     store, other = (PostgresStore(postgres_url, postgres_vault) for _ in range(2))
     ids = [f"m{number:03}" for number in range(150)]
     vectors = random_vectors(ids)

@@ -1,8 +1,8 @@
-"""The vectors of a model in the memory of a server, which propose the nearest: few as they are,
-many as codes, by the scan that a vault in a file has.
+"""The codes of a model's vectors in the memory of a server, which propose the nearest, by the scan
+that a vault in a file has.
 
-They are read beside everything else; until then PostgreSQL compares. What is put later is read by
-its number. What is removed is not looked for: it is missing when what was proposed is read, in the
+A thread reads the vectors; until it has, PostgreSQL compares. What is put later is read by its
+number. What was removed is not looked for: it is missing when what was proposed is read, in the
 transaction of the search.
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import cache
 from struct import pack
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -22,31 +21,32 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
 from recollect.errors import StoreError
+from recollect.store import vector_codes
 from recollect.store.base import VectorMatch
-from recollect.store.sqlite import scan, vector_rows
-from recollect.store.sqlite.vector_codes import row_size
-from recollect.store.sqlite.vector_rows import EXACT_ROWS, READ_ROWS, VectorRows
+from recollect.store.cosines import cut_vectors
 from recollect.store.sqlite.writing import ENDING_S
+from recollect.store.vector_codes import CodedVectors, NearVector
 from recollect.types import Span, best_first
 from recollect_postgres.pool import Connection
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
-    from recollect.store.sqlite.vector_rows import Keys
+    from recollect.store.vector_codes import Keys
     from recollect_postgres.database import PostgresDatabase
 
 HEAD = 4  # bytes
 FEW = 1_000  # PostgreSQL compares so many in a millisecond
-# Of all models of all vaults of a process: 200 MB as codes. Of more PostgreSQL finds the nearest.
+# Of all models of all vaults of a process: 100 MB as codes. Of more PostgreSQL finds the nearest.
 MOST = 1_000_000
+READ_ROWS = 4096
 MOST_BEHIND = 2 * READ_ROWS  # read by the search that meets them; of more, all are read anew
+MOST_MISSING = 0.25  # of what is proposed; where more is gone, all are read again
 PASSAGE_BITS = 16  # a row is named by its memory's key, and by its passage in the lower bits
 OF_MODEL = "FROM vectors v WHERE v.vault = vault() AND v.model = %s"
-COUNT = f"SELECT count(*), coalesce(max(v.seq), 0), max(v.memory) {OF_MODEL}"
+COUNT = f"SELECT count(*), coalesce(max(v.seq), 0) {OF_MODEL}"
 EVERY = f"""
 SELECT v.memory, v.passage, v.vector {OF_MODEL} AND (v.memory, v.passage) > (%s, %s)
  ORDER BY v.memory, v.passage LIMIT {READ_ROWS}"""
-SAMPLE = f"SELECT v.vector {OF_MODEL} AND v.memory = ANY(%s)"
 ADDED = f"""
 SELECT v.memory, v.passage, v.vector, v.seq {OF_MODEL} AND v.seq > %s
  ORDER BY v.seq LIMIT {MOST_BEHIND + 1}"""
@@ -97,7 +97,7 @@ class FollowedVectors:
         self._model = model
         self._width = width
         self._guard = threading.Lock()
-        self._stored: VectorRows | None = None
+        self._coded: CodedVectors | None = None
         self._seq = 0  # read so far
         self._again = 0  # before that number comes, there is nothing to be gained from reading them
         self._thread: threading.Thread | None = None
@@ -106,73 +106,71 @@ class FollowedVectors:
 
     @property
     def size(self) -> int:
-        return 0 if self._stored is None else self._stored.size
+        return 0 if self._coded is None else self._coded.size
 
     def follow(self, connection: Connection, seq: int) -> bool:
-        """Whether all is in memory that the transaction sees, whose largest number this is."""
+        """Return whether all is in memory that the transaction sees, whose largest number is
+        `seq`."""
         with self._guard:
-            if self._stored is not None and seq > self._seq:
+            if self._coded is not None and seq > self._seq:
                 asked = (self._model, self._seq)
                 rows = connection.execute(ADDED, asked, binary=True).fetchall()
                 few = len(rows) <= MOST_BEHIND
-                self._stored = self._appended(self._stored, rows) if few else None
+                more = self._encoded(rows, signs=self._coded.signs) if few else None
+                self._coded = more and vector_codes.append(self._coded, more)
                 self._seq = rows[-1][3]
-            if self._stored is None and seq >= self._again:
+            if self._coded is None and seq >= self._again:
                 self._load_beside()
-            return self._stored is not None
+            return self._coded is not None
 
-    def _appended(self, stored: VectorRows, rows: list[Any]) -> VectorRows:
+    def _encoded(self, rows: list[Any], *, signs: bool) -> CodedVectors:
         names, vectors = self._read(rows)
         keys = names >> PASSAGE_BITS
-        stored.alive[: stored.size] &= ~np.isin(stored.keys[: stored.size], keys)
-        return vector_rows.coded(vector_rows.appended(stored, names, keys, vectors))
+        return vector_codes.unpack(vector_codes.pack(names, keys, vectors, signs=signs))
 
     def _read(self, rows: list[Any]) -> tuple[Keys, Vector]:
-        """The names of rows, and their vectors."""
+        """Return the names of rows, and their vectors."""
         memories, passages = np.array([row[:2] for row in rows], np.int64).reshape(-1, 2).T
-        vectors = vector_rows.shaped(as_rows([row[2] for row in rows]), self._width)
+        vectors = cut_vectors(as_rows([row[2] for row in rows]), self._width)
         return memories << PASSAGE_BITS | passages, vectors
 
     def nearest(
         self, connection: Connection, query: Vector, limit: int, among: Keys | None
     ) -> list[VectorMatch]:
-        """The `limit` nearest among the memories with these keys; None: among all."""
-        stored = self._stored
-        assert stored is not None, "It was not followed."
-        passing = vector_rows.passing(stored, among, ())
+        """Return the `limit` nearest among the memories with these keys; None: among all."""
+        coded = self._coded
+        assert coded is not None, "It was not followed."
         known: dict[int, tuple[str, int, int]] = {}  # id and span, by name
+        proposed = missing = 0
 
-        @cache  # where too few pass, the same are asked for again
-        def read(names: bytes) -> tuple[Keys, Vector]:
-            asked = np.frombuffer(names, np.int64)
-            keys = np.unique(asked >> PASSAGE_BITS).tolist()
+        def read(names: Keys) -> tuple[Keys, Vector]:
+            nonlocal proposed, missing
+            proposed += len(names)
+            keys = np.unique(names >> PASSAGE_BITS).tolist()
             rows = connection.execute(PROPOSED, (self._model, keys), binary=True).fetchall()
             if not rows:
-                return asked[:0], np.empty((0, len(query)), np.float32)
+                missing += len(names)
+                return names[:0], np.empty((0, len(query)), np.float32)
             there, vectors = self._read(rows)
             known.update(zip(there.tolist(), (row[3:] for row in rows), strict=True))
             order = np.argsort(there)
-            places = order[np.searchsorted(there, asked, sorter=order) % len(there)]
-            found = there[places] == asked
-            return asked[found], vectors[places[found]]
+            places = order[np.searchsorted(there, names, sorter=order) % len(there)]
+            found = there[places] == names
+            missing += len(names) - int(np.count_nonzero(found))
+            return names[found], vectors[places[found]]
 
-        while True:
-            best = vector_rows.nearest(passing, query, limit, lambda asked: read(asked.tobytes()))
-            names = stored.seqs[[near.row for near in best]]
-            if stored.codes is None and best:
-                read(names.tobytes())
-            gone = [near.row for near in best if int(stored.seqs[near.row]) not in known]
-            if not gone:
-                break
-            mask = passing.mask.copy()
-            mask[gone] = False
-            passing = passing._replace(mask=mask, total=passing.total - len(gone))
-        matches = [
-            VectorMatch(id, near.cosine, name % (1 << PASSAGE_BITS), Span(start, stop), near.key)
-            for near, name in zip(best, names.tolist(), strict=True)
-            for id, start, stop in (known[name],)
-        ]
-        return best_first(matches)[:limit]
+        passing = vector_codes.select_passing(coded, among, ())
+        best = vector_codes.search(passing, query, limit, read)
+        if missing > MOST_MISSING * proposed:
+            with self._guard:
+                self._load_beside()
+
+        def match(near: NearVector) -> VectorMatch:
+            id, start, stop = known[near.seq]
+            passage = near.seq % (1 << PASSAGE_BITS)
+            return VectorMatch(id, near.cosine, passage, Span(start, stop), near.key)
+
+        return best_first(map(match, best))[:limit]
 
     def _load_beside(self) -> None:
         """Begin to read all, unless this process does so already."""
@@ -187,63 +185,24 @@ class FollowedVectors:
         # What fails is tried again by the next search.
         with suppress(StoreError), self._database.reading() as connection:
             [row] = connection.execute(COUNT, (self._model,), binary=True).fetchall()
-            count, seq, last = row
+            count, seq = row
             self._again = seq + FEW
             if not FEW < count <= MOST - sum(one.size for one in _every if one is not self):
                 return
-            points = self._points(connection, last) if count > EXACT_ROWS else None
-            if points is not None or count <= EXACT_ROWS:
-                stored = self._loaded(connection, count, points)
-                with self._guard:
-                    self._stored, self._seq, self._again = stored, seq, 0
+            coded = vector_codes.make_room(count, self._width)
+            for rows in self._batches(connection):
+                coded = vector_codes.append(coded, self._encoded(rows, signs=coded.signs)) or coded
+            with self._guard:
+                self._coded, self._seq, self._again = coded, seq, 0
 
-    def _points(self, connection: Connection, last: int) -> Vector | None:
-        """A codebook that was learned from some of the vectors; None without faiss."""
-        spread = np.unique(np.linspace(1, last, scan.LEARNED_FROM, dtype=np.int64)).tolist()
-        sample = connection.execute(SAMPLE, (self._model, spread), binary=True).fetchall()
-        if not sample:
-            return None
-        rows = as_rows([vector for (vector,) in sample])
-        return scan.learned(vector_rows.shaped(rows, self._width))
-
-    def _loaded(self, connection: Connection, count: int, points: Vector | None) -> VectorRows:
-        """All rows. Codes go to their place without a second copy; rows that only fill up a block
-        of them are not alive."""
-        if points is None:
-            stored = vector_rows.with_room(count, self._width)
-            for names, vectors in self._chunks(connection):
-                stored = vector_rows.appended(stored, names, names >> PASSAGE_BITS, vectors)
-            return stored
-        codes, slots = self._no_codes(points), -(-count // scan.BLOCK) * scan.BLOCK
-        stored = vector_rows.with_room(slots, self._width, codes)._replace(size=slots)
-        stored.keys[:slots] = 0
-
-        def packed() -> Iterator[bytes]:
-            first = 0
-            for names, vectors in self._chunks(connection):
-                last = first + len(names)
-                stored.seqs[first:last], stored.keys[first:last] = names, names >> PASSAGE_BITS
-                stored.alive[first:last] = True
-                first, some = last, self._no_codes(points)
-                some.add(vectors)
-                yield some.packed()
-
-        codes.take(packed(), slots * row_size(self._width))
-        return stored
-
-    def _no_codes(self, points: Vector) -> scan.Codes:
-        codes = scan.codes(self._width, points)
-        assert codes is not None, "Points were learned, so there is faiss."
-        return codes
-
-    def _chunks(self, connection: Connection) -> Iterator[tuple[Keys, Vector]]:
-        """All of them, some at a time, in the order of their names."""
-        behind = (0, -1)
-        while rows := connection.execute(EVERY, (self._model, *behind), binary=True).fetchall():
+    def _batches(self, connection: Connection) -> Iterator[list[Any]]:
+        """Yield all rows, some at a time, in the order of their names."""
+        after = (0, -1)
+        while rows := connection.execute(EVERY, (self._model, *after), binary=True).fetchall():
             if self._closing:
                 raise StoreError("The vault is closed.")
-            yield self._read(rows)
-            behind = rows[-1][:2]
+            yield rows
+            after = rows[-1][:2]
 
     def settle(self) -> None:
         """Wait until they are in memory, if they are being read."""

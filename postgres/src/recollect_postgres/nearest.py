@@ -11,7 +11,7 @@ import numpy as np
 
 from recollect.errors import DimensionMismatch
 from recollect.store.base import VectorMatch
-from recollect.store.sqlite.vector_rows import exact, shaped
+from recollect.store.cosines import cosines, cut_vectors
 from recollect.types import Filter, Span, best_first
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.filters import SqlCondition, settled, where
@@ -20,7 +20,7 @@ from recollect_postgres.pool import Connection
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
-    from recollect.store.sqlite.vector_rows import Keys
+    from recollect.store.vector_codes import Keys
 
 # The model, the largest number of its vectors, and whether it has an index that is ready.
 MODEL = """
@@ -74,7 +74,7 @@ def nearest(
         model = _Model(*found[0])
         if model.dimensions != len(vector):
             raise DimensionMismatch(model.dimensions, len(vector))
-        query = shaped(vector[None, :], dimensions)[0]
+        query = cut_vectors(vector[None, :], dimensions)[0]
         filter = settled(filter, database, connection)
         condition = where(filter, database) if filter.narrows() else None
         if followed is not None and not model.indexed:
@@ -146,9 +146,10 @@ def _matches(rows: list[tuple[Any, ...]], query: Vector) -> list[VectorMatch]:
     """Each memory once, by its best passage; best first, equal ones by id."""
     if not rows:
         return []
-    cosines = exact(shaped(as_rows([row[5] for row in rows]), len(query)), query).tolist()
+    vectors = cut_vectors(as_rows([row[5] for row in rows]), len(query))
     best: dict[str, VectorMatch] = {}
-    for cosine, (id, key, passage, start, stop, _, _) in zip(cosines, rows, strict=True):
+    found = zip(cosines(vectors, query).tolist(), rows, strict=True)
+    for cosine, (id, key, passage, start, stop, _, _) in found:
         known = best.get(id)
         if known is None or (cosine, -passage) > (known.score, -known.passage):
             best[id] = VectorMatch(id, cosine, passage, Span(start, stop), key)

@@ -16,7 +16,7 @@ from recollect.store.base import (
     StoredVector,
     VectorMatch,
 )
-from recollect.store.sqlite.vector_rows import best_cosines, between, nearest_rows
+from recollect.store.cosines import best_cosines, between, nearest_rows
 from recollect.store.sqlite.vectors import by_memory, without_tokens
 from recollect.types import Filter, Memory, Span
 from recollect_postgres import nearest

@@ -41,8 +41,8 @@ from recollect.store.base import (
     VectorMatch,
     Vocabulary,
 )
+from recollect.store.cosines import between
 from recollect.store.memory_rows import TIERS
-from recollect.store.sqlite.vector_rows import between
 from recollect.types import Degraded, Filter, Memory, Place, Response, order
 from recollect.vaults.known import HOME
 

@@ -1,4 +1,4 @@
--- version 11
+-- version 12
 
 -- index cuts_file
 CREATE INDEX cuts_file ON cuts (file, number);
@@ -62,9 +62,6 @@ CREATE INDEX writes_undoes ON writes (undoes) WHERE undoes IS NOT NULL;
 
 -- table candidates
 CREATE TABLE candidates (mark BLOB PRIMARY KEY, at INTEGER NOT NULL, client TEXT NOT NULL, session TEXT NOT NULL, user TEXT NOT NULL, form TEXT NOT NULL, place TEXT NOT NULL, fields TEXT NOT NULL) WITHOUT ROWID, STRICT;
-
--- table codebooks
-CREATE TABLE codebooks (key INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL UNIQUE REFERENCES models ON DELETE CASCADE, points BLOB NOT NULL) STRICT;
 
 -- table corpus
 CREATE TABLE corpus (documents INTEGER NOT NULL, vocabulary INTEGER NOT NULL DEFAULT 0) STRICT;
@@ -136,13 +133,13 @@ CREATE TABLE token_vectors (vector INTEGER PRIMARY KEY REFERENCES vectors ON DEL
 CREATE TABLE usage (memory INTEGER PRIMARY KEY REFERENCES memories ON DELETE CASCADE, returned INTEGER NOT NULL, opened INTEGER NOT NULL, accepted INTEGER NOT NULL, last_at INTEGER NOT NULL) STRICT;
 
 -- table vector_codes
-CREATE TABLE vector_codes (key INTEGER PRIMARY KEY, model INTEGER NOT NULL REFERENCES codebooks (model) ON DELETE CASCADE, last INTEGER NOT NULL, removed INTEGER NOT NULL, seqs BLOB NOT NULL, memories BLOB NOT NULL, codes BLOB NOT NULL, UNIQUE (model, last)) STRICT;
+CREATE TABLE vector_codes (vector INTEGER PRIMARY KEY REFERENCES vectors ON DELETE CASCADE, model INTEGER NOT NULL, code BLOB NOT NULL) STRICT;
+
+-- table vector_signs
+CREATE TABLE vector_signs (vector INTEGER PRIMARY KEY REFERENCES vectors ON DELETE CASCADE, model INTEGER NOT NULL, code BLOB NOT NULL) STRICT;
 
 -- table vectors
 CREATE TABLE vectors (seq INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL REFERENCES models ON DELETE CASCADE, memory INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE, passage INTEGER NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL, vector BLOB NOT NULL, UNIQUE (memory, model, passage)) STRICT;
-
--- table vectors_removed
-CREATE TABLE vectors_removed (seq INTEGER PRIMARY KEY AUTOINCREMENT, vector INTEGER NOT NULL) STRICT;
 
 -- table versions
 CREATE TABLE versions (memory INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE, write INTEGER NOT NULL REFERENCES writes, before BLOB NOT NULL, PRIMARY KEY (memory, write)) WITHOUT ROWID, STRICT;
@@ -184,7 +181,7 @@ CREATE TRIGGER models_insert AFTER INSERT ON models BEGIN INSERT INTO waiting SE
 CREATE TRIGGER tags_rename AFTER UPDATE OF name ON tags BEGIN INSERT INTO indexed (key) SELECT memory FROM memory_tags WHERE tag = new.key; END;
 
 -- trigger vectors_delete
-CREATE TRIGGER vectors_delete AFTER DELETE ON vectors BEGIN INSERT INTO vectors_removed (vector) VALUES (old.seq); INSERT OR IGNORE INTO waiting SELECT o.key, m.key FROM models o JOIN memories m WHERE o.key = old.model AND m.key = old.memory AND m.forgotten_at IS NULL; END;
+CREATE TRIGGER vectors_delete AFTER DELETE ON vectors BEGIN INSERT OR IGNORE INTO waiting SELECT o.key, m.key FROM models o JOIN memories m WHERE o.key = old.model AND m.key = old.memory AND m.forgotten_at IS NULL; END;
 
 -- trigger vectors_insert
 CREATE TRIGGER vectors_insert AFTER INSERT ON vectors BEGIN DELETE FROM waiting WHERE model = new.model AND memory = new.memory; END;

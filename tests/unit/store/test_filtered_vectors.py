@@ -10,8 +10,7 @@ import pytest
 from msgspec.structs import replace
 from suites.stores.samples import CHANGE
 
-from recollect.store.sqlite import vector_rows
-from recollect.store.sqlite.scan import codes, learned
+from recollect.store import vector_codes
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.vectors import MOST_FILTERS, SqliteVectors
 from recollect.types import Filter, Memory
@@ -42,11 +41,7 @@ def truly(query: int, limit: int, passing: list[int]) -> list[str]:
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SqliteStore:
-    """With codes, and a filter that more pass than are compared one by one."""
-    monkeypatch.setattr(vector_rows, "EXACT_ROWS", 200)
-    monkeypatch.setattr(vector_rows, "FEW_ROWS", 20)
-    monkeypatch.setattr(vector_rows, "ALONE_COST", 8)  # one in five passes: for the second search
+def store(tmp_path: Path) -> SqliteStore:
     store = SqliteStore(tmp_path / "vault.db")
     with store.writing(CHANGE) as write:
         for number in range(ROWS):
@@ -76,23 +71,6 @@ def looked_up(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return notes
 
 
-@pytest.mark.parametrize("width", [6, 10, WIDTH])
-def test_codes_of_some_rows_are_those_rows_codes(width: int) -> None:
-    rows = np.ascontiguousarray(np.tile(vectors(), 2)[:, :width])
-    points = learned(rows)
-    assert points is not None
-    first, taken = codes(width, points), codes(width, points)
-    assert first is not None
-    assert taken is not None
-    first.add(rows[:320])
-    taken.take([first.packed()], len(first.packed()))
-    taken.add(rows[320:])
-    chosen = np.flatnonzero(np.arange(ROWS) % 7 < 2)
-    assert np.array_equal(
-        taken.only(chosen).decoded(range(len(chosen))), taken.decoded(chosen.tolist())
-    )
-
-
 def test_a_filter_is_looked_up_once_and_answers_alike(
     store: SqliteStore, looked_up: list[str]
 ) -> None:
@@ -100,23 +78,15 @@ def test_a_filter_is_looked_up_once_and_answers_alike(
     for query in (3, 3, 70, 3):
         assert nearest(store, query) == truly(query, 5, passing)
     assert len(looked_up) == 1
-    [known] = store.vectors._filtered.values()
-    assert known.codes is not None
 
 
-def test_codes_are_taken_out_when_scans_of_all_would_have_cost_as_much(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_rows_that_pass_are_copied_or_picked_from_a_scan_of_all(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, share: float
 ) -> None:
-    """Of one in five that pass: at the first search, or at the third."""
-    for cost, asks in ((5, 1), (15, 3)):
-        store.vectors.forget()
-        monkeypatch.setattr(vector_rows, "ALONE_COST", cost)
-        alone = []
-        for _ in range(4):
-            nearest(store, 3)
-            [known] = store.vectors._filtered.values()
-            alone.append(known.codes is not None)
-        assert alone.index(True) == asks - 1
+    monkeypatch.setattr(vector_codes, "MOST_COPIED", share)
+    passing = [number for number in range(ROWS) if some(number)]
+    assert nearest(store, 3, limit=50) == truly(3, 50, passing)
 
 
 def test_what_changes_who_passes_is_seen_at_once(store: SqliteStore, looked_up: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""More vectors than are compared one by one: what the quantised scan proposes holds the nearest."""
+"""Many vectors: what the scan of their codes proposes includes the nearest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 from suites.stores.helpers import forget, nearest, put, save
 from suites.stores.samples import EVERYTHING, memory
 
-from recollect.store.sqlite import vector_rows
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter
 
@@ -36,9 +35,7 @@ def vectors(width: int, count: int, seed: int) -> np.typing.NDArray[np.float32]:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
-    """Of every ten memories nine are in the project `most`: still more than are compared singly."""
-    few = pytest.MonkeyPatch()
-    few.setattr(vector_rows, "EXACT_ROWS", 1000)
+    """Of every ten memories nine are in the project `most`."""
     opened = SqliteStore(tmp_path_factory.mktemp("many") / "vault.db")
     ids = [f"m{number:05}" for number in range(MANY)]
     projects = ["rest" if number % 10 == 0 else "most" for number in range(MANY)]
@@ -48,7 +45,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
         put(opened, identity, dict(zip(ids, vectors(width, MANY, 1), strict=True)))
     yield opened
     opened.close()
-    few.undo()
 
 
 def expected(identity: str, query: Any, places: Any, limit: int) -> list[str]:
@@ -82,10 +78,7 @@ def test_a_limit_beyond_all_that_there_are_gives_all(store: SqliteStore, identit
     assert found == expected(identity, query, np.arange(MANY), MANY)
 
 
-def test_equal_vectors_among_many_are_cut_by_id(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vector_rows, "EXACT_ROWS", 1000)
+def test_equal_vectors_among_many_are_cut_by_id(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "vault.db")
     ids = [f"m{number:05}" for number in range(MANY)]
     twins = ids[5::300]

@@ -20,10 +20,10 @@ from suites.stores.helpers import matches, nearest, put, save
 from suites.stores.samples import EVERYTHING, MODEL, NOON, axis, full_memory, memory
 
 from recollect.errors import StoreError
-from recollect.store.sqlite import matrix
+from recollect.store.sqlite import vector_index
 from recollect.store.sqlite.store import SqliteStore
 
-assert matrix  # imported before another user's rights are taken on: who may not read our code
+assert vector_index  # imported before another user's rights are taken on: who may not read our code
 
 FULL = replace(full_memory("full"), archived_at=None)
 

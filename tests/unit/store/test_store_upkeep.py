@@ -216,7 +216,7 @@ def test_a_vector_of_a_forgotten_memory_is_named_and_goes(store: SqliteStore) ->
         "SELECT 1, key, 0, 0, 0, zeroblob(?) FROM memories WHERE id = 'fourth'",
         (4 * WIDTH,),
     )
-    assert [one.check for one in problems(store)] == ["vectors"]
+    assert [one.check for one in problems(store)] == ["vectors", "vector index"]
     store.rebuild()
     assert problems(store) == []
     assert nearest(store, axis(0), filter=Filter(archived=True)) == ["first", "second"]

@@ -1,26 +1,29 @@
-"""The codes in the vault: made as vectors come, read at opening, right after every step."""
+"""The codes in the vault: written and removed with their vectors, right after every step."""
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import apsw
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from suites.stores.helpers import change, forget, nearest, put, save
 from suites.stores.samples import CHANGE, EVERYTHING, memory
 
-from recollect.store.sqlite import vector_codes, vector_rows
+from recollect.store import vector_codes
+from recollect.store.sqlite import vectors
 from recollect.store.sqlite.cipher import Sealed
 from recollect.store.sqlite.replacement import change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
-from recollect.store.sqlite.vault_files import LOOK_S
-from recollect.store.sqlite.vector_codes import CodeChunk, CodedModel
+from recollect.store.vector_codes import (
+    PassingVectors,
+    encode_signs,
+    pack,
+    score,
+    score_signs,
+    unpack,
+)
 from recollect.types import Filter
 
 Floats = NDArray[np.float32]
@@ -29,14 +32,10 @@ MODEL, WIDTH = "toy", 12
 KEY = bytes(range(32))
 
 
-@pytest.fixture(autouse=True)
-def _few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, limits in (
-        (vector_rows, {"EXACT_ROWS": 40, "FEW_ROWS": 8}),
-        (vector_codes, {"CHUNK_ROWS": 40, "MOST_DUE": 160, "MOST_REMOVALS": 15}),
-    ):
-        for name, value in limits.items():
-            monkeypatch.setattr(module, name, value)
+@pytest.fixture(autouse=True, params=[250_000, 20])
+def _large(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From how many vectors on sign bits are scanned."""
+    monkeypatch.setattr(vector_codes, "LARGE", request.param)
 
 
 class Vault:
@@ -91,9 +90,9 @@ class Vault:
             found = nearest(store, query, 5, Filter(project="p1"), MODEL)
             assert found == self.expected(query, 5, "p1")
 
-    def chunks(self) -> list[tuple[Any, ...]]:
-        sql = "SELECT last, removed, length(seqs) / 8 FROM vector_codes ORDER BY last"
-        return self.stores[0].database.rows(sql)
+    def codes(self) -> int:
+        [(count,)] = self.stores[0].database.rows("SELECT count(*) FROM vector_codes")
+        return int(str(count))
 
     def problems(self) -> list[tuple[str, str | None]]:
         found = self.stores[0].examine()
@@ -108,28 +107,50 @@ def vault(tmp_path: Path) -> Iterator[Vault]:
         store.close()
 
 
-def test_few_vectors_have_no_codes(vault: Vault) -> None:
-    vault.add(40)
-    vault.check()
-    assert vault.chunks() == []
-    assert vault.stores[0].database.rows("SELECT * FROM codebooks") == []
+@pytest.mark.parametrize("width", [1, 3, 12, 384])
+def test_the_error_of_a_score_is_within_its_bound(width: int) -> None:
+    random = np.random.default_rng(5)
+    rows = random.standard_normal((3000, width)).astype(np.float32)
+    rows[:100, 0] *= 50  # one number is much larger than the others
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    places = np.arange(len(rows))
+    coded = unpack(pack(places, places, rows))
+    for query in rows[::300]:
+        scored = score(PassingVectors(coded, None), query)
+        assert np.abs(scored.scores - rows @ query).max() <= scored.error
 
 
-def test_an_index_that_opens_reads_the_codes_and_not_the_vectors(
-    vault: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    vault.add(205)
-    assert [rows for _, _, rows in vault.chunks()] == [40] * 5
-    encoded = []
-    plain = vector_rows.appended
+def test_sign_bits_propose_most_of_the_nearest() -> None:
+    """Of vectors as models make them: around a few hundred subjects, all leaning the same way."""
+    random = np.random.default_rng(6)
+    subjects = random.standard_normal((200, 384)) + random.standard_normal(384)
+    rows = subjects[random.integers(0, 200, 40_000)] + 0.8 * random.standard_normal((40_000, 384))
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    places = np.arange(len(rows))
+    coded = unpack(pack(places, places, rows, signs=True))
+    hits = 0
+    for query in rows[::2000]:
+        near = query + random.standard_normal(384).astype(np.float32) / 40
+        scored = score_signs(PassingVectors(coded, None), near, 1000)
+        assert len(scored.seqs) == 1000
+        hits += np.isin(np.argsort(-(rows @ near))[:10], scored.seqs).sum()
+    assert hits >= 0.99 * 200
 
-    def counted(stored: Any, seqs: Any, *rest: Any) -> Any:
-        encoded.append(len(seqs))
-        return plain(stored, seqs, *rest)
 
-    monkeypatch.setattr(vector_rows, "appended", counted)
-    vault.check(vault.open())
-    assert encoded == [5]
+@pytest.mark.parametrize("width", [1, 8, 12, 64, 100])
+def test_sign_bits_are_counted_in_whole_words(width: int) -> None:
+    rows = np.random.default_rng(7).standard_normal((70_000, width)).astype(np.float32)
+    signs = encode_signs(rows)[1]
+    assert signs.shape[1] % 8 == 0
+    expected = ((rows > 0) != (rows[3] > 0)).sum(axis=1)
+    assert np.array_equal(vector_codes._distances(signs, signs[3]), expected)
+
+
+def test_a_vector_of_zeros_has_a_code() -> None:
+    rows = np.zeros((2, 4), np.float32)
+    rows[1] = 0.5
+    coded = unpack(pack(np.arange(2), np.arange(2), rows))
+    assert score(PassingVectors(coded, None), rows[1]).scores.tolist() == pytest.approx([0, 1])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -151,22 +172,10 @@ def test_two_processes_answer_like_a_comparison_with_every_vector(
                 put(second, MODEL, {name: vault.vectors[name]})
         vault.check(first, second)
     vault.check(vault.open())
-    assert len(vault.chunks()) > 1
+    assert vault.codes() == len(vault.vectors) > 20
     assert vault.problems() == []
     for store in vault.stores:
         store.close()
-
-
-def test_chunks_that_much_was_removed_from_are_made_anew_and_joined(vault: Vault) -> None:
-    vault.add(200)
-    before = vault.chunks()
-    vault.remove(*sorted(vault.vectors)[:150])
-    assert vault.chunks() == before, "A removal writes no codes."
-    vault.check(*vault.stores, vault.open())
-    vault.add(1)
-    assert [rows for _, _, rows in vault.chunks()] == [10, 40]
-    vault.check(*vault.stores, vault.open())
-    assert vault.problems() == []
 
 
 def test_no_code_of_a_purged_memory_is_left(vault: Vault) -> None:
@@ -179,121 +188,31 @@ def test_no_code_of_a_purged_memory_is_left(vault: Vault) -> None:
         write.purge(write.find([gone])[gone])
     del vault.vectors[gone]
     store.scrub()
-    chunks = store.database.rows("SELECT seqs FROM vector_codes")
-    seqs = [one for (blob,) in chunks for one in np.frombuffer(blob, "<i8").tolist()]  # type: ignore[arg-type]
-    assert len(seqs) > 70
-    assert seq not in seqs
+    codes = store.database.rows("SELECT vector, code FROM vector_codes")
+    assert len(codes) == 99
+    assert seq not in [vector for vector, _ in codes]
+    assert int(str(seq)).to_bytes(8, "little") not in [code[:8] for _, code in codes]  # type: ignore[index]
     vault.check()
     assert vault.problems() == []
 
 
-def test_an_index_far_behind_reads_the_chunks(
+def test_killed_while_it_stores_vectors_it_has_neither_vectors_nor_codes(
     vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    vault.add(100)
-    behind = vault.open()
-    vault.check(behind)
-    vault.add(400)
-    loads = []
-    plain = vector_codes.load
-    monkeypatch.setattr(
-        vector_codes,
-        "load",
-        lambda *asked: loads.append(1) or plain(*asked),  # type: ignore[func-returns-value]
-    )
-    vault.check(behind)
-    assert loads == [1]
+    vault.add(30)
+    before = dict(vault.vectors)
 
-
-@pytest.mark.parametrize("steps", range(4))
-def test_killed_between_two_steps_it_answers_right_and_goes_on(
-    vault: Vault, monkeypatch: pytest.MonkeyPatch, steps: int
-) -> None:
-    """The first step is the codebook, then comes a chunk at a time."""
-    done: list[CodedModel | CodeChunk] = []
-    plain = vector_codes._write
-
-    def killed(connection: apsw.Connection, due: CodedModel | CodeChunk) -> None:
-        plain(connection, due)
-        if len(done) == steps:
-            raise KeyboardInterrupt  # inside the transaction, which is rolled back
-        done.append(due)
+    def killed(*arguments: object) -> None:
+        raise KeyboardInterrupt  # inside the transaction, which is rolled back
 
     with monkeypatch.context() as patch:
-        patch.setattr(vector_codes, "_write", killed)
+        patch.setattr(vectors, "write_codes", killed)
         with pytest.raises(KeyboardInterrupt):
-            vault.add(130)
-    rows = vault.stores[0].database.rows("SELECT id FROM memories")
-    vault.vectors = {}
-    for store in [vault.open(), vault.stores[0]]:
-        assert len(nearest(store, vault.vector(), 200, identity=MODEL)) == len(rows) == 130
+            vault.add(20)
+    vault.vectors = before
+    vault.check(vault.stores[0], vault.open())
+    assert vault.codes() == 30
     assert vault.problems() == []
-    assert len(vault.chunks()) == 3, "A search that opens the index has finished it."
-
-
-def test_what_another_process_has_written_meanwhile_is_not_written_again(vault: Vault) -> None:
-    vault.add(41)
-    vault.add(60)
-    connection = vault.stores[0].database.connection()
-    model = vector_codes.model_of(connection, MODEL)
-    assert model is not None
-    before = vault.chunks()
-    late = vector_codes._chunk(connection, model, 0, before[0][0], 0, [])
-    assert late is not None
-    with vault.stores[0].database.writing() as connection:
-        vector_codes._write(connection, late)
-        vector_codes._write(connection, late._replace(model=model._replace(codebook=99)))
-        vector_codes._write(connection, model)
-    assert vault.chunks() == before
-    assert vault.problems() == []
-
-
-def test_while_another_process_writes_a_save_does_not_wait_for_codes(vault: Vault) -> None:
-    vault.add(39)
-    other = vault.open()
-    plain = vector_codes._due
-
-    def busy(connection: apsw.Connection, identity: str) -> Any:
-        due = plain(connection, identity)
-        if not other.database.connection().in_transaction:
-            other.database.connection().execute("BEGIN IMMEDIATE")
-        return due
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vector_codes, "_due", busy)
-        vault.add(50)
-    assert vault.chunks() == []
-    other.database.connection().execute("ROLLBACK")
-    vault.check(vault.stores[0])
-    vault.add(1)
-    assert len(vault.chunks()) == 2
-
-
-def test_many_vectors_get_their_codes_though_words_are_being_merged(vault: Vault) -> None:
-    """Puts, while another connection begins one short write after the other: whoever opens the
-    vault finds codes of all but a few vectors."""
-    other, ended, plain = vault.open(), threading.Event(), vector_codes._due
-
-    def merging() -> None:
-        while not ended.wait(2 * LOOK_S):
-            with other.database.writing():
-                time.sleep(0.05)
-
-    def busy(connection: apsw.Connection, identity: str) -> Any:
-        due = plain(connection, identity)
-        time.sleep(0.06)  # the other one has begun by now
-        return due
-
-    thread = threading.Thread(target=merging)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vector_codes, "_due", busy)
-        thread.start()
-        for _ in range(5):
-            vault.add(100)
-        ended.set()
-        thread.join()
-    assert sum(rows for _, _, rows in vault.chunks()) >= 500 - vector_codes.MOST_DUE - 40
-    vault.check(vault.open())
 
 
 def test_an_open_index_sees_that_another_process_has_made_the_codes_anew(vault: Vault) -> None:
@@ -310,11 +229,12 @@ def test_an_open_index_sees_that_another_process_has_made_the_codes_anew(vault: 
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE vector_codes SET codes = zeroblob(length(codes))",
-        "UPDATE vector_codes SET seqs = substr(seqs, 9), memories = substr(memories, 9)",
-        "UPDATE vector_codes SET memories = zeroblob(length(memories))",
-        "UPDATE vector_codes SET codes = substr(codes, 2)",
-        "DELETE FROM vector_codes WHERE last = (SELECT min(last) FROM vector_codes)",
+        "UPDATE vector_codes SET code = zeroblob(length(code))",
+        "UPDATE vector_codes SET code = substr(code, 2)",
+        "UPDATE vector_codes SET model = model + 1",
+        "UPDATE vector_signs SET code = zeroblob(length(code))",
+        "DELETE FROM vector_signs",
+        "DELETE FROM vector_codes WHERE vector = (SELECT min(vector) FROM vector_codes)",
     ],
 )
 def test_the_doctor_finds_wrong_codes_and_reindex_makes_them_again(
@@ -336,18 +256,27 @@ def test_the_doctor_finds_wrong_codes_and_reindex_makes_them_again(
 def test_codes_of_a_locked_vault_are_encrypted_and_work(tmp_path: Path) -> None:
     plain = Vault(tmp_path / "vault.db")
     plain.add(150)
-    [(seqs,), *_] = plain.stores[0].database.rows("SELECT seqs FROM vector_codes")
+    [(code,), *_] = plain.stores[0].database.rows("SELECT code FROM vector_codes")
     plain.stores[0].close()
-    assert isinstance(seqs, bytes)
-    assert seqs in (tmp_path / "vault.db").read_bytes()
+    assert isinstance(code, bytes)
+    assert code in (tmp_path / "vault.db").read_bytes()
     change_key(tmp_path / "vault.db", None, Sealed(KEY, new_header(1)))
-    assert seqs not in (tmp_path / "vault.db").read_bytes()
+    assert code not in (tmp_path / "vault.db").read_bytes()
     store = SqliteStore(tmp_path / "vault.db", keys=lambda path, header: KEY)
     plain.stores = [store]
     plain.add(90)
     plain.check()
-    assert len(plain.chunks()) == 6
+    assert plain.codes() == 240
     store.close()
+
+
+def test_a_model_that_is_removed_takes_its_codes_along(vault: Vault) -> None:
+    vault.add(100)
+    vault.check()
+    vault.stores[0].vectors.begin("other", WIDTH)
+    assert vault.stores[0].vectors.adopt("other") == 100
+    assert vault.codes() == 0
+    assert nearest(vault.stores[0], vault.vector(), 5, EVERYTHING, MODEL) == []
 
 
 def test_vectors_cut_to_fewer_dimensions_are_found_among_many(vault: Vault) -> None:

@@ -42,7 +42,7 @@ ABOUT = {
     "vocabulary": "How often each word occurs",
     "history": "Earlier versions of memories, read back",
     "vectors": "Vectors, each of the right size and of a live memory",
-    "vector index": "Codes of the vectors, which a search of many compares",
+    "vector index": "Codes of the vectors, which a search compares",
     "waiting vectors": "What is noted as waiting for a vector",
     "topic hashes": "Hashes that tags are filtered by",
 }

@@ -36,7 +36,7 @@ from recollect.store.rescue.index_checks import (
     live_keys,
     made_anew,
 )
-from recollect.store.sqlite import subwords, vector_codes
+from recollect.store.sqlite import subwords, vector_index
 from recollect.store.sqlite.checksums import differing
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.fts5_index import TABLES
@@ -53,7 +53,7 @@ from recollect.store.vault import Finding
 if TYPE_CHECKING:
     from recollect.store.sqlite.store import SqliteStore
 
-SMALL_TABLES = ("meta", "corpus", "tags", "segments", "models", "codebooks", "folders")
+SMALL_TABLES = ("meta", "corpus", "tags", "segments", "models", "folders")
 NEWEST = 1_000  # memories that a quick check compares with their checksums,
 SPREAD = 1_000  # and as many from all over the vault
 # Of the table itself: an index of it may be what is damaged.
@@ -232,7 +232,7 @@ class FullChecks(QuickChecks):
             "vocabulary": lambda: vocabulary_problem(connection, whole=not self._segments),
             "history": lambda: history_problem(connection),
             "vectors": self._vectors,
-            "vector index": lambda: vector_codes.problem(connection),
+            "vector index": lambda: vector_index.problem(connection),
             "waiting vectors": self._waiting,
             "topic hashes": self._topics,
         }

@@ -13,7 +13,7 @@ from recollect.store.base import Stored
 from recollect.store.differences import earlier
 from recollect.store.history import LATEST, VERSION_BYTES, WRITE_BYTES, RemovableVersion
 from recollect.store.memory_rows import BadRow
-from recollect.store.sqlite import vector_codes, vocabulary
+from recollect.store.sqlite import vector_index, vocabulary
 from recollect.store.sqlite.history import BYTES, GROW, SIZE, remove
 from recollect.store.sqlite.memories import READ, from_row
 from recollect.store.sqlite.segments import buffer
@@ -50,7 +50,7 @@ def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
     connection.execute(f"DELETE FROM vectors WHERE seq IN ({WRONG_VECTORS})")
     connection.execute("DELETE FROM waiting")
     connection.execute(f"INSERT INTO waiting {WAITING}")
-    vector_codes.fill(connection)
+    vector_index.fill(connection)
 
 
 def _rebuild_words(connection: apsw.Connection) -> None:

@@ -14,7 +14,7 @@ from recollect.store.sqlite import checksums, subwords
 from recollect.store.sqlite.vault_files import VAULT_ID, mark_write
 
 APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
-VERSION = 11
+VERSION = 12
 
 
 def checked_version(connection: apsw.Connection, path: Path) -> int:
@@ -61,11 +61,19 @@ def fill_feedback(connection: apsw.Connection) -> None:
     )
 
 
+def _code_vectors(connection: apsw.Connection) -> None:
+    """Write the codes of the vectors, for which 0012.sql makes a table."""
+    from recollect.store.sqlite.vector_index import fill  # noqa: PLC0415  numpy
+
+    fill(connection)
+
+
 # What SQL alone cannot migrate, by the version it belongs to.
 AFTERWARDS = {
     5: (subwords.fill, fill_feedback),
     7: (_leave_segments, _sum_vocabulary),
     8: (checksums.fill,),
+    12: (_code_vectors,),
 }
 
 

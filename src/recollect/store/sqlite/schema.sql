@@ -1,4 +1,4 @@
--- The vault, version 10. The memories are the truth; everything marked derived can be rebuilt from
+-- The vault, version 12. The memories are the truth; everything marked derived can be rebuilt from
 -- them by `recollect reindex` and is checked by `recollect doctor`.
 -- Times are whole microseconds since 1970-01-01 UTC. Texts never given are '' rather than NULL.
 
@@ -156,8 +156,8 @@ INSERT INTO corpus VALUES (0, 0);
 
 -- Derived, but dear: float32, unit length, little-endian; one vector per memory and model, or for a
 -- memory that exceeds the model's window one per passage, counted from 1 (0: the whole memory), with
--- the characters of title, text and context it was made from. `seq` only ever grows, and removals
--- are logged, so that an open index follows by reading what is new.
+-- the characters of title, text and context it was made from. `seq` only ever grows, so that an
+-- open index follows by reading what is new.
 CREATE TABLE models (
     key        INTEGER PRIMARY KEY,
     identity   TEXT NOT NULL UNIQUE,
@@ -179,29 +179,18 @@ CREATE TABLE token_vectors (
     vector INTEGER PRIMARY KEY REFERENCES vectors ON DELETE CASCADE,
     packed BLOB NOT NULL
 ) STRICT;
-CREATE TABLE vectors_removed (
-    seq    INTEGER PRIMARY KEY AUTOINCREMENT,
-    vector INTEGER NOT NULL
-) STRICT;
 
--- Derived: the quantised vectors, which a search of many scans; see vector_codes.py. A codebook has
--- sixteen points for each pair of dimensions: float32, little-endian. A chunk holds the vectors of a
--- model that have a `seq` up to `last` and no earlier chunk holds, as they were when the log of
--- removals had come to `removed`: their `seq`s and memories as int64, little-endian, and their codes.
-CREATE TABLE codebooks (
-    key    INTEGER PRIMARY KEY AUTOINCREMENT,
-    model  INTEGER NOT NULL UNIQUE REFERENCES models ON DELETE CASCADE,
-    points BLOB NOT NULL
-) STRICT;
+-- Derived: each vector as int8, and as sign bits, with its number, its memory and its scale. A search
+-- scans one of the two; see store/vector_codes.py.
 CREATE TABLE vector_codes (
-    key      INTEGER PRIMARY KEY,
-    model    INTEGER NOT NULL REFERENCES codebooks (model) ON DELETE CASCADE,
-    last     INTEGER NOT NULL,
-    removed  INTEGER NOT NULL,
-    seqs     BLOB NOT NULL,
-    memories BLOB NOT NULL,
-    codes    BLOB NOT NULL,
-    UNIQUE (model, last)
+    vector INTEGER PRIMARY KEY REFERENCES vectors ON DELETE CASCADE,
+    model  INTEGER NOT NULL,
+    code   BLOB NOT NULL
+) STRICT;
+CREATE TABLE vector_signs (
+    vector INTEGER PRIMARY KEY REFERENCES vectors ON DELETE CASCADE,
+    model  INTEGER NOT NULL,
+    code   BLOB NOT NULL
 ) STRICT;
 
 -- Derived: the live memories that a model has no vector of, so that finding them reads no others.
@@ -222,7 +211,6 @@ END;
 
 -- Where the model or the memory is what went, nothing is left to wait.
 CREATE TRIGGER vectors_delete AFTER DELETE ON vectors BEGIN
-    INSERT INTO vectors_removed (vector) VALUES (old.seq);
     INSERT OR IGNORE INTO waiting
         SELECT o.key, m.key FROM models o JOIN memories m
          WHERE o.key = old.model AND m.key = old.memory AND m.forgotten_at IS NULL;

@@ -7,7 +7,6 @@ import os
 import numpy as np
 
 from recollect.retry import waits
-from recollect.store.sqlite import vector_codes
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.errors import BUSY_SECONDS
 from recollect.store.sqlite.fts5_index import TABLES
@@ -34,7 +33,7 @@ TOKEN = "SELECT token, large FROM postings WHERE segment = ? AND words = ? AND t
 
 def scrub(database: Database) -> None:
     """Remove what is left of purged memories: unused tags, words that the indexes only mark as
-    deleted, codes of vectors, and copies in the unused bytes of pages and in the log. Killed in
+    deleted, and copies in the unused bytes of pages and in the log. Killed in
     between, or kept from it by a reader, it is done again when the vault is next opened."""
     mark = os.urandom(8).hex()
     with database.writing() as connection:
@@ -43,11 +42,8 @@ def scrub(database: Database) -> None:
         for table in TABLES.values():
             connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
         words = connection.execute("SELECT 1 FROM postings LIMIT 1").get
-        codes = connection.execute("SELECT 1 FROM vector_codes LIMIT 1").get
     if words:
         _scrub_segments(database)
-    if codes:
-        vector_codes.scrub(database)
     rewritten = database.rewrite()
     with database.translated():
         done = log_copied(database.connection(), BUSY_SECONDS if waits() else 0)

@@ -165,8 +165,6 @@ class SqliteStore:
 
     @contextmanager
     def searching(self) -> Iterator[Sequence[Degraded]]:
-        if self._lifetime is not Lifetime.ONCE:
-            self.vectors.catch_up()
         with self.database.reading():
             yield ()
 

@@ -1,7 +1,7 @@
 """Vectors: float32 blobs in SQLite, and the search for the nearest of them.
 
-What a search scans of the active model is in memory once per process and follows the file by
-reading what is new: vectors carry a growing `seq`, removals are logged.
+A search scans the vectors' codes, which a process keeps in memory, and reads the vectors of the
+best. A command reads the codes and keeps none.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from recollect.errors import DimensionMismatch
 from recollect.files import exclusive
 from recollect.hashing import intact
 from recollect.lifetime import Lifetime
-from recollect.retry import without_waiting
+from recollect.store import vector_codes
 from recollect.store.base import (
     MOST_TOKENWISE,
     Coverage,
@@ -31,24 +31,27 @@ from recollect.store.base import (
     VectorMatch,
     Waiting,
 )
+from recollect.store.cosines import best_cosines, between, cut_vectors, nearest_rows
+from recollect.store.memory_rows import stored_id
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import SqliteTopics, where
-from recollect.store.sqlite.matrix import Matrix
 from recollect.store.sqlite.memories import BROWSE_TIER
 from recollect.store.sqlite.vault_files import LEASE
-from recollect.store.sqlite.vector_codes import extend
-from recollect.store.sqlite.vector_rows import (
-    PassingRows,
-    asked_again,
-    best_cosines,
-    between,
-    nearest_rows,
+from recollect.store.sqlite.vector_index import (
+    CodeIndex,
+    count_vectors,
+    model_of,
+    read_codes,
+    read_codes_among,
+    write_codes,
 )
+from recollect.store.vector_codes import NearVector, PassingVectors, ScoredRows
 from recollect.types import Filter, Span, best_first
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
-    from recollect.store.sqlite.vector_rows import Keys
+    from recollect.store.sqlite.vector_index import StoredModel
+    from recollect.store.vector_codes import CodedVectors, Keys
 
 
 TEXT = "m.title || char(10) || m.text || char(10) || m.context"
@@ -66,9 +69,10 @@ WITH_TOKENS = STORED.format(
     columns="v.start, v.stop, v.vector, coalesce(t.packed, x'')",
     joined="LEFT JOIN token_vectors t ON t.vector = v.seq",
 )
-PUT_TOKENS = """
-INSERT INTO token_vectors SELECT seq, ? FROM vectors
- WHERE model = ? AND memory = ? AND passage = ?"""
+NEXT = "SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'vectors'"
+PUT = """
+INSERT INTO vectors (seq, model, memory, passage, start, stop, vector)
+VALUES (?, ?, ?, ?, ?, ?, ?)"""
 EMBEDDED = """
 SELECT v.memory, v.passage, t.packed FROM models o CROSS JOIN vectors v ON v.model = o.key
   LEFT JOIN token_vectors t ON t.vector = v.seq
@@ -78,6 +82,11 @@ SELECT v.memory, v.passage, t.packed FROM models o CROSS JOIN vectors v ON v.mod
  ORDER BY v.memory"""
 TOKENS = """
 SELECT t.vector, t.packed FROM json_each(?) j CROSS JOIN token_vectors t ON t.vector = j.value"""
+# Vectors with their memories, by `seq`.
+PROPOSED = """
+SELECT v.seq, v.vector, m.id, v.passage, v.start, v.stop FROM json_each(?) j
+ CROSS JOIN vectors v ON v.seq = j.value CROSS JOIN memories m ON m.key = v.memory
+ WHERE length(v.vector) = ?"""
 WHOLE = """
 SELECT v.memory, v.vector FROM models o CROSS JOIN vectors v ON v.model = o.key AND v.passage = 0
  WHERE o.identity = ? AND length(v.vector) = 4 * o.dimensions ORDER BY v.seq"""
@@ -93,6 +102,10 @@ INSERT INTO meta SELECT 'embedding_dim', dimensions FROM models WHERE identity =
 ARCHIVED = "m.archived_at IS NOT NULL AND m.forgotten_at IS NULL"
 # Filters whose memories are known until the vault changes: an agent asks with the same few.
 MOST_FILTERS = 4
+# So few memories that pass a filter are found by a command without reading all codes.
+FEW = 5_000
+# Where a larger share of what was proposed is gone, the codes in memory are out of date.
+MOST_MISSING = 0.25
 
 
 class SqliteVectors:
@@ -104,34 +117,34 @@ class SqliteVectors:
         self._database = database
         self._once = lifetime is Lifetime.ONCE
         self._topics = topics
-        self._matrices: dict[tuple[str, int], Matrix] = {}
-        self._filtered: dict[tuple[object, ...], PassingRows] = {}
+        self._indexes: dict[tuple[str, int], CodeIndex] = {}
+        self._filtered: dict[tuple[object, ...], tuple[CodedVectors, PassingVectors]] = {}
         self._guard = threading.Lock()
-        self._caught_up = self._once
-
-    def catch_up(self, identity: str | None = None) -> None:
-        """Write codes into a vault from before there were any, before a search, which only reads:
-        those of this model, or of the vault's."""
-        if self._caught_up:
-            return
-        with self._database.translated():
-            if self._database.connection().in_transaction:
-                return
-            self._caught_up = True
-            if (model := identity or self.model()) is not None:
-                with without_waiting():
-                    extend(self._database, model)
 
     def nearest(
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
     ) -> list[VectorMatch]:
-        self.catch_up(identity)
-        with self._database.reading() as connection:  # looked for and read at one moment
-            matrix = self._following(connection, identity, dimensions)
-            passing = self._passing(connection, matrix, filter)
-            # More than asked for where equal cosines straddle the cut: there ids decide.
-            best = matrix.nearest(connection, vector, limit, passing)
-        return best_first(best)[:limit]
+        with self._database.reading() as connection:  # codes and vectors are of one moment
+            filter = self._topics.settled(filter)
+            model = model_of(connection, identity)
+            if model is None or limit < 1:
+                return []
+            if len(vector) != model.width:
+                raise DimensionMismatch(model.width, len(vector))
+            query = cut_vectors(vector[None, :], dimensions)[0]
+            reader = ProposedVectors(connection, model.width, dimensions)
+            if self._once and count_vectors(connection, model) <= vector_codes.LARGE:
+                scored = self._scored_in_file(connection, model, query, filter, dimensions)
+                best = vector_codes.nearest(scored, query, limit, reader)
+            else:
+                index = self._index(identity, dimensions)
+                coded = index.follow(connection, model)
+                passing = self._passing(connection, coded, filter)
+                best = vector_codes.search(passing, query, limit, reader)
+                if reader.missing > MOST_MISSING * reader.proposed:
+                    index.drop(coded)
+        # More than `limit` where equal cosines straddle the cut: there ids decide.
+        return best_first(reader.match(near) for near in best)[:limit]
 
     def similarities(
         self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0
@@ -207,21 +220,28 @@ class SqliteVectors:
                 "DELETE FROM vectors WHERE model = ? AND memory = ?",
                 [(model, key) for key in current],
             )
+            first = int(str(connection.execute(NEXT).get))
+            rows = [(key, passage) for key in current for passage in passages[key]]
             connection.executemany(
-                "INSERT INTO vectors (model, memory, passage, start, stop, vector) "
-                "VALUES (?, ?, ?, ?, ?, ?)",
-                [(model, key, *passage[:4]) for key in current for passage in passages[key]],
+                PUT,
+                [(seq, model, key, *passage[:4]) for seq, (key, passage) in enumerate(rows, first)],
             )
             connection.executemany(
-                PUT_TOKENS,
+                "INSERT INTO token_vectors VALUES (?, ?)",
                 [
-                    (passage.tokens, model, key, passage.number)
-                    for key in current
-                    for passage in passages[key]
+                    (seq, passage.tokens)
+                    for seq, (_, passage) in enumerate(rows, first)
                     if passage.tokens
                 ],
             )
-        extend(self._database, identity)
+            floats = np.frombuffer(b"".join(passage.vector for _, passage in rows), "<f4")
+            write_codes(
+                connection,
+                model,
+                np.arange(first, first + len(rows)),
+                np.array([key for key, _ in rows], np.int64),
+                floats.reshape(len(rows), dimensions),
+            )
 
     def waiting(
         self,
@@ -285,49 +305,66 @@ class SqliteVectors:
         return [EmbeddedText(key, text, key not in missing) for key, text in texts.items()]
 
     def forget(self) -> None:
-        """Drop the vectors in memory; the next search reads them again."""
+        """Drop what is in memory; the next search reads it again."""
         with self._guard:
-            self._matrices.clear()
+            self._indexes.clear()
             self._filtered.clear()
 
-    def _following(self, connection: apsw.Connection, identity: str, dimensions: int) -> Matrix:
-        """The matrix of this model, brought up to date with the file."""
+    def _scored_in_file(
+        self,
+        connection: apsw.Connection,
+        model: StoredModel,
+        query: Vector,
+        filter: Filter,
+        dimensions: int,
+    ) -> ScoredRows:
+        """Compare the query with the codes in the file, and keep none of them. Where few memories
+        pass the filter, read only their codes."""
+        among, without = self._narrowed(filter)
+        batches = read_codes(connection, model)
+        if among is not None and len(among) <= FEW:
+            keys = as_json_list(among.tolist())
+            batches = iter([read_codes_among(connection, model, keys)])
+        return vector_codes.join(
+            [
+                vector_codes.score(vector_codes.select_passing(coded, among, without), query)
+                for coded in (vector_codes.unpack(batch, dimensions) for batch in batches)
+            ]
+        )
+
+    def _index(self, identity: str, dimensions: int) -> CodeIndex:
         with self._guard:
-            matrix = self._matrices.get((identity, dimensions))
-            if matrix is None:
-                matrix = Matrix(identity, dimensions, once=self._once)
+            found = self._indexes.get((identity, dimensions))
+            if found is None:
+                found = CodeIndex(dimensions)
                 # What was kept of another model is of no use after a switch.
-                self._matrices = {k: m for k, m in self._matrices.items() if k[0] == identity}
-                self._matrices[identity, dimensions] = matrix
-            matrix.follow(connection)
-            return matrix
+                self._indexes = {k: one for k, one in self._indexes.items() if k[0] == identity}
+                self._indexes[identity, dimensions] = found
+            return found
 
     def _passing(
-        self, connection: apsw.Connection, matrix: Matrix, filter: Filter
-    ) -> PassingRows | None:
-        """The rows that pass the filter, as long as nothing is written looked for once."""
-        filter = self._topics.settled(filter)
+        self, connection: apsw.Connection, coded: CodedVectors, filter: Filter
+    ) -> PassingVectors:
+        """Return the vectors that pass the filter, looked up once until something is written."""
         if not filter.narrows():
-            return matrix.passing(None, ())
-        state = (connection.pragma("data_version"), connection.total_changes())
-        asked = (matrix, connection, state, filter)
+            return PassingVectors(coded, None)
+        asked = (connection, connection.pragma("data_version"), connection.total_changes(), filter)
         with self._guard:
-            found = self._filtered.pop(asked, None)
-        if found is None or not matrix.still_has(found):
-            found = matrix.passing(*self._narrowed(filter))
-        if found is not None:
-            found = asked_again(found)
-        if found is not None and not self._once:
-            with self._guard:
-                self._filtered[asked] = found
-                for oldest in list(self._filtered)[:-MOST_FILTERS]:
-                    del self._filtered[oldest]
+            known, found = self._filtered.pop(asked, (None, None))
+        if found is None or known is not coded:
+            found = vector_codes.select_passing(coded, *self._narrowed(filter))
+        with self._guard:
+            self._filtered[asked] = coded, found
+            for oldest in list(self._filtered)[:-MOST_FILTERS]:
+                del self._filtered[oldest]
         return found
 
     def _narrowed(self, filter: Filter) -> tuple[Keys | None, Keys | tuple[()]]:
         """The memories to search (None: all) and those to leave out. Left-out kinds, archived
         memories and what has changed lately are few: where the filter asks for nothing else, they
         are listed rather than all the others."""
+        if not filter.narrows():
+            return None, ()
         rest = msgspec.structs.replace(
             filter, without_kinds=(), archived=None, unchanged_since=None
         )
@@ -348,6 +385,33 @@ class SqliteVectors:
         sql = f"SELECT group_concat(m.key) FROM memories m WHERE {condition}"
         [(keys,)] = self._database.rows(sql, *values)
         return np.fromstring(str(keys), np.int64, sep=",") if keys else np.empty(0, np.int64)
+
+
+class ProposedVectors:
+    """Reads vectors by their numbers, and what a match says of them."""
+
+    def __init__(self, connection: apsw.Connection, width: int, dimensions: int) -> None:
+        self._connection = connection
+        self._width = width
+        self._dimensions = dimensions
+        self._named: dict[int, tuple[Any, ...]] = {}
+        self.proposed = self.missing = 0
+
+    def __call__(self, seqs: Keys) -> tuple[Keys, Vector]:
+        """Return the numbers of the vectors that are there, in the same order, and the vectors."""
+        asked = (as_json_list(seqs.tolist()), 4 * self._width)
+        rows: Any = self._connection.execute(PROPOSED, asked).fetchall()
+        self.proposed += len(seqs)
+        self.missing += len(seqs) - len(rows)
+        self._named.update((seq, named) for seq, _, *named in rows)
+        floats = np.frombuffer(b"".join(row[1] for row in rows), "<f4")
+        vectors = floats.reshape(len(rows), self._width).astype(np.float32, copy=False)
+        found = np.array([row[0] for row in rows], np.int64)
+        return found, cut_vectors(vectors, self._dimensions)
+
+    def match(self, near: NearVector) -> VectorMatch:
+        id, passage, start, stop = self._named[near.seq]
+        return VectorMatch(stored_id(id), near.cosine, passage, Span(start, stop), near.key)
 
 
 class PutPassage(NamedTuple):

@@ -5,7 +5,7 @@
    memories_insert → corpus, waiting; memories_insert_indexed, memories_update, memories_delete,
    memory_tags_insert, memory_tags_delete, tags_rename → indexed; indexed_write → segment_changes,
    stemmed, plain, parts, details_words; memories_update → corpus, vectors, waiting;
-   vectors_delete → vectors_removed, waiting.
+   vectors_delete → waiting.
 3. At the end of the block: parts (subwords), or segments if `write_many` adds many; vocabulary;
    writes, versions and the size of history in meta; usage; the mark of this write in meta.
 4. COMMIT: what was written is durable.
