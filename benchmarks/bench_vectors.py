@@ -38,19 +38,21 @@ if TYPE_CHECKING:
 NEAREST = 64
 # After a product numpy's threads wait busily for the next one, on the cores that a search needs.
 RESTED_S = 0.05
+# A filter, what passes it, and the ratio to numpy that is aimed at with 100,000 memories.
 FILTERS = {
-    "every memory": (Filter(), slice(0, None, 1)),
-    "10 % pass": (Filter(project="some"), slice(1, None, 10)),
-    "1 % pass": (Filter(project="rare"), slice(0, None, 100)),
+    "every memory": (Filter(), slice(0, None, 1), 0.2),
+    "10 % pass": (Filter(project="some"), slice(1, None, 10), 1.2),
+    "1 % pass": (Filter(project="rare"), slice(0, None, 100), 2.0),
 }
 OPEN = """
 import sys, time
 import numpy as np
 from pathlib import Path
+from recollect.lifetime import Lifetime
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter
-path, model, query = sys.argv[1:]
-store = SqliteStore(Path(path), lifetime=Lifetime.ONCE)
+path, model, lifetime, query = sys.argv[1:]
+store = SqliteStore(Path(path), lifetime=Lifetime(lifetime))
 query = np.array(query.split(","), np.float32)
 start = time.perf_counter(), time.process_time()
 store.vectors.nearest(model, query, 10, Filter())
@@ -60,6 +62,7 @@ MEMORY = """
 import json, sys
 from pathlib import Path
 from recollect import Recollect
+from recollect.lifetime import Lifetime
 home, brief, asked = json.loads(sys.argv[1])
 with Recollect(home=home, lifetime=Lifetime.ONCE if brief else Lifetime.SERVER) as memory:
     for text in asked:
@@ -128,21 +131,21 @@ def project(place: int) -> str:
 
 
 def report_opening(path: Path, query: Floats) -> None:
-    """The first search of a new process, which opens the index: the best of three."""
-    command = [sys.executable, "-c", OPEN, str(path), embedder().identity]
+    """The first search of a new process, which reads the codes: the best of three."""
     text = ",".join(map(str, query.tolist()))
-    times = [
-        tuple(map(float, subprocess.check_output([*command, text], text=True).split()))
-        for _ in range(3)
-    ]
-    wall, cpu = (min(column) * 1000 for column in zip(*times, strict=True))
-    print(f"opening and first search    {wall:>10.0f} ms (CPU {cpu:.0f} ms; at most 300)")
+    for lifetime in ("once", "server"):
+        command = [sys.executable, "-c", OPEN, str(path), embedder().identity, lifetime, text]
+        times = [
+            tuple(map(float, subprocess.check_output(command, text=True).split())) for _ in range(3)
+        ]
+        wall, cpu = (min(column) * 1000 for column in zip(*times, strict=True))
+        print(f"first search, {lifetime:<14}{wall:>10.0f} ms (CPU {cpu:.0f} ms; at most 300)")
 
 
 def report(store: SqliteStore, vectors: Floats, queries: Floats) -> None:
     model = embedder().identity
     print(f"vectors                     {len(vectors):>10,} × {vectors.shape[1]}")
-    for name, (filter, passing) in FILTERS.items():
+    for name, (filter, passing, aim) in FILTERS.items():
         rows, places = np.ascontiguousarray(vectors[passing]), np.arange(len(vectors))[passing]
         early = []
         for query in queries[:2]:
@@ -163,13 +166,14 @@ def report(store: SqliteStore, vectors: Floats, queries: Floats) -> None:
             hits10.append(len({*ids[:10]} & {*expected[:10]}) / 10)
             hits64.append(len({*ids} & {*expected}) / NEAREST)
         print(f"{name}\n  the first two searches, CPU {early[0]:>7.1f} ms{early[1]:>9.1f} ms")
-        for kind, numpy, channel in zip(
-            ("p50", "CPU p50"), np.median(exact, axis=0), np.median(ours, axis=0), strict=True
-        ):
-            print(
-                f"  exact numpy, channel, {kind:<7}{numpy * 1000:>9.2f} ms"
-                f"{channel * 1000:>9.2f} ms, ratio {channel / numpy:.3f}"
-            )
+        for kind, summary in (("least", np.min), ("p50", np.median)):
+            for clock, numpy, channel in zip(
+                ("", "CPU"), summary(exact, axis=0), summary(ours, axis=0), strict=True
+            ):
+                print(
+                    f"  exact numpy, channel, {clock:>3} {kind:<6}{numpy * 1000:>9.2f} ms"
+                    f"{channel * 1000:>9.2f} ms, ratio {channel / numpy:.3f} (aim {aim})"
+                )
         print(f"  recall@10, @64            {np.mean(hits10):>10.4f}{np.mean(hits64):>10.4f}")
 
 
