@@ -31,8 +31,11 @@ if TYPE_CHECKING:
 
 LEVELS = 127  # on either side of 0
 # Rounding errors are independent and uniform, so the error of a product has a standard deviation of
-# 1/√12 of a step. Six of them: one row in a thousand million errs by more.
-ERROR = 6 / 12**0.5
+# 1/√12 of a step. Five of them: one row in two million errs by more.
+ERROR = 5 / 12**0.5
+# Rows are proposed whose scores are by so many errors less than the last one wanted. With twice the
+# error nothing can be missing; less is nearly always enough, and a check tells where it is not.
+SLACK = 1.5
 # Rows to read at most in one go. Only vectors that are nearly all alike need more.
 MOST_READ = 4096
 # Up to this share of all, the rows that pass a filter are copied, and the copies scanned.
@@ -261,7 +264,7 @@ def nearest(scored: ScoredRows, query: Vector, limit: int, read: Read) -> list[N
     """Like `search`, of rows that are scored."""
     scores, wanted = scored.scores, limit
     while True:
-        rows, least = _propose(scores, wanted, 2 * scored.error)
+        rows, least = _propose(scores, wanted, SLACK * scored.error)
         seqs, vectors = read(scored.seqs[rows])
         proposed = len(rows)
         if len(seqs) < proposed:  # removed since they were coded
