@@ -29,7 +29,6 @@ def _few_lines_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importing, "FEW", 6)
     monkeypatch.setattr(importing, "IMPORT_BATCH", 8)
     monkeypatch.setattr(importing, "SEGMENT_BATCH", 8)
-    monkeypatch.setattr(importing, "SEGMENTS_FROM", 16)
     monkeypatch.setattr(importing, "fitting", lambda: 2)
     monkeypatch.setattr(buffer, "FIRST", 3)
     monkeypatch.setattr(buffer, "MOST", 3)

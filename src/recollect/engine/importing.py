@@ -20,11 +20,11 @@ from recollect.ingest.saving import Saved, save_drafts, save_forgotten
 from recollect.maths import parts
 from recollect.present.words import counted
 from recollect.secrets.redaction import SEARCHED, Redaction
-from recollect.store.base import SEGMENTS_FROM, FeedbackEvent, Writing
+from recollect.store.base import FeedbackEvent, Writing
 from recollect.store.history import WriteOperation
 from recollect.store.prepared import PreparedMemories
 from recollect.store.sqlite.segments import packing
-from recollect.worker_processes import Workers, fitting, part_size
+from recollect.worker_processes import Workers, fitting
 
 # Long enough to be quick, short enough that other writers wait little.
 IMPORT_BATCH = 2000
@@ -60,11 +60,10 @@ def batches(
     if workers < 2:
         yield from map(clean, parts(chain(ahead, source), IMPORT_BATCH))
         return
-    ahead += islice(source, SEGMENTS_FROM - len(ahead))
-    many = len(ahead) == SEGMENTS_FROM
-    ready = partial(ready_made, redaction, redact) if many else clean
-    # Where all lines are here already, no worker has nothing to do.
-    size = SEGMENT_BATCH if many else part_size(len(ahead), IMPORT_BATCH, workers)
+    ahead += islice(source, workers * SEGMENT_BATCH)
+    # Each worker gets as much, and each part is large enough to be a segment.
+    size = min(SEGMENT_BATCH, max(IMPORT_BATCH, -(-len(ahead) // workers)))
+    ready = partial(ready_made, redaction, redact)
     yield from Workers(ready, workers).map(parts(chain(ahead, source), size))
 
 

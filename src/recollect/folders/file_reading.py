@@ -249,12 +249,10 @@ def _clean(reading: Reading, content: Draft, part_of: str | None = None) -> Clea
 
 
 def ready_made(
-    reading: Reading, prepare: bool, files: Sequence[FileToRead]
+    reading: Reading, files: Sequence[FileToRead]
 ) -> tuple[list[ReadFile], PreparedMemories | None]:
-    """The files, and what a store needs of their memories if all of them are new."""
+    """Read the files, and prepare what a store needs of their memories if all of them are new."""
     every = read_files(reading, files)
-    if not prepare:
-        return every, None
     return every, packing.prepared(
         packing.fields_of(complete(draft, id, None, reading.now))
         for file in every

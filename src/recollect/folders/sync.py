@@ -34,7 +34,7 @@ from recollect.folders.transcript import transcript_type
 from recollect.folders.transcript_reading import read_transcript
 from recollect.maths import parts
 from recollect.secrets.redaction import Redaction
-from recollect.store.base import SEGMENTS_FROM, Store, Writing
+from recollect.store.base import Store, Writing
 from recollect.store.folders import Folder, StoredFile
 from recollect.store.prepared import PreparedMemories
 from recollect.worker_processes import Workers, fitting, part_size
@@ -48,8 +48,6 @@ BATCH_CHUNKS = 500
 BATCH_FILES = 200
 # With fewer files, starting workers takes longer than they spare.
 FEW_FILES = 500
-# Of a file, about: they tell whether a folder goes into segments.
-MEMORIES = 4
 # What a worker reads and prepares at once, which is written as quickly as a batch that is not
 # prepared: so many files, and about so many bytes.
 MOST_FILES = 1000
@@ -198,9 +196,8 @@ class Sync:
         if len(files) > FEW_FILES and not self._folder.client:
             workers = fitting()
         if workers > 1:
-            many = MEMORIES * len(files) >= SEGMENTS_FROM
-            size = part_size(len(files), MOST_FILES if many else BATCH_FILES, workers)
-            ready = partial(ready_made, reading, many)
+            size = max(part_size(len(files), MOST_FILES, workers), BATCH_FILES)
+            ready = partial(ready_made, reading)
             some = parts(files, size, lambda file: file[0].size, MOST_BYTES)
             batches = Workers(ready, workers).map(some)
         else:

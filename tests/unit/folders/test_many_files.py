@@ -21,7 +21,7 @@ TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
 @pytest.fixture(autouse=True)
 def _few_files_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sync, "FEW_FILES", 2)
-    monkeypatch.setattr(sync, "SEGMENTS_FROM", 3 * sync.MEMORIES)
+    monkeypatch.setattr(sync, "BATCH_FILES", 3)
     monkeypatch.setattr(sync, "MOST_FILES", 5)
     monkeypatch.setattr(buffer, "FIRST", 3)
     monkeypatch.setattr(buffer, "MOST", 3)

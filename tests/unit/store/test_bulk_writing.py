@@ -293,3 +293,12 @@ def test_after_a_write_that_failed_triggers_are_on_again(store: SqliteStore) -> 
         write.add(memory("b", text="found by its word"))
     check(store, {"b"})
     assert matches(store, "found") == ["b"]
+
+
+@pytest.mark.own_segments
+@pytest.mark.parametrize(("count", "segments"), [(1_999, 0), (2_000, 1)])
+def test_segments_begin_at_two_thousand_memories(tmp_path: Path, count: int, segments: int) -> None:
+    store = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
+    add(store, [memory(f"m{number}", text=f"ship {number}") for number in range(count)])
+    assert rows(store, "segments") == segments
+    store.close()
