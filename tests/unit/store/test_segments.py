@@ -170,6 +170,19 @@ def test_a_small_vault_has_no_segments(tmp_path: Path) -> None:
     store.close()
 
 
+def test_pages_that_a_merge_frees_are_returned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merging, "KEPT_FREE", 0)
+    store = filled(tmp_path / "vault.db", 300)
+    Merger(store.database).run()
+    join_all(store)
+    assert len(numbers(store)) == 1
+    assert store.database.rows("PRAGMA freelist_count") == [(0,)]
+    assert problems(store) == []
+    store.close()
+
+
 def test_a_full_buffer_becomes_segments_that_say_the_same(tmp_path: Path) -> None:
     store = filled(tmp_path / "vault.db", 20)
     Merger(store.database).run()

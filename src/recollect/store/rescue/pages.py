@@ -34,6 +34,7 @@ class Pages:
         header = self[1][:FIRST]
         known = header.startswith(b"SQLite format 3\0")
         self.usable = SIZE - header[20] if known else SIZE
+        self.returns_pages = known and any(header[52:56])
         self.version = int.from_bytes(header[60:64]) if known else 0
 
     def __getitem__(self, number: int) -> bytes:
@@ -47,8 +48,15 @@ class Pages:
 
     def kind(self, number: int) -> int:
         """The kind of tree page that this is; 0 for one that does not look like any."""
+        if self._maps_pointers(number):
+            return 0
         page, start = self[number], FIRST if number == 1 else 0
         return page[start] if len(page) > start else 0
+
+    def _maps_pointers(self, number: int) -> bool:
+        """Whether the page only says which page points to which: the second one, and each after as
+        many as one describes. A vault from before its free pages were returned has none."""
+        return self.returns_pages and number % (self.usable // 5 + 1) == 2
 
     def tree(self, root: int, visited: set[int]) -> tuple[list[int], bool]:
         """The pages of a tree that hold rows, and whether all of them were reached. Pages that were

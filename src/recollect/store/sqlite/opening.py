@@ -184,6 +184,8 @@ class Opener:
                 "open it once where it can be written."
             )
         if version < VERSION:
+            # Of a file that is still empty: merges then return the pages that they free.
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("PRAGMA journal_mode = WAL")
             migrate(connection, self.path, lambda old: keep_as_it_was(self.path, old, self.sealed))
         elif not self.frozen and connection.pragma("journal_mode") != "wal":

@@ -44,6 +44,7 @@ LOCK = "-merging.lock"
 AT_THE_END = 4_096  # as many when a command merges before it ends: about a second
 STAGED_ROWS = 10_000  # the same for an import, which lets others go first each time
 ROWS = 2_000  # rows of one write: whoever waits for it waits some milliseconds
+KEPT_FREE = 1_000  # pages, 4 MB, that the next writes fill
 # A segment may have so many times the memories of all smaller ones together, else they are joined:
 # so a vault has few segments, and a memory is written again a few times for each doubling.
 TIMES = 4
@@ -99,6 +100,7 @@ class Merger:
                 yield alone
             if alone and not self._stop():
                 self._remove_unready()
+                self._return_pages()
 
     @contextmanager
     def staged(self, prepared: PreparedMemories | None) -> Iterator[StagedSegment | None]:
@@ -240,6 +242,21 @@ class Merger:
                         removed = remove_rows(connection, number, words, ROWS)
             with self._database.writing() as connection:
                 remove_segment(connection, number)
+
+
+    def _return_pages(self) -> None:
+        """Give the pages that merging freed back to the file system, in short writes."""
+        free = self._free_pages()
+        while free > KEPT_FREE and not self._stop():
+            with self._database.writing() as connection:
+                connection.execute(f"PRAGMA incremental_vacuum({ROWS})").fetchall()
+            before, free = free, self._free_pages()
+            if free >= before:  # a vault from before this was asked for keeps them
+                return
+
+    def _free_pages(self) -> int:
+        [(free,)] = self._database.rows("PRAGMA freelist_count")
+        return int(str(free))
 
 
 def chosen(sizes: Mapping[int, Size]) -> list[int]:
