@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,14 @@ NO_MODELS = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provide
 
 
 def load(folder: Path, rows: list[Row]) -> None:
-    file = folder / "memories.jsonl"
     kept = ("id", "title", "text")
     lines = (json.dumps({name: row[name] for name in kept}) for row in rows)
-    file.write_text("\n".join(lines), encoding="utf-8")
-    command = [str(Path(sys.executable).with_name("recollect")), "import", str(file)]
     home = {"RECOLLECT_HOME": str(folder), "RECOLLECT_EMBEDDING__PROVIDER": "none"}
-    subprocess.run(command, env=os.environ | home, check=True, stdout=subprocess.DEVNULL)
-    file.unlink()
+    with tempfile.TemporaryDirectory() as outside:  # nothing in the home may become a memory
+        file = Path(outside) / "memories.jsonl"
+        file.write_text("\n".join(lines), encoding="utf-8")
+        command = [str(Path(sys.executable).with_name("recollect")), "import", str(file)]
+        subprocess.run(command, env=os.environ | home, check=True, stdout=subprocess.DEVNULL)
 
 
 def opened(folder: Path, settings: Settings = NO_MODELS) -> Callable[[Row], list[str]]:
