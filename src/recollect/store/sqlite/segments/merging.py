@@ -243,7 +243,6 @@ class Merger:
             with self._database.writing() as connection:
                 remove_segment(connection, number)
 
-
     def _return_pages(self) -> None:
         """Give the pages that merging freed back to the file system, in short writes."""
         free = self._free_pages()
