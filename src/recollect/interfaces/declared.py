@@ -13,7 +13,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from types import NoneType
+from functools import cache
+from types import MappingProxyType, NoneType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, defstruct
@@ -58,7 +59,8 @@ class Parameter(NamedTuple):
         return self.kind == AnyOf or get_origin(self.kind) in (tuple, list)
 
 
-def parameters(source: Callable[..., Any] | type[Struct]) -> dict[str, Parameter]:
+@cache
+def parameters(source: Callable[..., Any] | type[Struct]) -> Mapping[str, Parameter]:
     """Return the parameters of a function, or the offered fields of a struct, by name. A parameter
     that is a `Filter` or a `Search` is all of its fields."""
     if isinstance(source, type):
@@ -73,7 +75,7 @@ def parameters(source: Callable[..., Any] | type[Struct]) -> dict[str, Parameter
             found |= parameters(kind)
         elif get_origin(kind) is Annotated:
             found[name] = _parameter(name, kind, default)
-    return found
+    return MappingProxyType(found)
 
 
 def _default(value: Any) -> Any:

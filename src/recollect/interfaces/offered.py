@@ -57,7 +57,7 @@ class OfferedOperation:
         return bool(self.declared.needs & {WRITE, DELETE})
 
     @cached_property
-    def parameters(self) -> dict[str, Parameter]:
+    def parameters(self) -> Mapping[str, Parameter]:
         return parameters(self.function)
 
     @cached_property

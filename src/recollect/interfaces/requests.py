@@ -72,12 +72,11 @@ def filter_of(fields: Mapping[str, Any], now: datetime) -> Filter:
 
 # What a struct refuses
 
-FIELD = re.compile(
-    r"Object missing required field `(?P<missing>\w+)`"
-    r"|Object contains unknown field `(?P<unknown>.*)`",
-    re.DOTALL,
+FIELD = (
+    r"(?s)Object missing required field `(?P<missing>\w+)`"
+    r"|Object contains unknown field `(?P<unknown>.*)`"
 )
-NUMBER = re.compile(r"Expected `(?:int|float)` (?P<sign>>=|<=) (?P<bound>\d+)")
+NUMBER = r"Expected `(?:int|float)` (?P<sign>>=|<=) (?P<bound>\d+)"
 
 
 def refusal(
@@ -90,7 +89,7 @@ def refusal(
     engine has for it. `names`: what fields are called there."""
     problem, _, place = str(error).partition(" - at `$")
     where = place.rstrip("`").lstrip(".")
-    if not where and (found := FIELD.fullmatch(problem)):
+    if not where and (found := re.fullmatch(FIELD, problem)):
         if found["missing"]:
             return f"{names.get(found['missing'], found['missing'])} is missing."
         if fields := getattr(kind, "__struct_fields__", ()):
@@ -101,7 +100,7 @@ def refusal(
         value = given[where]
         if problem.startswith("Invalid enum value") and (allowed := _choices(kind, where)):
             return not_allowed(name, value, allowed)
-        if bound := NUMBER.fullmatch(problem):
+        if bound := re.fullmatch(NUMBER, problem):
             if bound["sign"] == ">=":
                 return too_small(name, value, bound["bound"])
             return f"{name} must be at most {bound['bound']}, not {value}."

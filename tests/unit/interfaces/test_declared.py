@@ -81,7 +81,7 @@ def test_arguments_are_read_as_people_write_them() -> None:
 
 def test_options_have_the_names_of_single_values() -> None:
     parser = argparse.ArgumentParser()
-    offered = parameters(example)
+    offered = dict(parameters(example))
     offered.pop("id")
     add_parameters(parser, offered.values())
     args = parser.parse_args(["-n", "2", "--tag", "a", "--tag", "b", "--not-kind", "bug"])

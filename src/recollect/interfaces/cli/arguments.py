@@ -336,7 +336,7 @@ def add_repeatable(
 def add_filter(parser: argparse.ArgumentParser) -> None:
     """Conditions on a memory; all of them must hold."""
     group = parser.add_argument_group("filters", "a memory must satisfy all of them")
-    offered = parameters(Filter)
+    offered = dict(parameters(Filter))
     where = group.add_mutually_exclusive_group()
     add_parameters(where, [offered.pop("project")])
     where.add_argument(

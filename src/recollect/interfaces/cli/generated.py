@@ -36,7 +36,7 @@ def operation_commands() -> dict[str, str]:
 
 def _add_arguments(offered: OfferedOperation, parser: argparse.ArgumentParser) -> None:
     _, *words = offered.declared.command.split()
-    parameters = offered.parameters.copy()
+    parameters = dict(offered.parameters)
     for word in words:
         each = parameters.pop(word.strip("[].").lower())
         more: dict[str, Any] = {}
