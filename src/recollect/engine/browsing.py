@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
@@ -16,14 +16,16 @@ from recollect.engine.filters import EVERYTHING, read_filter, selection
 from recollect.engine.operations import operation
 from recollect.engine.reading import looked_up
 from recollect.engine.session import Session
-from recollect.engine.upkeep import salvage_notes
 from recollect.engine.whole_ids import whole_id
 from recollect.errors import NotFound, UserError
-from recollect.present.words import state_json
+from recollect.present.words import counted, state_json
 from recollect.query.time.moments import read_time
 from recollect.store.base import Dates, Facets, FeedbackEvent, Stored
 from recollect.times import TIME_FORMS, in_utc, iso, moved
 from recollect.types import Filter, Memory, Place, Use, about, place_of
+
+if TYPE_CHECKING:
+    from recollect.store.rescue.repair import SalvageReport
 
 EXPORT_BATCH = 1000
 LIMIT = 5  # entries of a timeline on each side
@@ -290,3 +292,19 @@ def pulse(session: Session) -> tuple[int, int]:
     that asks."""
     resting = session.store.database.at_rest
     return -1 if resting else session.store.changes(), session.audit.reads()
+
+
+def salvage_notes(report: SalvageReport) -> list[str]:
+    """What damage cost, in sentences."""
+    losses = (
+        (report.lost, "could not be read and {are} lost"),
+        (report.altered, "{are} not what was saved, so {are} forgotten; to look at one: "
+         "recollect forget --undo ID"),
+        (report.untagged, "lost tags"),
+    )  # fmt: skip
+    return [
+        f"{counted(len(ids), 'memory')} {outcome.format(are='is' if len(ids) == 1 else 'are')} "
+        f"({', '.join(ids)})."
+        for ids, outcome in losses
+        if ids
+    ] + report.others

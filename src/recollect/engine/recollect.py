@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from recollect.engine import (
-    browsing,
-    comparison,
-    feedback,
-    filters,
-    folders,
-    lifecycle,
-    reading,
-    searching,
-    upkeep,
-    writing,
-)
+from recollect.engine import browsing, filters, reading, searching
 from recollect.engine.opening import open_session
 from recollect.engine.operations import Later, method
 from recollect.engine.session import Session
@@ -29,13 +18,28 @@ from recollect.vaults.known import HOME
 
 if TYPE_CHECKING:
     from recollect.auth.capabilities import Caller
-    from recollect.engine import backups, capture, history, importing, recipes
+    from recollect.engine import (
+        backups,
+        capture,
+        comparison,
+        feedback,
+        folders,
+        history,
+        importing,
+        lifecycle,
+        recipes,
+        upkeep,
+        writing,
+    )
     from recollect.engine import review as reviewing
     from recollect.models.active import ActiveModels
     from recollect.settings import Settings
 else:  # start-up time: most processes call none of their operations
-    backups, capture, history, importing, recipes, reviewing = map(
-        Later, ("backups", "capture", "history", "importing", "recipes", "review")
+    backups, capture, comparison, feedback, folders, history = map(
+        Later, ("backups", "capture", "comparison", "feedback", "folders", "history")
+    )
+    importing, lifecycle, recipes, reviewing, upkeep, writing = map(
+        Later, ("importing", "lifecycle", "recipes", "review", "upkeep", "writing")
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from recollect.auth.capabilities import ADMIN, SEARCH
+from recollect.engine.browsing import salvage_notes
 from recollect.engine.feedback import gold_folder, judgements
 from recollect.engine.operations import operation
 from recollect.engine.searching import in_vault, prepare_search
@@ -38,7 +39,7 @@ from recollect.vaults.keys import derived
 from recollect.vaults.known import KnownVault, known_vaults
 
 if TYPE_CHECKING:
-    from recollect.store.rescue.repair import Mended, SalvageReport
+    from recollect.store.rescue.repair import Mended
 
 # The checks that find damage, and not only derived data that is out of date.
 DAMAGE = ("file", "memories")
@@ -187,22 +188,6 @@ def repair_notes(mended: Mended) -> list[str]:
     if mended.kept is not None:
         notes.append(f"The damaged vault is kept: {mended.kept}")
     return notes
-
-
-def salvage_notes(report: SalvageReport) -> list[str]:
-    """What damage cost, in sentences."""
-    losses = (
-        (report.lost, "could not be read and {are} lost"),
-        (report.altered, "{are} not what was saved, so {are} forgotten; to look at one: "
-         "recollect forget --undo ID"),
-        (report.untagged, "lost tags"),
-    )  # fmt: skip
-    return [
-        f"{counted(len(ids), 'memory')} {outcome.format(are='is' if len(ids) == 1 else 'are')} "
-        f"({', '.join(ids)})."
-        for ids, outcome in losses
-        if ids
-    ] + report.others
 
 
 @operation(ADMIN)
