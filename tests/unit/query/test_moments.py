@@ -27,6 +27,14 @@ COUNTED = {
     "2026-03-01 09:30": ("2026-03-01 09:30", "2026-03-01 09:30"),
     "2026-03-01T09:30+02:00": ("2026-03-01 07:30", "2026-03-01 07:30"),
 }
+CLOCK = {
+    "yesterday 10:00": ("11-18 10:00", "11-18 10:00"),
+    "yesterday at 9pm": ("11-18 21:00", "11-18 21:00"),
+    "Friday 17:05": ("11-13 17:05", "11-20 17:05"),
+    "gestern 10:00": ("11-18 10:00", "11-18 10:00"),
+    "12am": ("11-19 00:00", "11-19 00:00"),
+    "at 12:30 pm": ("11-19 12:30", "11-19 12:30"),
+}
 # The first and the last day of what is named.
 DAYS = {
     "yesterday": (("11-18", "11-18"), ("11-18", "11-18")),
@@ -49,6 +57,19 @@ def test_durations_count_back_and_for_what_lies_ahead_forwards(typed: str) -> No
         assert read_time(typed, NOW, name) == past, name
     for name in ("valid_from", "valid_until", "expires"):
         assert read_time(typed, NOW, name) == ahead, name
+
+
+@pytest.mark.parametrize("typed", CLOCK)
+def test_a_day_may_have_an_hour(typed: str) -> None:
+    past, ahead = CLOCK[typed]
+    for name, moment in {"since": past, "until": past, "valid_until": ahead}.items():
+        assert str(read_time(typed, NOW, name)) == f"2026-{moment}:00+00:00", name
+
+
+@pytest.mark.parametrize("typed", ["yesterday 25:00", "last week 10:00", "friday 17", "13pm"])
+def test_what_is_no_hour_of_a_day_is_refused(typed: str) -> None:
+    with pytest.raises(UserError, match="is not a time"):
+        read_time(typed, NOW, "since")
 
 
 @pytest.mark.parametrize("typed", DAYS)

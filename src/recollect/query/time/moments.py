@@ -11,8 +11,10 @@ from recollect.times import (
     DURATION,
     MICROSECOND,
     duration_of,
+    from_clock,
     moved,
     not_a_time,
+    on_clock,
     out_of_range,
     parse_iso,
 )
@@ -22,12 +24,18 @@ AHEAD = frozenset(("valid_from", "valid_until", "expires"))
 # What ends something: there a day, a week or a month is its end, elsewhere its beginning.
 ENDS = frozenset(("until", "valid_until", "expires"))
 SPAN = rf"(?P<later>in )?{DURATION}(?:(?P<ago> ago)|(?P<from_now> from now))?"
+# `friday 17:00`, `yesterday at 9pm`, `10:30`.
+CLOCK = (
+    r"(?:(?P<day>(?!at ).*?\S) )?(?:at )?(?P<hour>\d{1,2})(?::(?P<minute>\d\d))? ?(?P<half>[ap]m)?"
+)
+LONGEST_DAY = timedelta(hours=25)  # when clocks are put back
 LONGEST = 60  # characters of a time in words
 
 
 def read_time(text: str, now: datetime, name: str, *, clock: bool = True) -> datetime:
     """Return the moment in UTC that `text` names: a date or an ISO 8601 time, a duration (`7d`,
-    `in 3 days`, `10 minutes ago`) or words (`last week`, `friday`). UserError for anything else.
+    `in 3 days`, `10 minutes ago`) or words (`last week`, `friday 17:00`). UserError for anything
+    else.
 
     name: the field or parameter that it is given for, which says whether it lies ahead or ends
         something, and stands in messages.
@@ -72,15 +80,36 @@ def _in_words(words: str, now: datetime, text: str, name: str) -> datetime | Non
     digits = re.sub(number, lambda each: _digits(each[0], NUMBERS), words)
     if (moment := _counted(digits, now, text, name)) is not None:
         return moment
+    if (period := _nearest_period(words, now, name)) is None:
+        return _on_clock(words, now, name)
+    return moved(period[1], -MICROSECOND) if name in ENDS else period[0]
+
+
+def _on_clock(words: str, now: datetime, name: str) -> datetime | None:
+    """The moment of a day at which the user's clock shows this hour; None if none is named."""
+    found = re.fullmatch(CLOCK, words)
+    if found is None or not (found["minute"] or found["half"]):
+        return None
+    period = _nearest_period(found["day"] or "today", now, name)
+    hour, minute = int(found["hour"]), int(found["minute"] or 0)
+    if found["half"]:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if found["half"] == "pm" else 0)
+    if period is None or period[1] - period[0] > LONGEST_DAY or hour > 23 or minute > 59:
+        return None
+    return from_clock(on_clock(period[0]).replace(hour=hour, minute=minute))
+
+
+def _nearest_period(words: str, now: datetime, name: str) -> tuple[datetime, datetime] | None:
+    """The period that words name; the next one where the field lies ahead."""
     period = _period(words, now)
     if name in AHEAD and period and period[1] <= now:
         year = now.year
         later = f"next {words.removeprefix('this ')}", f"{words} {year}", f"{words} {year + 1}"
         ahead = (_period(each, now) for each in later)
         period = next((each for each in ahead if each and each[1] > now), period)
-    if period is None:
-        return None
-    return moved(period[1], -MICROSECOND) if name in ENDS else period[0]
+    return period
 
 
 def _digits(word: str, numbers: list[str]) -> str:
