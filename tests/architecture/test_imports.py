@@ -56,6 +56,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("documents", "secrets", "models"),
     ("ingest",),
     ("store",),
+    ("index",),
     ("query",),
     ("settings_reading",),
     ("settings", "memory_json", "checks", "auth"),

@@ -318,7 +318,7 @@ def test_now_comes_from_the_option_before_the_environment_before_the_clock(home:
     assert decay(now="2027-03-01T12:00:00") == pytest.approx(0.25)
 
 
-@pytest.mark.parametrize("now", ["never", "2026-13-01", "2026-03-01T25:00:00Z", "12:00"])
+@pytest.mark.parametrize("now", ["never", "2026-13-01", "2026-03-01T25:00:00Z", "25:00"])
 def test_a_time_that_is_none_is_refused(home: Home, now: str) -> None:
     refused(home.call("search", "x", "--now", now), f"now {now!r}")
     refused(home.call("list", using={"RECOLLECT_NOW": now}), "RECOLLECT_NOW", repr(now))

@@ -16,17 +16,18 @@ from suites.stores.samples import memory
 
 from examples import examples
 from recollect import Recollect
+from recollect.index import ranking
+from recollect.index.base import KeywordStatistics
 from recollect.query.fts5 import any_of
 from recollect.settings import Embedding, Settings
-from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery, KeywordStatistics, Match
+from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery, Match
 from recollect.store.sqlite import subwords
 from recollect.store.sqlite.bm25 import counted
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.fts5_index import TOKENIZERS, phrases, understood
-from recollect.store.sqlite.packed import search
-from recollect.store.sqlite.packed.search import PackedSearch
-from recollect.store.sqlite.segments import buffer, merging
+from recollect.store.sqlite.segments import buffer, merging, search
 from recollect.store.sqlite.segments.merging import Merger
+from recollect.store.sqlite.segments.search import PackedSearch
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.writing import BackgroundMerging
 from recollect.types import Filter, Memory
@@ -166,7 +167,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteSto
 def test_any_question_has_the_answer_that_fts5_alone_would_give(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(search, "MANY", 0)
+    monkeypatch.setattr(ranking, "MANY", 0)
     monkeypatch.setattr(search, "FIRST_READ", 3)
     monkeypatch.setattr(search, "THEN_READ", 9)
     chance = random.Random(seed)
@@ -245,21 +246,21 @@ def test_the_best_are_the_same_where_common_words_are_looked_up_for_candidates_o
     monkeypatch.setattr(merging, "TIMES", 0)
     save(store, *(memory(f"b{n}", text=zipf(chance)) for n in range(3)))
     looked_up: list[bool] = []
-    choosing = search.candidates
+    choosing = ranking.candidates
 
     def chosen(*asked: Any) -> Any:
         found = choosing(*asked)
         looked_up.append(found is not None)
         return found
 
-    monkeypatch.setattr(search, "candidates", chosen)
+    monkeypatch.setattr(ranking, "candidates", chosen)
     for _ in range(examples(180)):
         words = {f"w{int(60 * chance.random() ** 2)}" for _ in range(chance.randint(1, 7))}
         weights = dict.fromkeys(COLUMNS["stemmed"], 1.0) | {"title": 5.0}
         query = KeywordQuery("stemmed", any_of(sorted(words)), weights, 10, Filter())
-        monkeypatch.setattr(search, "MANY", 1 << 30)
+        monkeypatch.setattr(ranking, "MANY", 1 << 30)
         every = store.keyword.match(query).matches
-        monkeypatch.setattr(search, "MANY", 0)
+        monkeypatch.setattr(ranking, "MANY", 0)
         assert store.keyword.match(query).matches == every
     assert sum(looked_up) > 10, f"It must have been tried: {sum(looked_up)}"
 

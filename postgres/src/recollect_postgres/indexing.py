@@ -7,11 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from recollect.index.base import Row
+from recollect.index.segments import Documents
 from recollect.maths import parts
 from recollect.store.memory_rows import LAST
-from recollect.store.prepared import Packed, PreparedMemories, Row
+from recollect.store.prepared import Packed, PreparedMemories
 from recollect.store.sqlite.segments.packing import FIELDS, fields_of, prepared
-from recollect.store.sqlite.segments.reader import WORDS, Documents
+from recollect.store.sqlite.segments.reader import WORDS
 from recollect.store.sqlite.segments.writer import AT_ONCE, documents_of
 from recollect.store.sqlite.vocabulary import memory_tokens
 from recollect.types import Memory

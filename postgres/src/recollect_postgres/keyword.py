@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from recollect.index.base import KeywordStatistics
 from recollect.query.fts5 import each_counted
-from recollect.store.base import KeywordIndexName, KeywordMatches, KeywordQuery, KeywordStatistics
-from recollect.store.sqlite.packed.search import Keys
+from recollect.store.base import KeywordIndexName, KeywordMatches, KeywordQuery
 from recollect.store.sqlite.segments.packing import columns_of
+from recollect.store.sqlite.segments.search import Keys
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.filters import SqlCondition, settled, where
 from recollect_postgres.indexing import TEXTS

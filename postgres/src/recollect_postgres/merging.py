@@ -16,17 +16,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import Interrupted, StoreError
+from recollect.index.base import Row
+from recollect.index.joining import ReadBehind, joined_documents, joined_rows
+from recollect.index.segments import Segment
 from recollect.lifetime import Lifetime
 from recollect.store.base import KeywordIndexName
-from recollect.store.prepared import Row
-from recollect.store.sqlite.segments.joining import (
-    TOKENS,
-    ReadBehind,
-    joined_documents,
-    joined_rows,
-)
-from recollect.store.sqlite.segments.merging import NOTHING, Abandoned, Size, chosen
-from recollect.store.sqlite.segments.reader import WORDS, Segment
+from recollect.store.sqlite.segments.merging import NOTHING, TOKENS, Abandoned, Size, chosen
+from recollect.store.sqlite.segments.reader import WORDS
 from recollect.store.sqlite.writing import ENDING_S
 from recollect_postgres.indexing import MOST_SMALL, NUMBER, write_documents, write_rows
 from recollect_postgres.pool import Connection

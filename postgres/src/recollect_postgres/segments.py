@@ -19,22 +19,17 @@ import apsw
 import msgspec
 import numpy as np
 
+from recollect.index.base import KeywordStatistics, Row
+from recollect.index.phrases import Node, asked_tokens, leaves
+from recollect.index.postings import DOCUMENT, PostingsRow
+from recollect.index.segmented import PlacesRow, SegmentedSearch
+from recollect.index.segments import Documents, SegmentCache, SegmentedIndex
 from recollect.query.fts5 import all_of
-from recollect.store.base import KeywordIndexName, KeywordStatistics
+from recollect.store.base import KeywordIndexName
 from recollect.store.memory_rows import LAST
-from recollect.store.prepared import Row
 from recollect.store.sqlite.fts5_index import tokenizer, understood
-from recollect.store.sqlite.packed.phrases import Node, asked_tokens, leaves
-from recollect.store.sqlite.packed.search import PackedSearch
-from recollect.store.sqlite.packed.segmented import PlacesRow, SegmentedSearch
-from recollect.store.sqlite.segments.postings import DOCUMENT, PostingsRow
-from recollect.store.sqlite.segments.reader import (
-    KEY,
-    WORDS,
-    Documents,
-    SegmentCache,
-    SegmentedIndex,
-)
+from recollect.store.sqlite.segments.reader import KEY, WORDS
+from recollect.store.sqlite.segments.search import PackedSearch
 
 if TYPE_CHECKING:
     import psycopg
@@ -271,6 +266,9 @@ class FetchedRows:
         for token, documents in (*large, *small):
             found[token] = found.get(token, 0) + documents
         return sorted(found.items())
+
+    def damaged(self, what: str) -> Exception:
+        return apsw.CorruptError(what)
 
 
 def read_contents(content: bytes) -> list[SegmentContent]:

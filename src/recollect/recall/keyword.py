@@ -8,6 +8,7 @@ from typing import Literal
 
 from recollect.context import ChannelRole, SearchContext
 from recollect.errors import UserError
+from recollect.index.base import KeywordStatistics
 from recollect.query import fts5
 from recollect.query.exact import is_unspaced
 from recollect.query.passages import window
@@ -16,7 +17,7 @@ from recollect.query.terms import keywords, pieces, words
 from recollect.query.understanding import BM25_FACTOR, Written, inverse_frequency
 from recollect.recall.base import Channel
 from recollect.recipes.ranges import AtLeastOne, Depth, Weight
-from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery, KeywordStatistics
+from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery
 from recollect.types import Findings, Hit, Ranking, Term, leaf, ranked
 
 Reading = Literal["keywords", "words", "pieces", "boolean", "subwords"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 from msgspec import Struct
 
 from recollect.deadline import NO_DEADLINE, Deadline
+from recollect.index.base import KeywordStatistics
 from recollect.types import Filter, Memory, Place, Span
 
 if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
@@ -91,15 +92,6 @@ class KeywordMatches(NamedTuple):
 
     matches: list[Match]
     note: str | None = None
-
-
-class KeywordStatistics(NamedTuple):
-    """What BM25 counts in a keyword index: its rows, their tokens, and how many rows hold each
-    phrase of an expression, in order."""
-
-    rows: int
-    tokens: int
-    holding: tuple[int, ...]
 
 
 class KeywordQuery(Struct, frozen=True):

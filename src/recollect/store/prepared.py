@@ -7,10 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from recollect.index.base import Row
 from recollect.store.base import KeywordIndexName
-
-# A token, its number of documents, its columns and widths as bits, its postings and its places.
-Row = tuple[str, int, int, bytes, bytes]
 
 
 class PackedIndex(NamedTuple):

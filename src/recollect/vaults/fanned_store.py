@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from msgspec.structs import replace
 
 from recollect.errors import DimensionMismatch, RecollectError
+from recollect.index.base import KeywordStatistics
 from recollect.query.fts5 import each_counted
 from recollect.store.base import (
     Coverage,
@@ -28,7 +29,6 @@ from recollect.store.base import (
     KeywordIndexName,
     KeywordMatches,
     KeywordQuery,
-    KeywordStatistics,
     Match,
     Memories,
     MemoryStamp,

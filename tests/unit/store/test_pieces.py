@@ -10,12 +10,12 @@ import apsw
 import numpy as np
 import pytest
 
+from recollect.index.postings import read_places
 from recollect.query.terms import tokens
 from recollect.store.base import COLUMNS
 from recollect.store.sqlite import subwords
 from recollect.store.sqlite.fts5_index import tokenizer
 from recollect.store.sqlite.segments import packing
-from recollect.store.sqlite.segments.postings import read_places
 
 # Words that some step treats in its own way: identifiers, scripts without spaces, letters that
 # change with their neighbours, other blanks, what stands between texts that are cut together.

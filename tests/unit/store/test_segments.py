@@ -16,16 +16,16 @@ from suites.stores.samples import CHANGE, memory
 from words_in_vault import check_words, small_segments
 
 from examples import one_in
+from recollect.index.joining import joined_documents
+from recollect.index.postings import read_places, read_postings
 from recollect.lifetime import Lifetime
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery
 from recollect.store.sqlite import keyword
 from recollect.store.sqlite.bm25 import pooled_bm25
 from recollect.store.sqlite.replacement import change_key
 from recollect.store.sqlite.segments import buffer, merging, packing
-from recollect.store.sqlite.segments.joining import joined_documents
 from recollect.store.sqlite.segments.merging import Merger, Size, chosen
 from recollect.store.sqlite.segments.packing import FIELDS, pack
-from recollect.store.sqlite.segments.postings import read_places, read_postings
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter, Memory
 

@@ -9,10 +9,11 @@ import apsw
 import numpy as np
 import pytest
 
+from recollect.index import joining
 from recollect.store.base import COLUMNS
 from recollect.store.sqlite import subwords
 from recollect.store.sqlite.fts5_index import TABLES, TOKENIZERS
-from recollect.store.sqlite.segments import buffer, joining, merging
+from recollect.store.sqlite.segments import buffer, merging
 from recollect.store.sqlite.store import SqliteStore
 
 # (token, memory, column, position), how often; and the length of each memory.
@@ -26,7 +27,7 @@ def small_segments(patched: pytest.MonkeyPatch) -> None:
     patched.setattr(merging, "AT_ONCE", 7)
     patched.setattr(merging, "AT_THE_END", 8)
     patched.setattr(merging, "ROWS", 7)
-    patched.setattr(joining, "TOKENS", 4)
+    patched.setattr(merging, "TOKENS", 4)
     patched.setattr(joining, "SMALL", 2)
 
 

@@ -10,21 +10,15 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.index.postings import Places, read_places
+from recollect.index.segments import Documents, Segment
 from recollect.store.base import COLUMNS, KeywordIndexName
 from recollect.store.sqlite import subwords
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.fts5_index import TABLES, TOKENIZERS
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.packing import pack
-from recollect.store.sqlite.segments.postings import Places, read_places
-from recollect.store.sqlite.segments.reader import (
-    PLACES,
-    POSTINGS,
-    STORED,
-    Documents,
-    Segment,
-    Segments,
-)
+from recollect.store.sqlite.segments.reader import PLACES, POSTINGS, STORED, Segments
 from recollect.store.sqlite.segments.writer import TEXTS, documents_of, rows_checksum
 
 SAMPLE = 32  # memories that are compared word by word, at least one of each segment,

@@ -9,20 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from math import log
 
 import apsw
 import msgspec
 
 from recollect.deadline import Deadline, DeadlineOver
-from recollect.store.base import COLUMNS, KeywordQuery, KeywordStatistics
+from recollect.index.base import K1, B, KeywordStatistics, inverse_frequencies
+from recollect.store.base import COLUMNS, KeywordQuery
 from recollect.store.sqlite.fts5_index import TOKENIZERS
 
 FUNCTION = "pooled_bm25"
-K1, B = 1.2, 0.75  # FTS5's own
 STEPS = 1_000  # of SQLite's machine, after which the deadline is looked at: mostly a millisecond
-LEAST_IDF = 1e-6  # what FTS5 gives to a word that most rows have
-ALMOST = 1 - 1e-9  # of a score: what rounding may take away
 
 # Inverse frequencies by phrase, weights by column, and the average length of a row.
 Scoring = tuple[list[float], list[float], float]
@@ -90,15 +87,6 @@ def _ratios(own: KeywordStatistics, common: KeywordStatistics) -> list[tuple[flo
     long as the average, and the most that it adds to any row."""
     inverse = zip(inverse_frequencies(common), inverse_frequencies(own), own.holding, strict=True)
     return [(new / old, new * (K1 + 1.0)) for new, old, holding in inverse if holding]
-
-
-def inverse_frequencies(statistics: KeywordStatistics) -> list[float]:
-    """`ln((N − n + ½) / (n + ½))` of each phrase."""
-    found = (
-        log((max(0, statistics.rows - holding) + 0.5) / (holding + 0.5))
-        for holding in statistics.holding
-    )
-    return [value if value > 0 else LEAST_IDF for value in found]
 
 
 def fts5_scores(

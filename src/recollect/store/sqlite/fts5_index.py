@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import apsw
 
+from recollect.index.phrases import Leaf, Node, Phrase, leaves, resolved
 from recollect.query.expressions import parse
 from recollect.query.fts5 import any_of
 from recollect.query.terms import quoted
 from recollect.store.base import COLUMNS, KeywordIndexName
 from recollect.store.memory_rows import LAST
 from recollect.store.sqlite import subwords
-from recollect.store.sqlite.packed.phrases import Leaf, Node, Phrase, leaves, resolved
 from recollect.types import Memory
 
 TABLES: Mapping[str, str] = {

@@ -13,18 +13,13 @@ from typing import TYPE_CHECKING
 import apsw
 import msgspec
 
+from recollect.index.base import ALMOST, KeywordStatistics
+from recollect.index.phrases import leaves
 from recollect.query.fts5 import each_counted
-from recollect.store.base import (
-    KeywordIndexName,
-    KeywordMatches,
-    KeywordQuery,
-    KeywordStatistics,
-    Match,
-)
+from recollect.store.base import KeywordIndexName, KeywordMatches, KeywordQuery, Match
 from recollect.store.memory_rows import stored_id
 from recollect.store.sqlite import fts5_index
 from recollect.store.sqlite.bm25 import (
-    ALMOST,
     FUNCTION,
     counted,
     least_by_common,
@@ -36,14 +31,13 @@ from recollect.store.sqlite.bm25 import (
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.filters import SqliteTopics, where
 from recollect.store.sqlite.fts5_index import TABLES
-from recollect.store.sqlite.packed.phrases import leaves
 from recollect.store.sqlite.segments.buffer import is_alone
 from recollect.types import AnyOf, Filter, any_of, best_first
 
 if TYPE_CHECKING:
-    from recollect.store.sqlite.packed.search import PackedSearch
-    from recollect.store.sqlite.packed.segmented import SegmentedSearch
+    from recollect.index.segmented import SegmentedSearch
     from recollect.store.sqlite.segments.reader import Segments
+    from recollect.store.sqlite.segments.search import PackedSearch
 
 NO_BM25 = "bm25() is not available in this SQLite, so FTS5's own rank ordered the matches"
 
@@ -66,11 +60,9 @@ class PackedIndexes:
         connection = self._database.connection()
         if is_alone(connection):
             return None
-        from recollect.store.sqlite.packed.segmented import (  # noqa: PLC0415  start-up time
-            SegmentedSearch,
-            StoredTokenRows,
-        )
+        from recollect.index.segmented import SegmentedSearch  # noqa: PLC0415  start-up time
         from recollect.store.sqlite.segments.reader import Segments  # noqa: PLC0415  start-up time
+        from recollect.store.sqlite.segments.search import StoredTokenRows  # noqa: PLC0415  start-up time
 
         if self._segments is None:
             self._segments = Segments()
@@ -84,7 +76,7 @@ class PackedIndexes:
         segments = self.segments(index)
         if segments is None:
             return None
-        from recollect.store.sqlite.packed.search import PackedSearch  # noqa: PLC0415  start-up time
+        from recollect.store.sqlite.segments.search import PackedSearch  # noqa: PLC0415  start-up time
 
         connection = self._database.connection()
         node = fts5_index.understood(connection, index, expression)
@@ -120,7 +112,7 @@ class SqliteKeyword:
         with self._database.reading() as connection, stopped_at(connection, query.deadline):
             packed = self._packed.search(query.index, query.expression)
             if packed is not None:
-                from recollect.store.sqlite.packed.search import MemoriesThat  # noqa: PLC0415  numpy
+                from recollect.store.sqlite.segments.search import MemoriesThat  # noqa: PLC0415  numpy
 
                 condition = where(filter, self._topics) if filter.narrows() else None
                 found, common = packed.best(query, MemoriesThat(connection, condition))

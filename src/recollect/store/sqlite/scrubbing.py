@@ -6,14 +6,16 @@ import os
 
 import numpy as np
 
+from recollect.index.joining import in_order, occurrences, selected
+from recollect.index.postings import encoded
+from recollect.index.segments import Documents, Segment
 from recollect.retry import waits
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.errors import BUSY_SECONDS
 from recollect.store.sqlite.fts5_index import TABLES
 from recollect.store.sqlite.memories import UNSCRUBBED
-from recollect.store.sqlite.segments.joining import in_order, occurrences, selected, stored_rows
-from recollect.store.sqlite.segments.postings import encoded
-from recollect.store.sqlite.segments.reader import WORDS, Documents, Segment, Segments
+from recollect.store.sqlite.segments.merging import stored_rows
+from recollect.store.sqlite.segments.reader import WORDS, Segments
 from recollect.store.sqlite.segments.writer import (
     is_segment,
     remove_segment,

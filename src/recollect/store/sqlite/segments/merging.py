@@ -18,13 +18,15 @@ import apsw
 import numpy as np
 
 from recollect.files import exclusive
+from recollect.index.base import Row
+from recollect.index.joining import ReadBehind, joined_documents, joined_rows
+from recollect.index.segments import Documents, Segment
 from recollect.store.base import KeywordIndexName
-from recollect.store.prepared import Packed, PreparedMemories, Row
+from recollect.store.prepared import Packed, PreparedMemories
 from recollect.store.sqlite.connection import Database, as_json_list, let_others_write
 from recollect.store.sqlite.segments import buffer
-from recollect.store.sqlite.segments.joining import joined_documents, joined_rows, stored_rows
 from recollect.store.sqlite.segments.packing import pack
-from recollect.store.sqlite.segments.reader import WORDS, Documents, Segments
+from recollect.store.sqlite.segments.reader import PLACES, POSTINGS, STORED, WORDS, Segments
 from recollect.store.sqlite.segments.writer import (
     AT_ONCE,
     TEXTS,
@@ -60,6 +62,13 @@ REPLACED = """
 OUTDATED = """
     DELETE FROM segment_changes WHERE segment < (SELECT min(number) FROM segments WHERE ready)
         OR seq NOT IN (SELECT max(seq) FROM segment_changes GROUP BY memory)"""
+TOKENS = 2_000  # of the largest segment, that are put together at a time
+NEXT = """
+    SELECT token FROM postings WHERE segment = ? AND words = ? AND token > ?
+     ORDER BY token LIMIT 1 OFFSET ?"""
+WITHIN = f"""
+    SELECT p.token, {POSTINGS}, {PLACES} FROM {STORED} WHERE p.segment = ? AND p.words = ?
+       AND p.token > ? AND (p.token <= ? OR ? IS NULL) ORDER BY p.token"""
 NOTHING = Documents(np.zeros(0, np.int64), np.zeros(0, np.uint32))
 
 
@@ -269,3 +278,20 @@ def chosen(sizes: Mapping[int, Size]) -> list[int]:
         if largest <= TIMES * sum(others) and largest + sum(others) <= LARGEST:
             return order[place:]
     return []
+
+
+def stored_rows(database: Database, sources: Sequence[Segment]) -> ReadBehind:
+    """Reads segments of a vault in SQLite. They stay while they are read, so each read may be of
+    another moment."""
+    largest = max(sources, key=lambda source: len(source.keys))
+
+    def read(low: str) -> tuple[str | None, list[list[Row]]]:
+        with database.reading() as connection:
+            high = connection.execute(NEXT, (*largest.place, low, TOKENS)).get
+            rows = [
+                connection.execute(WITHIN, (*source.place, low, high, high)).fetchall()
+                for source in sources
+            ]
+        return high, rows  # type: ignore[return-value]
+
+    return read

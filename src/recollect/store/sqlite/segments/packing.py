@@ -16,6 +16,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.index.postings import DOCUMENT, Numbers, Occurrences, Places, encoded
 from recollect.query.subwords import subwords as of_text
 from recollect.query.subwords import subwords_by_piece
 from recollect.query.terms import DOTTED_I, STOP_WORDS, tokens
@@ -23,7 +24,6 @@ from recollect.store.base import COLUMNS, KeywordIndexName
 from recollect.store.prepared import Packed, PackedIndex, PreparedMemories
 from recollect.store.sqlite import subwords
 from recollect.store.sqlite.fts5_index import LONGEST, tokenizer
-from recollect.store.sqlite.segments.postings import DOCUMENT, Numbers, Occurrences, Places, encoded
 from recollect.types import Memory
 
 FIELDS = (*COLUMNS["stemmed"], "details")  # of a memory, as the view `indexed` has them

@@ -15,13 +15,15 @@ from zlib import crc32
 import apsw
 import numpy as np
 
+from recollect.index.base import Row
+from recollect.index.postings import DOCUMENT
+from recollect.index.segments import Documents
 from recollect.store.base import KeywordIndexName
-from recollect.store.prepared import Packed, PackedIndex, Row
+from recollect.store.prepared import Packed, PackedIndex
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.packing import FIELDS, pack
-from recollect.store.sqlite.segments.postings import DOCUMENT
-from recollect.store.sqlite.segments.reader import KEY, PLACES, POSTINGS, STORED, WORDS, Documents
+from recollect.store.sqlite.segments.reader import KEY, PLACES, POSTINGS, STORED, WORDS
 
 ROWS_AT_ONCE = 5_000  # rows that are in memory at a time: some megabytes
 TOGETHER = f"""

@@ -4,22 +4,27 @@ computes it, by the same formula, in the same order, in float64."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import apsw
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect.deadline import NO_DEADLINE, Deadline
-from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery, KeywordStatistics, Match
-from recollect.store.memory_rows import stored_id
-from recollect.store.sqlite.bm25 import ALMOST, K1, B, fts5_scores, inverse_frequencies
+from recollect.index.base import KeywordStatistics
+from recollect.index.evaluation import SegmentMatches, counted, evaluated, visited
+from recollect.index.phrases import Node, asked_tokens
+from recollect.index.postings import PostingsRow
+from recollect.index.ranking import least_of_best, scored
+from recollect.index.segmented import SEGMENT, PlacesRow, SegmentedSearch
+from recollect.index.segments import SegmentedIndex
+from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery, Match
+from recollect.store.memory_rows import LAST, stored_id
+from recollect.store.sqlite.bm25 import fts5_scores
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.fts5_index import TABLES
-from recollect.store.sqlite.packed.evaluation import SegmentMatches, counted, evaluated, visited
-from recollect.store.sqlite.packed.phrases import Node
-from recollect.store.sqlite.packed.segmented import SegmentedSearch
 from recollect.store.sqlite.segments.packing import FIELDS, columns_of
+from recollect.store.sqlite.segments.reader import PLACES, POSTINGS, STORED
 from recollect.types import best_first
 
 if TYPE_CHECKING:
@@ -28,135 +33,9 @@ if TYPE_CHECKING:
 Keys = NDArray[np.int64]
 Scores = NDArray[np.float64]
 
-SPARSE = 16  # where fewer than one document in so many is hit, only these are looked at
-MANY = 0.5  # hits for each document: with fewer left, adding them takes no longer than choosing
-FEW = 50  # looking up a candidate takes as long as adding so many hits
-BLOCK = 256
 FIRST_READ = 100  # candidates that a filter is tried on first, and
 THEN_READ = 4000  # after that, before all memories that pass it are read
 NOTHING_COUNTED = KeywordStatistics(0, 0, ())
-
-
-def scored(
-    segments: SegmentedSearch,
-    matches: SegmentMatches,
-    statistics: KeywordStatistics,
-    limit: int | None = None,
-) -> tuple[Keys, Scores]:
-    """The key and the score of every match, in no order; with `limit` at least of the best ones."""
-    bm25 = Bm25(inverse_frequencies(statistics), statistics.tokens / max(1, statistics.rows) or 1.0)
-    chosen = None if limit is None else candidates(segments, matches, bm25, limit)
-    if chosen is None:
-        return _every(segments, matches, bm25)
-    return _some(segments, matches, bm25, chosen)
-
-
-class Bm25(NamedTuple):
-    """The inverse frequency of each phrase, and the average length of a document."""
-
-    inverse: list[float]
-    average: float
-
-    def norm(self, lengths: NDArray[np.integer]) -> Scores:
-        """What a document's length adds to the frequency below the line."""
-        norm = K1 * ((1 - B) + (B * lengths) / self.average)
-        return norm.astype(np.float64, copy=False)
-
-    def part(self, phrase: int, frequencies: Scores, norm: Scores) -> Scores:
-        """What a phrase adds to the scores of documents: `idf · f · (k1 + 1) / (f + norm)`."""
-        added = frequencies * (K1 + 1.0)
-        added /= frequencies + norm
-        added *= self.inverse[phrase]
-        return added
-
-    def most(self, phrase: int) -> float:
-        """More than a phrase adds to any document."""
-        return self.inverse[phrase] * (K1 + 1.0)
-
-
-def _every(segments: SegmentedSearch, matches: SegmentMatches, bm25: Bm25) -> tuple[Keys, Scores]:
-    hit = sum(len(hits.documents) for hits in matches.hits)
-    if hit * SPARSE < len(segments.keys):
-        marked = [] if matches.matched is None else [np.flatnonzero(matches.matched)]
-        documents = np.unique(np.concatenate([h.documents for h in matches.hits] + marked))
-        return _some(segments, matches, bm25, documents)
-    scores = _added(segments, matches, bm25, range(len(matches.hits)), np.zeros(len(segments.keys)))
-    kept = np.flatnonzero(scores > 0 if matches.matched is None else matches.matched)
-    return segments.keys[kept], scores[kept]
-
-
-def _added(
-    segments: SegmentedSearch,
-    matches: SegmentMatches,
-    bm25: Bm25,
-    phrases: Iterable[int],
-    scores: Scores,
-) -> Scores:
-    """The scores of all documents, to which these phrases are added."""
-    for phrase in phrases:
-        hits = matches.hits[phrase]
-        norm = bm25.norm(segments.lengths.take(hits.documents))
-        scores[hits.documents] += bm25.part(phrase, hits.frequencies(), norm)
-    return scores
-
-
-def _some(
-    segments: SegmentedSearch, matches: SegmentMatches, bm25: Bm25, documents: Keys
-) -> tuple[Keys, Scores]:
-    """The scores of these documents, which are in order."""
-    norm = bm25.norm(segments.lengths[documents])
-    scores = np.zeros(len(documents))
-    for phrase, hits in enumerate(matches.hits):
-        if len(hits.documents):
-            places = np.searchsorted(hits.documents, documents)
-            matching = np.flatnonzero(hits.documents.take(places, mode="clip") == documents)
-            frequencies = hits.frequencies(places[matching])
-            scores[matching] += bm25.part(phrase, frequencies, norm[matching])
-    return segments.keys[documents], scores
-
-
-def candidates(
-    segments: SegmentedSearch, matches: SegmentMatches, bm25: Bm25, limit: int
-) -> Keys | None:
-    """The documents that may be among the best; None where that saves nothing.
-
-    MaxScore (Turtle and Flood, 1995): phrases add to the scores from the rarest on. Once all that
-    are left cannot lift a document above the best that there are, only documents count that are
-    high enough already.
-    """
-    size, later = len(segments.keys), sum(len(hits.documents) for hits in matches.hits)
-    if matches.matched is not None or later * SPARSE < size:
-        return None
-    order = sorted(range(len(bm25.inverse)), key=bm25.inverse.__getitem__, reverse=True)
-    left = sum(map(bm25.most, order))
-    scores = np.zeros(size)
-    for phrase in order:
-        if later > size * MANY and scores.max() * ALMOST > left:
-            least = least_of_best(scores, limit) * ALMOST
-            if least > left:
-                chosen = np.flatnonzero(scores >= least - left)
-                if len(chosen) * FEW < later:
-                    return chosen
-        scores = _added(segments, matches, bm25, [phrase], scores)
-        later -= len(matches.hits[phrase].documents)
-        left -= bm25.most(phrase)
-    least = least_of_best(scores, limit)
-    return np.flatnonzero(scores >= least * ALMOST if least else scores > 0)
-
-
-def least_of_best(scores: Scores, limit: int) -> float:
-    """The lowest of the highest scores; 0 where there are fewer. It is at least the lowest of so
-    many blocks' highest: most scores are below that."""
-    blocks = scores[: len(scores) // BLOCK * BLOCK].reshape(-1, BLOCK).max(axis=1)
-    least = _nth(blocks, limit)
-    return _nth(scores[scores >= least] if least else scores[scores > 0], limit)
-
-
-def _nth(values: Scores, number: int) -> float:
-    """The value that so many are not below; 0 where there are fewer."""
-    if len(values) < number:
-        return 0.0
-    return float(np.partition(values, len(values) - number)[len(values) - number])
 
 
 class Passing(Protocol):
@@ -300,3 +179,55 @@ class MemoriesThat:
     def every(self) -> Keys:
         sql = f"SELECT m.key FROM memories m WHERE {self._condition}"
         return np.array([key for (key,) in self._connection.execute(sql, self._values)], np.int64)
+
+
+class StoredTokenRows:
+    """The rows in a vault in SQLite. One statement asks all segments for the postings that an
+    expression needs; the places of phrases are read where a document has all their tokens."""
+
+    def __init__(self, connection: apsw.Connection, index: SegmentedIndex) -> None:
+        self._connection = connection
+        numbers = ", ".join(map(str, index.numbers))
+        within = f"p.segment IN ({numbers}) AND p.words = {index.words}"
+        self._of_tokens = (
+            f"FROM json_each(?) j CROSS JOIN {STORED} WHERE {within} AND p.token = j.value"
+        )
+        self._beginning = f"FROM {STORED} WHERE {within} AND p.token >= ? AND p.token < ?"
+        self._postings: dict[str, list[PostingsRow]] = {}
+
+    def prefetch(self, node: Node) -> None:
+        tokens = set[str]().union(*asked_tokens(node))
+        self._postings = {token: [] for token in tokens}
+        sql = f"SELECT p.token, p.segment, {POSTINGS} {self._of_tokens}"
+        for row in self._connection.execute(sql, (as_json_list(tokens),)):
+            self._postings[str(row[0])].append(row[1:])
+        for rows in self._postings.values():
+            rows.sort(key=SEGMENT)
+
+    def _rows(self, sql: str, *values: str) -> Any:
+        return self._connection.execute(sql, values).fetchall()
+
+    def postings(self, token: str) -> Sequence[PostingsRow]:
+        if token in self._postings:
+            return self._postings[token]
+        sql = f"SELECT p.segment, {POSTINGS} {self._of_tokens}"
+        return sorted(self._rows(sql, as_json_list([token])), key=SEGMENT)
+
+    def places(self, tokens: Sequence[str]) -> Sequence[PlacesRow]:
+        sql = f"SELECT p.segment, {POSTINGS}, {PLACES} {self._of_tokens}"
+        return sorted(self._rows(sql, as_json_list(tokens)), key=SEGMENT)
+
+    def beginning(self, start: str) -> Sequence[PostingsRow]:
+        rows: Sequence[PostingsRow]
+        sql = f"SELECT p.segment, {POSTINGS} {self._beginning}"
+        rows = self._rows(sql, start, start + LAST)
+        return rows
+
+    def tokens(self, start: str) -> Sequence[tuple[str, int]]:
+        rows: Sequence[tuple[str, int]]
+        sql = f"SELECT p.token, sum(p.documents) {self._beginning} GROUP BY p.token"
+        rows = self._rows(sql, start, start + LAST)
+        return rows
+
+    def damaged(self, what: str) -> Exception:
+        return apsw.CorruptError(what)

@@ -8,22 +8,13 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Protocol
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.store.memory_rows import LAST
-from recollect.store.sqlite.connection import as_json_list
-from recollect.store.sqlite.packed.phrases import Node, asked_tokens
-from recollect.store.sqlite.segments.joining import read_rows
-from recollect.store.sqlite.segments.postings import (
-    Numbers,
-    Postings,
-    PostingsRow,
-    read_cells,
-    read_postings,
-)
-from recollect.store.sqlite.segments.reader import PLACES, POSTINGS, STORED, SegmentedIndex
+from recollect.index.joining import read_rows
+from recollect.index.phrases import Node
+from recollect.index.postings import Numbers, Postings, PostingsRow, read_cells, read_postings
+from recollect.index.segments import SegmentedIndex
 
 Documents = NDArray[np.int64]
 Places = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]
@@ -85,54 +76,8 @@ class TokenRows(Protocol):
     def tokens(self, start: str) -> Sequence[tuple[str, int]]:
         """These tokens by alphabet, and how many documents hold each, the dead included."""
 
-
-class StoredTokenRows:
-    """The rows in a vault in SQLite. One statement asks all segments for the postings that an
-    expression needs; the places of phrases are read where a document has all their tokens."""
-
-    def __init__(self, connection: apsw.Connection, index: SegmentedIndex) -> None:
-        self._connection = connection
-        numbers = ", ".join(map(str, index.numbers))
-        within = f"p.segment IN ({numbers}) AND p.words = {index.words}"
-        self._of_tokens = (
-            f"FROM json_each(?) j CROSS JOIN {STORED} WHERE {within} AND p.token = j.value"
-        )
-        self._beginning = f"FROM {STORED} WHERE {within} AND p.token >= ? AND p.token < ?"
-        self._postings: dict[str, list[PostingsRow]] = {}
-
-    def prefetch(self, node: Node) -> None:
-        tokens = set[str]().union(*asked_tokens(node))
-        self._postings = {token: [] for token in tokens}
-        sql = f"SELECT p.token, p.segment, {POSTINGS} {self._of_tokens}"
-        for row in self._connection.execute(sql, (as_json_list(tokens),)):
-            self._postings[str(row[0])].append(row[1:])
-        for rows in self._postings.values():
-            rows.sort(key=SEGMENT)
-
-    def _rows(self, sql: str, *values: str) -> Any:
-        return self._connection.execute(sql, values).fetchall()
-
-    def postings(self, token: str) -> Sequence[PostingsRow]:
-        if token in self._postings:
-            return self._postings[token]
-        sql = f"SELECT p.segment, {POSTINGS} {self._of_tokens}"
-        return sorted(self._rows(sql, as_json_list([token])), key=SEGMENT)
-
-    def places(self, tokens: Sequence[str]) -> Sequence[PlacesRow]:
-        sql = f"SELECT p.segment, {POSTINGS}, {PLACES} {self._of_tokens}"
-        return sorted(self._rows(sql, as_json_list(tokens)), key=SEGMENT)
-
-    def beginning(self, start: str) -> Sequence[PostingsRow]:
-        rows: Sequence[PostingsRow]
-        sql = f"SELECT p.segment, {POSTINGS} {self._beginning}"
-        rows = self._rows(sql, start, start + LAST)
-        return rows
-
-    def tokens(self, start: str) -> Sequence[tuple[str, int]]:
-        rows: Sequence[tuple[str, int]]
-        sql = f"SELECT p.token, sum(p.documents) {self._beginning} GROUP BY p.token"
-        rows = self._rows(sql, start, start + LAST)
-        return rows
+    def damaged(self, what: str) -> Exception:
+        """Return the store's error for rows that are not what was written."""
 
 
 class SegmentedSearch:
@@ -150,14 +95,14 @@ class SegmentedSearch:
     def postings(self, token: str) -> Postings | None:
         """The token's documents, the dead included, and its frequencies."""
         rows = self._rows.postings(token)
-        with _damage_told():
+        with self._telling_damage():
             return read_postings(rows, self._bounds) if rows else None
 
     def places(self, tokens: Sequence[str]) -> list[Places]:
         """Every occurrence of these tokens, segment by segment, those in dead documents included.
         Only of one token they are in order."""
         found: list[Places] = []
-        with _damage_told():
+        with self._telling_damage():
             for segment, rows in groupby(self._rows.places(tokens), SEGMENT):
                 places = read_rows([("", *row[1:]) for row in rows], {"": 0}).places
                 found.append((self._moved(segment, places.documents), *places[1:]))
@@ -168,7 +113,7 @@ class SegmentedSearch:
         and the cells of the others, in no order."""
         rows = self._rows.beginning(start)
         small = [row for row in rows if row[1] < LARGE]
-        with _damage_told():
+        with self._telling_damage():
             large = [read_postings([row], self._bounds) for row in rows if row[1] >= LARGE]
             return large, read_cells(small, self._bounds) if small else None
 
@@ -195,10 +140,9 @@ class SegmentedSearch:
         moved: Documents = documents.astype(np.int64, copy=False) + start
         return moved
 
-
-@contextmanager
-def _damage_told() -> Iterator[None]:
-    try:
-        yield
-    except (ValueError, TypeError, LookupError) as error:
-        raise apsw.CorruptError(f"a segment cannot be read: {error}") from error
+    @contextmanager
+    def _telling_damage(self) -> Iterator[None]:
+        try:
+            yield
+        except (ValueError, TypeError, LookupError) as error:
+            raise self._rows.damaged(f"a segment cannot be read: {error}") from error

@@ -9,17 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.deadline import NO_DEADLINE, Deadline
-from recollect.store.sqlite.packed.phrases import (
-    Branch,
-    Leaf,
-    Node,
-    Phrase,
-    PhraseToken,
-    is_miscounted,
-    leaves,
-)
-from recollect.store.sqlite.packed.segmented import NO_HITS, Documents, Hits, SegmentedSearch
-from recollect.store.sqlite.segments.postings import Postings
+from recollect.index.phrases import Branch, Leaf, Node, Phrase, PhraseToken, is_miscounted, leaves
+from recollect.index.postings import Postings
+from recollect.index.segmented import NO_HITS, Documents, Hits, SegmentedSearch
 
 # An occurrence as one number: the document, the column, and the position in it. Positions of one
 # column are next to each other, and no sum or difference of positions reaches another column.

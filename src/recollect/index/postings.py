@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.store.prepared import Row
+from recollect.index.base import Row
 
 WIDTHS = (1, 2, 4)
 DOCUMENT = np.dtype("<u4")

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.store.prepared import Row
-from recollect.store.sqlite.connection import Database
-from recollect.store.sqlite.segments.postings import (
+from recollect.index.base import Row
+from recollect.index.postings import (
     UNSIGNED,
     Layout,
     Numbers,
@@ -22,23 +21,9 @@ from recollect.store.sqlite.segments.postings import (
     layout,
     read_places,
 )
-from recollect.store.sqlite.segments.reader import (
-    PLACES,
-    POSTINGS,
-    STORED,
-    Documents,
-    Segment,
-)
+from recollect.index.segments import Documents, Segment
 
-TOKENS = 2_000  # of the largest segment, that are put together at a time
 SMALL = 64  # documents of a token
-NEXT = """
-    SELECT token FROM postings WHERE segment = ? AND words = ? AND token > ?
-     ORDER BY token LIMIT 1 OFFSET ?"""
-WITHIN = f"""
-    SELECT p.token, {POSTINGS}, {PLACES} FROM {STORED} WHERE p.segment = ? AND p.words = ?
-       AND p.token > ? AND (p.token <= ? OR ? IS NULL) ORDER BY p.token"""
-
 # Reads the next tokens behind this one: the last of them, None at the end, and the rows of each
 # source, by alphabet.
 ReadBehind = Callable[[str], tuple[str | None, list[list[Row]]]]
@@ -87,23 +72,6 @@ def occurrences(
         ]
         if found:
             yield names, _together(found)
-
-
-def stored_rows(database: Database, sources: Sequence[Segment]) -> ReadBehind:
-    """Reads segments of a vault in SQLite. They stay while they are read, so each read may be of
-    another moment."""
-    largest = max(sources, key=lambda source: len(source.keys))
-
-    def read(low: str) -> tuple[str | None, list[list[Row]]]:
-        with database.reading() as connection:
-            high = connection.execute(NEXT, (*largest.place, low, TOKENS)).get
-            rows = [
-                connection.execute(WITHIN, (*source.place, low, high, high)).fetchall()
-                for source in sources
-            ]
-        return high, rows  # type: ignore[return-value]
-
-    return read
 
 
 def _together(found: Sequence[Occurrences]) -> Occurrences:

@@ -1,0 +1,144 @@
+"""BM25 over the segments of an index, which are ranked as part of the whole: as FTS5 computes it,
+by the same formula, in the same order, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.index.base import ALMOST, K1, B, KeywordStatistics, inverse_frequencies
+from recollect.index.evaluation import SegmentMatches
+from recollect.index.segmented import SegmentedSearch
+
+Keys = NDArray[np.int64]
+Scores = NDArray[np.float64]
+
+SPARSE = 16  # where fewer than one document in so many is hit, only these are looked at
+MANY = 0.5  # hits for each document: with fewer left, adding them takes no longer than choosing
+FEW = 50  # looking up a candidate takes as long as adding so many hits
+BLOCK = 256
+
+
+def scored(
+    segments: SegmentedSearch,
+    matches: SegmentMatches,
+    statistics: KeywordStatistics,
+    limit: int | None = None,
+) -> tuple[Keys, Scores]:
+    """The key and the score of every match, in no order; with `limit` at least of the best ones."""
+    bm25 = Bm25(inverse_frequencies(statistics), statistics.tokens / max(1, statistics.rows) or 1.0)
+    chosen = None if limit is None else candidates(segments, matches, bm25, limit)
+    if chosen is None:
+        return _every(segments, matches, bm25)
+    return _some(segments, matches, bm25, chosen)
+
+
+class Bm25(NamedTuple):
+    """The inverse frequency of each phrase, and the average length of a document."""
+
+    inverse: list[float]
+    average: float
+
+    def norm(self, lengths: NDArray[np.integer]) -> Scores:
+        """What a document's length adds to the frequency below the line."""
+        norm = K1 * ((1 - B) + (B * lengths) / self.average)
+        return norm.astype(np.float64, copy=False)
+
+    def part(self, phrase: int, frequencies: Scores, norm: Scores) -> Scores:
+        """What a phrase adds to the scores of documents: `idf · f · (k1 + 1) / (f + norm)`."""
+        added = frequencies * (K1 + 1.0)
+        added /= frequencies + norm
+        added *= self.inverse[phrase]
+        return added
+
+    def most(self, phrase: int) -> float:
+        """More than a phrase adds to any document."""
+        return self.inverse[phrase] * (K1 + 1.0)
+
+
+def _every(segments: SegmentedSearch, matches: SegmentMatches, bm25: Bm25) -> tuple[Keys, Scores]:
+    hit = sum(len(hits.documents) for hits in matches.hits)
+    if hit * SPARSE < len(segments.keys):
+        marked = [] if matches.matched is None else [np.flatnonzero(matches.matched)]
+        documents = np.unique(np.concatenate([h.documents for h in matches.hits] + marked))
+        return _some(segments, matches, bm25, documents)
+    scores = _added(segments, matches, bm25, range(len(matches.hits)), np.zeros(len(segments.keys)))
+    kept = np.flatnonzero(scores > 0 if matches.matched is None else matches.matched)
+    return segments.keys[kept], scores[kept]
+
+
+def _added(
+    segments: SegmentedSearch,
+    matches: SegmentMatches,
+    bm25: Bm25,
+    phrases: Iterable[int],
+    scores: Scores,
+) -> Scores:
+    """The scores of all documents, to which these phrases are added."""
+    for phrase in phrases:
+        hits = matches.hits[phrase]
+        norm = bm25.norm(segments.lengths.take(hits.documents))
+        scores[hits.documents] += bm25.part(phrase, hits.frequencies(), norm)
+    return scores
+
+
+def _some(
+    segments: SegmentedSearch, matches: SegmentMatches, bm25: Bm25, documents: Keys
+) -> tuple[Keys, Scores]:
+    """The scores of these documents, which are in order."""
+    norm = bm25.norm(segments.lengths[documents])
+    scores = np.zeros(len(documents))
+    for phrase, hits in enumerate(matches.hits):
+        if len(hits.documents):
+            places = np.searchsorted(hits.documents, documents)
+            matching = np.flatnonzero(hits.documents.take(places, mode="clip") == documents)
+            frequencies = hits.frequencies(places[matching])
+            scores[matching] += bm25.part(phrase, frequencies, norm[matching])
+    return segments.keys[documents], scores
+
+
+def candidates(
+    segments: SegmentedSearch, matches: SegmentMatches, bm25: Bm25, limit: int
+) -> Keys | None:
+    """The documents that may be among the best; None where that saves nothing.
+
+    MaxScore (Turtle and Flood, 1995): phrases add to the scores from the rarest on. Once all that
+    are left cannot lift a document above the best that there are, only documents count that are
+    high enough already.
+    """
+    size, later = len(segments.keys), sum(len(hits.documents) for hits in matches.hits)
+    if matches.matched is not None or later * SPARSE < size:
+        return None
+    order = sorted(range(len(bm25.inverse)), key=bm25.inverse.__getitem__, reverse=True)
+    left = sum(map(bm25.most, order))
+    scores = np.zeros(size)
+    for phrase in order:
+        if later > size * MANY and scores.max() * ALMOST > left:
+            least = least_of_best(scores, limit) * ALMOST
+            if least > left:
+                chosen = np.flatnonzero(scores >= least - left)
+                if len(chosen) * FEW < later:
+                    return chosen
+        scores = _added(segments, matches, bm25, [phrase], scores)
+        later -= len(matches.hits[phrase].documents)
+        left -= bm25.most(phrase)
+    least = least_of_best(scores, limit)
+    return np.flatnonzero(scores >= least * ALMOST if least else scores > 0)
+
+
+def least_of_best(scores: Scores, limit: int) -> float:
+    """The lowest of the highest scores; 0 where there are fewer. It is at least the lowest of so
+    many blocks' highest: most scores are below that."""
+    blocks = scores[: len(scores) // BLOCK * BLOCK].reshape(-1, BLOCK).max(axis=1)
+    least = _nth(blocks, limit)
+    return _nth(scores[scores >= least] if least else scores[scores > 0], limit)
+
+
+def _nth(values: Scores, number: int) -> float:
+    """The value that so many are not below; 0 where there are fewer."""
+    if len(values) < number:
+        return 0.0
+    return float(np.partition(values, len(values) - number)[len(values) - number])
