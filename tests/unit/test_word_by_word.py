@@ -143,3 +143,13 @@ def test_words_that_answer_are_marked_and_told_with_their_shares(memory: Recolle
     assert "<mark>children</mark> <mark>painted</mark>" in first.shown.snippet
     assert re.search(r"kids → children \d+%", maxsim_term(first))
     assert " and" not in maxsim_term(first)  # of a question, "did" needs no answer
+
+
+def test_the_reranker_is_asked_too_only_where_a_recipe_says_always(tmp_path: Path) -> None:
+    with opened(tmp_path, Settings(embedding=Embedding(model="joint"))) as memory:
+        memory.save(id="painted", title="Sunday", text=PAINTED)
+        memory.save(id="oven", title="Kitchen", text="The oven heats slower than the label says.")
+        memory.reindex()
+        assert memory.search(QUESTION).counts["reranked"] == 0
+        found = memory.search(QUESTION, changes={"stages.rerank.always": True})
+        assert found.counts["reranked"] == 2
