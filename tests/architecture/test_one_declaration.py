@@ -10,6 +10,10 @@ from typing import Any
 
 import pytest
 
+from recollect.engine import Recollect
+from recollect.engine.operations import declared_function
+from recollect.interfaces.offered import offered_operations
+
 PROGRAM = Path(__file__).with_name("word_count.py")
 pytestmark = pytest.mark.installed  # not a fork of a process that has imported the package
 
@@ -47,6 +51,16 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
     for title, kind in (("We use tide tables", "decision"), ("The pump is loud", "bug")):
         assert made.run("save", title, "--kind", kind).returncode == 0
     return made
+
+
+def test_every_operation_that_declares_a_command_has_one() -> None:
+    """Those of modules that are imported later would have none."""
+    declared = {
+        name
+        for name, method in vars(Recollect).items()
+        if hasattr(method, "function") and declared_function(method).operation.command  # type: ignore[attr-defined]
+    }
+    assert declared == {each.name for each in offered_operations("command")}
 
 
 def test_it_is_a_command_with_options_help_and_json(program: Program) -> None:

@@ -86,12 +86,12 @@ class OfferedOperation:
 
 def offered_operations(named: str) -> Iterator[OfferedOperation]:
     """Return every operation that has a name of this kind: a `command`, a `route` or a `tool`. One
-    of a module that is imported later has no command and no tool by its declaration: a start of
-    the command line or of the MCP server would have to import it."""
+    of a module that is imported later has no command by its declaration: a search by
+    `recollect WORDS` would have to import it."""
     for name, method in vars(Recollect).items():
         if not hasattr(method, "function"):
             continue
-        if named == "route" or not isinstance(method.function, LaterOperation):
+        if named != "command" or not isinstance(method.function, LaterOperation):
             found = OfferedOperation(name, method)
             if getattr(found.declared, named):
                 yield found
