@@ -322,6 +322,7 @@ def write_many(
         with write_memories(store, change, ManyMemories) as write:
             write.staged = staged
             yield write
+        write.staged = None  # many megabytes, which an import without a look for cycles would keep
 
 
 def _values(key: int, memory: Memory) -> tuple[apsw.SQLiteValue, ...]:
