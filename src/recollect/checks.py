@@ -130,12 +130,12 @@ def not_around_home(path: Path, home: Path) -> Path:
     return path
 
 
-def bounded(limit: int, name: str = "limit") -> int:
+def bounded(limit: int) -> int:
     """Return a limit that is at least 1 and small enough for SQLite."""
     if not isinstance(limit, int):
-        raise UserError(not_whole(name, limit))
+        raise UserError(not_whole("limit", limit))
     if limit < 1:
-        raise UserError(too_small(name, limit, 1))
+        raise UserError(too_small("limit", limit, 1))
     return min(limit, LARGEST_LIMIT)
 
 

@@ -86,6 +86,8 @@ class Prepared(NamedTuple):
         if self.search.literal:
             return self
         read = read_exclusions(self.search.query, frozenset(self.search.ignored))
+        if not read.readings:
+            return self
         filter = join_filters(self.search.filter, read.filter)
         search = replace(self.search, query=read.text, filter=filter)
         return self._replace(search=search, readings=(*self.readings, *read.readings))

@@ -57,6 +57,7 @@ class Answering:
         spans = self._embedder.spans(self._text)
         return spans if len(spans) == self._cosines.shape[1] else []
 
+    @cached_property
     def pairs(self) -> list[WordPair]:
         """The pairs that count most, the largest first."""
         if not self._spans:
@@ -75,7 +76,7 @@ class Answering:
 
     def explained(self, why: Term) -> Term:
         """The explanation of the memory's score with the pairs: `stay → token 31%, ...`."""
-        pairs = self.pairs()
+        pairs = self.pairs
         if not pairs:
             return why
         return _with_words(why, ", ".join(f"{words(pair)} {pair.share:.0%}" for pair in pairs))

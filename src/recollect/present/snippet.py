@@ -97,7 +97,7 @@ def marked(
     has none then. Source: the `router` recipe, "Snippet"."""
     if context.passages:
         answers = {
-            id: frozenset(pair.answer.lower() for pair in each.pairs())
+            id: frozenset(pair.answer.lower() for pair in each.pairs)
             for id, each in context.answering.items()
         }
         return {

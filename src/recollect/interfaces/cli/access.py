@@ -15,8 +15,9 @@ from recollect.auth.audit import Audit
 from recollect.auth.capabilities import CAPABILITIES, OWNER
 from recollect.auth.credentials import BrowserSession, SessionStore
 from recollect.auth.token_store import Token, TokenStore, real_time
+from recollect.checks import bounded
 from recollect.engine import Recollect
-from recollect.errors import RecollectError, UserError
+from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import (
     Actions,
     WrongUsage,
@@ -234,9 +235,7 @@ SESSION_ACTIONS: Actions[SessionStore] = {
 )
 def access_audit(args: argparse.Namespace) -> None:
     since = read_time(args.since, real_time(), "since") if args.since else None
-    limit = limit_of(args, LIMIT)
-    if limit < 1:
-        raise UserError(f"--limit must be at least 1, not {limit}.")
+    limit = bounded(limit_of(args, LIMIT))
     home = home_folder(os.environ)
     with closing(Audit(opened_access(home, load_settings(home).store))) as audit:
         found, every = deque[dict[str, Any]](maxlen=limit), 0
