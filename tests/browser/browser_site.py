@@ -110,7 +110,7 @@ class Watched:
 
 
 def visit(page: Page, address: str) -> None:
-    """Open a page and wait until its scripts listen."""
+    """Open a page and wait until its scripts listen and its first field has the focus."""
     page.goto(address)
     ready(page)
 
@@ -119,6 +119,9 @@ def ready(page: Page) -> None:
     page.evaluate(
         "() => Promise.all([...document.querySelectorAll('script[type=module]')]"
         ".map(script => import(script.src)))"
+        # A field with `autofocus` has the focus once the page is drawn.
+        ".then(() => new Promise(drawn =>"
+        " requestAnimationFrame(() => requestAnimationFrame(drawn))))"
     )
 
 
