@@ -6,7 +6,7 @@
 The question is the first sentence of a function's documentation; the document is the function
 without that documentation. The functions come from the packages below, all of them under a
 permissive licence by their own metadata, and from Python's standard library. The sets have the
-layout of docs/evaluation.md:
+layout of docs/reference/evaluation.md:
 
     code-tuning      for choosing: Python, JavaScript, Rust, Java
     code-held-out    for judging the choice: Python, JavaScript, TypeScript, Rust, Go

@@ -4,7 +4,7 @@ Each peer is installed into an environment of its own (`--work`), at the version
 what its documentation shows (peer_drivers/). The corpus is qed-nq's passages among those of
 scale-wiki, the questions are qed-nq's, which are judged. Peers that search by meaning get the
 vectors of Recollect's built-in model, since their own models have to be downloaded from a hub.
-`--page` writes docs/comparison.md from the results. `--turns` asks those of `--only` each question
+`--page` writes docs/reference/comparison.md. `--turns` asks those of `--only` each question
 in turn, so that a busy machine holds up all of them, and prints p50 and its ratio to the last's.
 """
 
@@ -32,7 +32,7 @@ from recollect_evaluation.metrics import MEASURES, measured
 HERE = Path(__file__).parent
 DRIVERS = HERE / "peer_drivers"
 RESULTS = HERE / "results" / "peers.json"
-PAGE = HERE.parent / "docs" / "comparison.md"
+PAGE = HERE.parent / "docs" / "reference" / "comparison.md"
 QUESTIONS = 300
 WARM_UP = 50  # of them, where they are asked in turn
 INSTALLING = 3600  # seconds at most

@@ -1,9 +1,9 @@
-"""Every recipe on every judged set: measures what docs/quality.md shows, and writes that page.
+"""Measure every recipe on every judged set, and write docs/reference/quality.md from the results.
 
     python benchmarks/quality.py --data FOLDER
 
-Each sub-folder that has judgements is a set, in the layout of docs/evaluation.md. First the quality
-of all sets, then the time of all sets in one stretch, for which the machine should be quiet. What
+Each sub-folder that has judgements is a set, in the layout of docs/reference/evaluation.md. First
+the quality of all sets, then the time of all sets in one stretch, for which the machine should be quiet. What
 was measured is kept beside the evaluation's cache ($RECOLLECT_CACHE) and not measured twice: a run
 that was interrupted goes on where it stopped. Any change of the code, a recipe, the models, the
 settings or a set is measured anew. `--only` and `--recipes` say what is run; what is kept of the
@@ -148,7 +148,8 @@ def main() -> int:
     if args.data is None:
         print(
             "make eval DATA=FOLDER needs a folder of judged sets, each a sub-folder with "
-            f"{CORPUS}, {QUERIES} and {QRELS[0]}, plain, .gz or .xz (docs/evaluation.md).",
+            f"{CORPUS}, {QUERIES} and {QRELS[0]}, plain, .gz or .xz "
+            "(docs/reference/evaluation.md).",
             file=sys.stderr,
         )
         return WRONG_USAGE

@@ -1,4 +1,4 @@
-"""docs/quality.md and its pictures, made from benchmarks/results/*.json and from nothing else.
+"""Make docs/reference/quality.md and its pictures, from benchmarks/results/*.json alone.
 
     python benchmarks/quality_page.py            write them
     python benchmarks/quality_page.py --check    exit 1 where they are not what the data give
@@ -19,7 +19,7 @@ from charts import Curve, Dot, Spot, curves, dot_panels, scatter
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-DOCS = ROOT / "docs"
+DOCS = ROOT / "docs" / "reference"
 PAGE = "quality.md"
 NDCG_PICTURE, TIME_PICTURE, EVIDENCE_PICTURE = (
     f"quality-{name}.svg" for name in ("ndcg", "latency", "evidence")
@@ -105,7 +105,7 @@ def main() -> int:
         return 0
     stale = [name for name, text in files(read(RESULTS)).items() if _held(DOCS / name) != text]
     for name in stale:
-        print(f"docs/{name} is not what the data give: python benchmarks/quality_page.py")
+        print(f"docs/reference/{name} is not what the data give: python benchmarks/quality_page.py")
     return 1 if stale else 0
 
 

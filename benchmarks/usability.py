@@ -4,7 +4,7 @@ A keystroke is a character of the command line, or the Enter that ends it; the t
 of a question is the same for all tools and counts for all. What happens in an editor does not.
 With `--run` every line is run, in this order, on a terminal, in a home of its own for each tool;
 "yes" in the page then means that it ended with 0 and printed what is expected. The table in
-docs/usability.md is written anew.
+docs/reference/usability.md is written anew.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-PAGE = Path(__file__).parents[1] / "docs" / "usability.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "usability.md"
 TOOLS = {"recollect": "recollect", "nb": "nb", "qmd": "qmd", "basic-memory": "basic-memory",
          "grep": "files, grep"}  # fmt: skip
 LIMIT_S = 15

@@ -1,5 +1,5 @@
-"""Make what follows from the commands' parsers: the help texts in docs/commands.md, the manual
-pages in man/, and the table that shells complete by.
+"""Write what is made from the commands' parsers: the help in docs/reference/commands.md, the manual
+pages in man/ and the table for shell completion.
 
 python docs/update_help.py            write them anew
 python docs/update_help.py --check    exit 1 where one differs
@@ -23,7 +23,7 @@ from recollect.recipes.registry import BUILT_IN
 from recollect.settings import SemanticMode
 from recollect.types import Severity, Sort, Tier, View
 
-PAGE = Path(__file__).with_name("commands.md")
+PAGE = Path(__file__).parent / "reference" / "commands.md"
 MAN = Path(__file__).parents[1] / "man"
 TABLE = Path(completion_line.__file__).with_name("completion.json")
 SEE_ALSO = (".SH SEE ALSO", "\\fBrecollect\\fR(1)")

@@ -47,7 +47,7 @@ def test_the_lock_has_what_a_distribution_needs(folder: str) -> None:
 
 def test_nobody_is_told_to_install_another_project() -> None:
     texts = [ROOT / "README.md", ROOT / "CHANGELOG.md"]
-    for pattern in ("src/**/*.py", "*/src/**/*.py", "docs/*.md", "man/*", "*/README.md"):
+    for pattern in ("src/**/*.py", "*/src/**/*.py", "docs/**/*.md", "man/*", "*/README.md"):
         texts += ROOT.glob(pattern)
     assert len(texts) > 500
     wrong = [str(each) for each in texts if ANOTHER_PROJECT.search(each.read_text("utf-8"))]

@@ -25,7 +25,7 @@ from recollect.interfaces.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 FENCE = re.compile(
     r"(?:^<!-- (?P<mark>[a-z ]+): (?P<value>[^\n]*?) -->\n)?"
     r"^```(?P<language>\w+)\n(?P<text>.*?)^```$",

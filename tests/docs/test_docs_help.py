@@ -24,7 +24,8 @@ from recollect.stages.signal_sums import Bonus
 from recollect.types import Filter, Memory
 
 HELP: dict[str, Any] = runpy.run_path(str(DOCS / "update_help.py"))
-COMMANDS_PAGE = (DOCS / "commands.md").read_text(encoding="utf-8")
+REFERENCE = DOCS / "reference"
+COMMANDS_PAGE = (REFERENCE / "commands.md").read_text(encoding="utf-8")
 LINKED = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
 KEYS = [
     (section, key, getattr(held, key))
@@ -40,7 +41,7 @@ def collapsed(text: str) -> str:
 
 
 def page(name: str) -> str:
-    return (DOCS / name).read_text(encoding="utf-8")
+    return (REFERENCE / name).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["--all", *every_command()])
@@ -153,7 +154,7 @@ def test_every_folder_is_on_the_map_in_contributing() -> None:
 
 def test_every_page_can_be_reached_from_the_readme() -> None:
     linked = {(ROOT / target.partition("#")[0]).resolve() for target in links(ROOT / "README.md")}
-    assert {file.resolve() for file in DOCS.glob("*.md")} <= linked
+    assert {file.resolve() for file in DOCS.rglob("*.md")} <= linked
 
 
 def test_the_picture_needs_nothing_from_elsewhere() -> None:

@@ -1,4 +1,4 @@
-"""docs/quality.md is made from data: from those that are committed, and from nothing else."""
+"""docs/reference/quality.md is made from the committed results, and from nothing else."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def test_the_committed_page_and_pictures_are_what_the_committed_data_give(
     """If not: python benchmarks/quality_page.py"""
     made = quality_page.files(quality_page.read(ROOT / "benchmarks" / "results"))
     for name, text in made.items():
-        assert (ROOT / "docs" / name).read_text(encoding="utf-8") == text
-    assert {file.name for file in (ROOT / "docs").glob("quality*")} == set(made)
+        assert (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8") == text
+    assert {file.name for file in (ROOT / "docs" / "reference").glob("quality*")} == set(made)
 
 
 def test_the_best_is_bold_and_only_what_differs_from_blend_has_a_mark(

@@ -46,7 +46,7 @@ HELD = {
     given.fields["id"]: complete(given, given.fields["id"], None, suite().now)
     for given in memories()
 }
-PAGE = Path(__file__).parents[2] / "docs" / "suite.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "suite.md"
 WITHOUT_MODELS = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 
 

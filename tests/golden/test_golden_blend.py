@@ -1,7 +1,7 @@
 """The `blend` recipe with the bundled models: what people type is found, past every trap.
 
 Each corpus of `traps` holds one memory with the exact thing and a dozen that sound like it, so that
-meaning alone would mislead. Source: docs/recipes.md, blend.
+meaning alone would mislead. Source: docs/reference/recipes.md, blend.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The `blend` recipe over functions: a question in words is answered by what a function does, a
-name by the function that has it. Source: docs/recipes.md, blend.
+name by the function that has it. Source: docs/reference/recipes.md, blend.
 """
 
 from __future__ import annotations

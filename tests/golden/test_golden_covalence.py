@@ -1,4 +1,4 @@
-"""The `covalence` recipe, number by number. Source: docs/recipes.md, covalence."""
+"""The `covalence` recipe, number by number. Source: docs/reference/recipes.md, covalence."""
 
 from __future__ import annotations
 

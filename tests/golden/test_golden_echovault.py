@@ -1,4 +1,4 @@
-"""The `echovault` recipe, number by number. Source: docs/recipes.md, echovault."""
+"""The `echovault` recipe, number by number. Source: docs/reference/recipes.md, echovault."""
 
 from __future__ import annotations
 

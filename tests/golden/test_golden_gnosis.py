@@ -1,4 +1,4 @@
-"""The `gnosis` recipe, number by number. Source: docs/recipes.md, gnosis."""
+"""The `gnosis` recipe, number by number. Source: docs/reference/recipes.md, gnosis."""
 
 from __future__ import annotations
 

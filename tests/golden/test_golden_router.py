@@ -1,4 +1,4 @@
-"""The `router` recipe, number by number. Source: docs/recipes.md, router."""
+"""The `router` recipe, number by number. Source: docs/reference/recipes.md, router."""
 
 from __future__ import annotations
 

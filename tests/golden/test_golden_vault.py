@@ -1,4 +1,4 @@
-"""The `vault` recipe, number by number. Source: docs/recipes.md, vault."""
+"""The `vault` recipe, number by number. Source: docs/reference/recipes.md, vault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/http.md: every curl command in it runs, in order, and prints what the page shows."""
+"""Every curl command in docs/reference/http.md runs, in order, and prints what the page shows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from recollect.interfaces.http.api import ALWAYS, OPERATIONS, WITH_BODY
 from recollect.interfaces.http.logs import Metrics
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "http.md"
+PAGE = ROOT / "docs" / "reference" / "http.md"
 # How the pages of docs/ are read, and what counts as the output shown.
 DOCS: dict[str, Any] = runpy.run_path(str(ROOT / "tests" / "docs" / "docs_blocks.py"))
 TEXT = PAGE.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""docs/mcp.md says what the server really offers, and how large its answers really are."""
+"""docs/reference/mcp.md says what the server offers, and how large its answers are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from recollect.interfaces.mcp.resources import FAMILIES, RECALL
 from recollect.interfaces.mcp.server import build
 from recollect.interfaces.mcp.tools import BY_NAME, TOOLS
 
-PAGE = Path(__file__).parents[2].joinpath("docs", "mcp.md").read_text(encoding="utf-8")
+PAGE = Path(__file__).parents[2].joinpath("docs", "reference", "mcp.md").read_text(encoding="utf-8")
 ROW = re.compile(
     r"^\| `(?P<rare>options\.)?(?P<name>\w+)` \| (?P<default>[^|]*?) ?\|", re.MULTILINE
 )

@@ -24,7 +24,7 @@ DEPTH = Depth(per_result=3, at_least=100)
 BLEND = Recipe(
     name="blend",
     about="Words, meaning, names, time and labels as log odds, and a reranker.",
-    source="docs/recipes.md, blend",
+    source="docs/reference/recipes.md, blend",
     view="scan",
     recall=(
         Keyword(

@@ -21,7 +21,7 @@ FRESHNESS = 0.10
 COVALENCE = Recipe(
     name="covalence",
     about="0.90 × (vector + keyword + tier + title) + 0.10 × recency, all but the last by rank.",
-    source="docs/recipes.md, covalence",
+    source="docs/reference/recipes.md, covalence",
     view="scan",
     recall=(
         Vector(depth=DEPTH, dimensions=256),

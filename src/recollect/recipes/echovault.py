@@ -13,7 +13,7 @@ DEPTH = Depth(per_result=2)
 ECHOVAULT = Recipe(
     name="echovault",
     about="Tiered: keywords as prefixes; vectors join when fewer than three memories match.",
-    source="docs/recipes.md, echovault",
+    source="docs/reference/recipes.md, echovault",
     view="pointer",
     recall=(
         Keyword(

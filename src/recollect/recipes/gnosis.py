@@ -28,7 +28,7 @@ AFTER_RERANK = (
 DEEP = Recipe(
     name="gnosis",
     about="The same, wider: 256 candidates, always reranked, at least two keywords.",
-    source="docs/recipes.md, gnosis, deep search",
+    source="docs/reference/recipes.md, gnosis, deep search",
     view="preview",
     recall=(Vector(depth=Depth(at_least=256)), Topic(depth=Depth(at_least=192))),
     fuse=Rrf(channels=("vector", "topic"), k=60),
@@ -39,7 +39,7 @@ DEEP = Recipe(
 GNOSIS = replace(
     DEEP,
     about="Vectors and topic hashes fused by rank, reranked, with a floor for literal matches.",
-    source="docs/recipes.md, gnosis",
+    source="docs/reference/recipes.md, gnosis",
     recall=(Vector(depth=Depth(at_least=64)), Topic(depth=Depth(at_least=48))),
     stages=(KindBoost(factors=BOOSTS, pool=64), CrossEncoder(skip_below=5), *AFTER_RERANK),
     limits=Limits(default=32, most=32, least_keywords=1, inlined=3),

@@ -12,7 +12,7 @@ from recollect.stages.floors import MeaningFloor
 RELATED = Recipe(
     name="related",
     about="Memories near another one, by its words and its meaning.",
-    source="docs/recipes.md, related",
+    source="docs/reference/recipes.md, related",
     view="scan",
     recall=(
         Keyword(

@@ -13,7 +13,7 @@ DEPTH = Depth(per_result=1, at_least=100)
 ROUTER = Recipe(
     name="router",
     about="An intent router: exact keywords always, vectors for questions of three words or more.",
-    source="docs/recipes.md, router",
+    source="docs/reference/recipes.md, router",
     view="snippet",
     recall=(
         Keyword(

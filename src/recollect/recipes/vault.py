@@ -20,7 +20,7 @@ DEPTH = Depth(per_result=3, at_least=30)
 VAULT = Recipe(
     name="vault",
     about="Six weighted signals: words, vectors, severity, age, tags, domain.",
-    source="docs/recipes.md, vault",
+    source="docs/reference/recipes.md, vault",
     view="scan",
     recall=(
         Keyword(
