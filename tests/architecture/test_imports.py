@@ -29,14 +29,14 @@ PACKAGES = {
 # folder it is in.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("interfaces", "interfaces.cli"),
-    ("interfaces.serving",),
+    ("interfaces.app",),
     ("interfaces.web",),
     ("interfaces.http", "interfaces.mcp", "interfaces.setup"),
-    ("interfaces.hooks", "interfaces.offered"),
-    ("interfaces.declared",),
+    ("interfaces.hooks", "interfaces.operations"),
+    ("interfaces.signatures",),
     (
-        "interfaces.lanes",
-        "interfaces.listening",
+        "interfaces.thread_pools",
+        "interfaces.sockets",
         "interfaces.requests",
         "interfaces.server_processes",
     ),

@@ -12,7 +12,7 @@ import pytest
 
 from recollect.engine import Recollect
 from recollect.engine.operations import declared_function
-from recollect.interfaces.offered import offered_operations
+from recollect.interfaces.operations import list_operations
 
 PROGRAM = Path(__file__).with_name("word_count.py")
 pytestmark = pytest.mark.installed  # not a fork of a process that has imported the package
@@ -60,7 +60,7 @@ def test_every_operation_that_declares_a_command_has_one() -> None:
         for name, method in vars(Recollect).items()
         if hasattr(method, "function") and declared_function(method).operation.command  # type: ignore[attr-defined]
     }
-    assert declared == {each.name for each in offered_operations("command")}
+    assert declared == {each.name for each in list_operations("command")}
 
 
 def test_it_is_a_command_with_options_help_and_json(program: Program) -> None:

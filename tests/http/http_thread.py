@@ -16,18 +16,18 @@ from http_server import LONGEST_S, environment
 
 from recollect import Recollect
 from recollect.auth.credentials import Credentials
+from recollect.interfaces.app import create_app
 from recollect.interfaces.http import logs
 from recollect.interfaces.http.connections import Server
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.serving import create_app
 from recollect.settings_reading import load_settings
 
 
 class ThreadServer:
-    """One that runs: its engine, its lanes, its connections, its address, and its log."""
+    """One that runs: its engine, its pools, its connections, its address, and its log."""
 
     def __init__(self, service: Service, server: Server, port: int, log: io.StringIO) -> None:
-        self.engine, self.lanes, self.feed = service.own, service.lanes, service.feed
+        self.engine, self.pools, self.feed = service.own, service.pools, service.feed
         self.connections = server.server_state.connections
         self.port = port
         self.log = log

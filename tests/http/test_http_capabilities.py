@@ -23,11 +23,11 @@ from recollect.auth.credentials import Credentials
 from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore, digest
 from recollect.ingest.draft import draft
+from recollect.interfaces.app import create_app
 from recollect.interfaces.http.api import OPERATIONS
 from recollect.interfaces.http.guard import NOT_VALID, Guard
 from recollect.interfaces.http.problems import ProblemResponses
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.serving import create_app
 from recollect.interfaces.web import pages
 from recollect.interfaces.web.rendering import problem_page
 from recollect.settings_reading import load_settings

@@ -17,9 +17,9 @@ from starlette.types import ASGIApp
 
 from recollect import Recollect
 from recollect.errors import ProviderError, StoreError
+from recollect.interfaces.app import create_app
 from recollect.interfaces.http import logs
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.serving import create_app
 from recollect.settings_reading import load_settings
 
 SECRET = "what a memory says"

@@ -30,8 +30,8 @@ from recollect.auth.credentials import (
 )
 from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore, digest
+from recollect.interfaces.app import create_app
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.serving import create_app
 from recollect.interfaces.web.login import LARGEST_LOGIN
 from recollect.settings_reading import load_settings
 

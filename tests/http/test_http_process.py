@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from patience import until
 from recollect import Recollect
-from recollect.interfaces.listening import on_port
+from recollect.interfaces.sockets import listen_on_port
 from recollect.version import __version__
 
 CLIENTS = 16
@@ -68,7 +68,7 @@ def test_a_vault_that_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None
 def test_a_short_answer_is_sent_at_once() -> None:
     """asyncio switches Nagle's delay off where a socket says that it is TCP, and only there; with
     the delay, an answer on a kept connection comes 40 ms later."""
-    with on_port("127.0.0.1", 0) as listening:
+    with listen_on_port("127.0.0.1", 0) as listening:
         assert listening.proto == socket.IPPROTO_TCP
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from http_server import API, LONGEST_S
 from http_thread import ThreadServer, threaded_server
-from test_http_lanes import tool_request, write_lock
+from test_http_thread_pools import tool_request, write_lock
 
 from recollect.interfaces.http import connections
-from recollect.interfaces.lanes import WRITES
+from recollect.interfaces.thread_pools import WRITES
 
 HEAD = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 SAVE = HEAD % f"{API}/memories".encode()
@@ -148,7 +148,7 @@ def test_a_client_that_leaves_before_its_answer_is_logged_as_such(
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     with write_lock(server), server.connected() as connection:
         connection.sendall(HEAD % path.encode() + lines.encode() + b"\r\n" + raw)
-        while not server.lanes.calls[WRITES]:
+        while not server.pools.calls[WRITES]:
             time.sleep(0.01)
         open_before = len(server.connections)
         connection.close()

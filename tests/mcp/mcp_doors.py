@@ -26,9 +26,9 @@ from mcp.shared.exceptions import MCPError
 
 from recollect import Recollect
 from recollect.demo.load import sample
+from recollect.interfaces.app import create_app
 from recollect.interfaces.http.connections import GRACE_S
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.serving import create_app
 from recollect.settings_reading import load_settings
 
 RECOLLECT = str(Path(sys.executable).with_name("recollect"))

@@ -23,9 +23,9 @@ from recollect.auth.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
 from recollect.auth.credentials import Credentials
 from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore
+from recollect.interfaces.app import create_app
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.mcp.tools import BY_NAME, TOOLS
-from recollect.interfaces.serving import create_app
 
 SAID = "Quokkas sleep at noon"
 WORD = "quokka"

@@ -10,7 +10,7 @@ import mcp_types as mcp
 import pytest
 from mcp_doors import NOW, Door, text_of
 
-from recollect.interfaces.declared import parameters
+from recollect.interfaces.signatures import parameters_of
 from recollect.memory_json import LATER
 from recollect.present.views import VIEWS
 from recollect.types import Filter, Memory, Search
@@ -155,7 +155,7 @@ DECLARED = {"memory_search": Search, "memory_list": Filter, "memory_save": Memor
 @pytest.mark.parametrize("name", DECLARED)
 def test_every_field_that_is_declared_for_interfaces_is_an_argument(door: Door, name: str) -> None:
     """A refusal lists all arguments."""
-    fields = [*parameters(DECLARED[name])]
+    fields = [*parameters_of(DECLARED[name])]
     known = door.refused(name, nonesuch=1).partition("arguments are: ")[2]
     assert len(fields) > 10
     assert set(fields) <= set(re.findall(r"\w+", known))

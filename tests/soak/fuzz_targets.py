@@ -31,7 +31,7 @@ from recollect.errors import RecollectError, UserError
 from recollect.ingest import jsonl
 from recollect.ingest.foreign import ForeignMemories, importer, tools
 from recollect.ingest.jsonl import RawLine, as_line, raw_lines
-from recollect.interfaces.requests import search_of
+from recollect.interfaces.requests import read_search
 from recollect.memory_json import memory_json
 from recollect.present.response import as_json
 from recollect.present.views import VIEWS
@@ -145,7 +145,7 @@ def check_response(memory: Recollect, found: object) -> None:
 
 def ask_when(memory: Recollect, raw: bytes, chance: random.Random) -> None:
     fields = {name: text_of(raw) for name in ("now", "since", "until") if chance.random() < 0.6}
-    memory.search(search_of({"query": "pump last week", **fields}, memory.now()), facets=True)
+    memory.search(read_search({"query": "pump last week", **fields}, memory.now()), facets=True)
 
 
 def save(memory: Recollect, raw: bytes, chance: random.Random) -> None:

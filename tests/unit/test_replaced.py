@@ -10,9 +10,9 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from recollect import Recollect
+from recollect.interfaces.app import create_app
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.mcp.texts import response_text
-from recollect.interfaces.serving import create_app
 from recollect.present.response import as_json
 from recollect.settings import Rerank, Settings
 from recollect.types import recompute

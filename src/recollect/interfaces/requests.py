@@ -41,22 +41,22 @@ FieldText = Annotated[
 Milliseconds = Annotated[int, Meta(extra_json_schema={"minimum": 1})]
 
 
-def search_of(fields: Mapping[str, Any], now: datetime) -> Search:
+def read_search(fields: Mapping[str, Any], now: datetime) -> Search:
     """The search; fields that a search does not have are left out."""
     named = {name: fields[name] for name in Search.__struct_fields__ if name in fields}
     if named.get("now"):
         named["now"] = read_time(named["now"], now, "now")
-    then = named["as_of"] = as_of(fields, now)
-    return Search(**named | {"filter": filter_of(fields, then or now)})
+    then = named["as_of"] = read_as_of(fields, now)
+    return Search(**named | {"filter": read_filter(fields, then or now)})
 
 
-def as_of(fields: Mapping[str, Any], now: datetime) -> datetime | None:
+def read_as_of(fields: Mapping[str, Any], now: datetime) -> datetime | None:
     """The moment that `as_of` names; None where it is not given."""
     text = fields.get("as_of")
     return read_time(text, now, "as_of") if text else None
 
 
-def filter_of(fields: Mapping[str, Any], now: datetime) -> Filter:
+def read_filter(fields: Mapping[str, Any], now: datetime) -> Filter:
     """The filter; `now` is what 7d and `last week` count back from."""
     named = {name: fields[name] for name in Filter.__struct_fields__ if name in fields}
     for name in ("since", "until"):
@@ -79,7 +79,7 @@ FIELD = (
 NUMBER = r"Expected `(?:int|float)` (?P<sign>>=|<=) (?P<bound>\d+)"
 
 
-def refusal(
+def describe_invalid(
     error: msgspec.ValidationError,
     kind: Any,
     given: object,

@@ -24,7 +24,7 @@ from recollect.interfaces.cli.commands import (
     subcommands,
 )
 from recollect.interfaces.cli.pager import show
-from recollect.interfaces.declared import add_parameters, parameters
+from recollect.interfaces.signatures import add_parameters, parameters_of
 from recollect.present.visible import visible
 from recollect.projects import project_of
 from recollect.query.fields import query_of
@@ -336,7 +336,7 @@ def add_repeatable(
 def add_filter(parser: argparse.ArgumentParser) -> None:
     """Conditions on a memory; all of them must hold."""
     group = parser.add_argument_group("filters", "a memory must satisfy all of them")
-    offered = dict(parameters(Filter))
+    offered = dict(parameters_of(Filter))
     where = group.add_mutually_exclusive_group()
     add_parameters(where, [offered.pop("project")])
     where.add_argument(
@@ -346,22 +346,22 @@ def add_filter(parser: argparse.ArgumentParser) -> None:
 
 
 def add_as_of(parser: argparse.ArgumentParser) -> None:
-    add_parameters(parser, [parameters(Search)["as_of"]])
+    add_parameters(parser, [parameters_of(Search)["as_of"]])
 
 
-def as_of(args: argparse.Namespace, now: datetime) -> datetime | None:
+def read_as_of(args: argparse.Namespace, now: datetime) -> datetime | None:
     """The moment that the argument of `add_as_of` names."""
-    return requests.as_of(vars(args), now)
+    return requests.read_as_of(vars(args), now)
 
 
-def filter_of(args: argparse.Namespace, now: datetime) -> Filter:
+def read_filter(args: argparse.Namespace, now: datetime) -> Filter:
     """The Filter that the arguments of `add_filter` ask for."""
-    return requests.filter_of(named(args), now)
+    return requests.read_filter(named(args), now)
 
 
-def search_of(args: argparse.Namespace, now: datetime) -> Search:
+def read_search(args: argparse.Namespace, now: datetime) -> Search:
     """The Search that the arguments of `recollect search` ask for."""
-    return requests.search_of(named(args), now)
+    return requests.read_search(named(args), now)
 
 
 def named(args: argparse.Namespace) -> dict[str, Any]:
@@ -389,7 +389,7 @@ TEXT = {"text": "the memory itself; - reads standard input"}
 def add_fields(parser: argparse.ArgumentParser) -> None:
     """A memory's fields as options."""
     group = parser.add_argument_group("fields")
-    offered = parameters(Memory)
+    offered = parameters_of(Memory)
     plain = (each for name, each in offered.items() if name not in OTHERS)
     add_parameters(group, (each._replace(default=None) for each in plain), TEXT)
     where = group.add_mutually_exclusive_group()
@@ -406,7 +406,7 @@ def add_fields(parser: argparse.ArgumentParser) -> None:
 
 def fields_of(args: argparse.Namespace) -> dict[str, Any]:
     """The memory's fields that the arguments set."""
-    given = {name: getattr(args, name, None) for name in parameters(Memory) if name != "tags"}
+    given = {name: getattr(args, name, None) for name in parameters_of(Memory) if name != "tags"}
     fields = {name: value for name, value in given.items() if value is not None}
     fields |= {name: with_zone(fields[name]) for name in TIMES if name in fields}
     if args.here:

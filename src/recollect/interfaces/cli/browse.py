@@ -21,9 +21,9 @@ from recollect.interfaces.cli.arguments import (
     add_json,
     add_limit,
     add_words,
-    as_of,
-    filter_of,
     limit_of,
+    read_as_of,
+    read_filter,
     typed_again,
 )
 from recollect.interfaces.cli.commands import command
@@ -81,9 +81,9 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 @command("  recollect list --project harbor-api --since 7d", _list_arguments, reads=True)
 def list_(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
     now = memory.now()
-    then = as_of(args, now)
+    then = read_as_of(args, now)
     limit = limit_of(args, DEFAULT)
-    filter = filter_of(args, then or now)
+    filter = read_filter(args, then or now)
     after = args.after and only(memory, args.after)
     found = memory.list(filter, limit, after, as_of=then)
     remember(memory, [each.id for each in found])
@@ -138,7 +138,7 @@ def show(memory: Recollect, args: argparse.Namespace) -> str:
     ids = meant(memory, args.ids)
     # Before this very command.
     used = {} if args.json or args.as_of else memory.usage(ids)
-    then = as_of(args, memory.now())
+    then = read_as_of(args, memory.now())
     found = memory.located(ids, as_of=then)
     if args.json:
         return rows_text(args, [memory_json(each.memory) | _links(each) for each in found])
@@ -215,7 +215,7 @@ def _timeline_arguments(parser: argparse.ArgumentParser) -> None:
 )
 def timeline(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
     limit = LIMIT if args.limit is None else args.limit
-    filter = filter_of(args, memory.now())
+    filter = read_filter(args, memory.now())
     named = only(memory, args.around) if args.around.startswith("@") else args.around
     found = memory.timeline(named, limit=limit, filter=filter)
     around = bool(found.before or found.after)
@@ -277,8 +277,8 @@ def _context_arguments(parser: CommandParser) -> None:
 )
 def context(memory: Recollect, args: argparse.Namespace) -> str:
     now = memory.now()
-    then = as_of(args, now)
-    filter = filter_of(args, then or now)
+    then = read_as_of(args, now)
+    filter = read_filter(args, then or now)
     found = memory.context(
         args.query,
         limit=CONTEXT_LIMIT if args.limit is None else args.limit,

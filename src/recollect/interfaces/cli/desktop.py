@@ -24,7 +24,7 @@ from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.editor import open_in_editor
 from recollect.interfaces.cli.output import say
 from recollect.interfaces.cli.selection import matching_line, meant, only, opened
-from recollect.interfaces.listening import running_server
+from recollect.interfaces.sockets import running_server
 from recollect.memory_json import id_path
 from recollect.present.words import counted
 from recollect.settings_reading import home_folder, load_settings

@@ -22,7 +22,7 @@ from recollect.interfaces.cli.arguments import (
     add_filter,
     add_limit,
     add_words,
-    filter_of,
+    read_filter,
 )
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.desktop import copied, text_of
@@ -92,7 +92,7 @@ def find(args: argparse.Namespace) -> int:
         query=args.query,
         recipe=args.recipe,
         limit=DEFAULT if args.limit is None else args.limit,
-        filter=filter_of(args, now),
+        filter=read_filter(args, now),
         mark=True,
     )
 

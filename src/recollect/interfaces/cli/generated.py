@@ -11,9 +11,8 @@ from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_filter, add_json, named
 from recollect.interfaces.cli.commands import DECLARED, DeclaredCommand
 from recollect.interfaces.cli.output import json_text
-from recollect.interfaces.declared import add_parameters
-from recollect.interfaces.declared import parameters as parameters_of
-from recollect.interfaces.offered import OfferedOperation, as_text, offered_operations
+from recollect.interfaces.operations import InterfaceOperation, as_text, list_operations
+from recollect.interfaces.signatures import add_parameters, parameters_of
 from recollect.present.visible import visible
 from recollect.types import Filter
 
@@ -21,7 +20,7 @@ from recollect.types import Filter
 def operation_commands() -> dict[str, str]:
     """Declare the commands of operations; return what each does, by its name."""
     found: dict[str, str] = {}
-    for offered in offered_operations("command"):
+    for offered in list_operations("command"):
         usage, about = offered.declared.command, offered.about
         name = usage.split()[0]
         DECLARED[name] = DeclaredCommand(
@@ -34,7 +33,7 @@ def operation_commands() -> dict[str, str]:
     return found
 
 
-def _add_arguments(offered: OfferedOperation, parser: argparse.ArgumentParser) -> None:
+def _add_arguments(offered: InterfaceOperation, parser: argparse.ArgumentParser) -> None:
     _, *words = offered.declared.command.split()
     parameters = dict(offered.parameters)
     for word in words:
@@ -50,7 +49,7 @@ def _add_arguments(offered: OfferedOperation, parser: argparse.ArgumentParser) -
     add_json(parser)
 
 
-def _run(offered: OfferedOperation, memory: Recollect, args: argparse.Namespace) -> str:
+def _run(offered: InterfaceOperation, memory: Recollect, args: argparse.Namespace) -> str:
     answer = offered.call(memory, named(args) if "here" in args else vars(args))
     if args.json:
         return json_text(offered.as_json(answer))

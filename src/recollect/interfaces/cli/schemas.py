@@ -20,12 +20,12 @@ from recollect.errors import NotFound
 from recollect.folders.mirroring import MirrorStep
 from recollect.interfaces.cli.commands import command, resolve
 from recollect.interfaces.cli.output import print_json
-from recollect.interfaces.declared import json_type
 from recollect.interfaces.http.lifecycle import Decided
 from recollect.interfaces.http.schemas import SaveOutcome, TrashedJson
-from recollect.interfaces.offered import offered_operations
+from recollect.interfaces.operations import list_operations
 from recollect.interfaces.setup.clients import Client
 from recollect.interfaces.setup.registration import FileChange
+from recollect.interfaces.signatures import json_type
 from recollect.models.folder import Declared
 from recollect.present.history import VersionJson
 from recollect.present.schema import (
@@ -250,7 +250,7 @@ SCHEMAS: dict[str, Any] = {
 @cache
 def every_schema() -> dict[str, Any]:
     """Return `SCHEMAS`, and the types of what operations answer that declare a command."""
-    declared = offered_operations("command")
+    declared = list_operations("command")
     return SCHEMAS | {each.declared.command.split()[0]: json_type(each.answer) for each in declared}
 
 

@@ -19,18 +19,18 @@ from recollect.interfaces.cli.arguments import (
     add_limit,
     add_words,
     now_of,
-    search_of,
+    read_search,
 )
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import note, rows_text, screen
 from recollect.interfaces.cli.selection import only, remember
-from recollect.interfaces.declared import add_parameters, parameters
+from recollect.interfaces.signatures import add_parameters, parameters_of
 from recollect.present.response import as_json, compact, near_best
 from recollect.present.visible import visible_json
 from recollect.types import Filter, Response, Search
 
 # Fields of a search that a person has no use for, or that are options of their own kind.
-OTHERS = ("query", "limit", "facets", "federate", "as_of", *parameters(Filter))
+OTHERS = ("query", "limit", "facets", "federate", "as_of", *parameters_of(Filter))
 
 
 def _search_arguments(parser: CommandParser) -> None:
@@ -39,7 +39,7 @@ def _search_arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "--all", action="store_true", help="show the results that a strong first one folds, too"
     )
-    offered = parameters(Search)
+    offered = parameters_of(Search)
     add_parameters(parser, (each for name, each in offered.items() if name not in OTHERS))
     add_filter(parser)
     parser.add_argument(
@@ -72,7 +72,7 @@ def _search_arguments(parser: CommandParser) -> None:
 )
 def search(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
     now: datetime = now_of(args, memory.now())
-    response = memory.search(search_of(args, now), mark=not args.json)
+    response = memory.search(read_search(args, now), mark=not args.json)
     shown = near_best(response) if _may_fold(args) else len(response)
     if screen().session:
         kept = response.results[:shown]

@@ -28,11 +28,11 @@ from recollect.interfaces.cli.arguments import (
     IDS,
     WrongUsage,
     add_filter,
-    filter_of,
+    read_filter,
     read_text,
 )
 from recollect.interfaces.cli.output import note, say, screen
-from recollect.interfaces.declared import Parameter, parameters
+from recollect.interfaces.signatures import Parameter, parameters_of
 from recollect.present.words import counted
 from recollect.types import Filter, Memory
 from recollect.vaults.keys import on_terminal
@@ -205,7 +205,7 @@ def confirm(args: argparse.Namespace, sentence: str, option: str = "yes") -> Non
 
 def _filter(memory: Recollect, args: argparse.Namespace) -> Filter:
     if "where" not in args:
-        return filter_of(args, memory.now())
+        return read_filter(args, memory.now())
     names = _filters()
     found: dict[str, Any] = {}
     for text in args.where:
@@ -216,12 +216,12 @@ def _filter(memory: Recollect, args: argparse.Namespace) -> Filter:
             found.setdefault(names[name].name, []).extend(split_list(value))
         else:
             found[name] = value
-    return requests.filter_of(found, memory.now())
+    return requests.read_filter(found, memory.now())
 
 
 def _filters() -> dict[str, Parameter]:
     """Return what `list` filters by, by the names of its options."""
-    offered = parameters(Filter).values()
+    offered = parameters_of(Filter).values()
     return {each.one.replace("_", "-"): each for each in offered if each.kind is not bool}
 
 

@@ -25,6 +25,7 @@ from recollect.auth.token_store import TokenStore, digest, own_token
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, StoreError, UserError
 from recollect.folders.watch import wait_until_alone
+from recollect.interfaces.app import create_app
 from recollect.interfaces.cli.arguments import WrongUsage, argument, flag
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import PLAIN
@@ -33,7 +34,6 @@ from recollect.interfaces.http.connections import GRACE_S, Server
 from recollect.interfaces.http.guard import is_loopback
 from recollect.interfaces.http.logs import count_together
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.listening import announced, on_file, on_port, url_of
 from recollect.interfaces.server_processes import (
     ServerProcesses,
     can_replace_process,
@@ -41,7 +41,7 @@ from recollect.interfaces.server_processes import (
     replace_process,
     resumed_state,
 )
-from recollect.interfaces.serving import create_app
+from recollect.interfaces.sockets import announce_server, listen_on_file, listen_on_port, url_of
 from recollect.lifetime import Lifetime
 from recollect.settings import Settings
 from recollect.store.registry import opened_access
@@ -162,7 +162,9 @@ def _supervise(args: argparse.Namespace) -> None:
 def _listening(args: argparse.Namespace, handed_on: str | None = None) -> socket.socket:
     if handed_on is not None:
         return socket.socket(fileno=int(handed_on))
-    return on_file(Path(args.socket)) if args.socket else on_port(args.host, args.port)
+    return (
+        listen_on_file(Path(args.socket)) if args.socket else listen_on_port(args.host, args.port)
+    )
 
 
 def _app(args: argparse.Namespace, service: Service, credentials: Credentials) -> ASGIApp:
@@ -186,7 +188,7 @@ def _announce(
     if args.socket:
         meanwhile.callback(_remove_socket, Path(args.socket), locked)
     else:
-        meanwhile.enter_context(announced(home, listening, auth=auth))
+        meanwhile.enter_context(announce_server(home, listening, auth=auth))
 
 
 def _work_beside(args: argparse.Namespace, meanwhile: ExitStack, memory: Recollect) -> None:

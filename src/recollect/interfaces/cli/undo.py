@@ -20,11 +20,11 @@ from recollect.interfaces.cli.arguments import (
     add_limit,
     add_words,
     argument,
-    filter_of,
     flag,
     limit_of,
     more_line,
     one_of,
+    read_filter,
 )
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.layout import flowing, shortened, width
@@ -145,7 +145,7 @@ def _trash_arguments(parser: CommandParser) -> None:
 def trash(args: argparse.Namespace) -> int:
     with opened(lifetime=Lifetime.ONCE) as memory:
         now, limit = memory.now(), limit_of(args, DEFAULT)
-        filter = filter_of(args, now)
+        filter = read_filter(args, now)
         if args.empty:
             if args.query or filter.narrows():
                 raise WrongUsage("--empty is about everything. To purge some: recollect forget "

@@ -35,7 +35,7 @@ from recollect.interfaces.http.operations import (
 from recollect.interfaces.http.parameters import PARAMETERS
 from recollect.interfaces.http.problems import MEDIA_TYPE, Problem
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.lanes import HEALTH
+from recollect.interfaces.thread_pools import HEALTH
 from recollect.version import __version__
 
 # The OpenAPI document, made from the operations and the types they name
@@ -227,7 +227,7 @@ async def _problems(service: Service) -> dict[str, str | None]:
     """What is wrong with each thing that the server depends on; None: nothing."""
     problems = {"models": None if service.warm.is_set() else "The models are being loaded."}
     try:
-        asked = service.lanes.run(HEALTH, service.own.dependencies)
+        asked = service.pools.run(HEALTH, service.own.dependencies)
         return problems | await asyncio.wait_for(asked, LONGEST_CHECK_S)
     except RecollectError as error:
         return problems | {"database": str(error)}

@@ -20,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from recollect.interfaces.http.guard import LONG_ADDRESS, LONGEST_ADDRESS
 from recollect.interfaces.http.problems import MEDIA_TYPE, Problem
-from recollect.interfaces.listening import BACKLOG
+from recollect.interfaces.sockets import BACKLOG
 
 LOG = logging.getLogger("recollect.serve")
 # How long requests under way may take to finish before they are cut off.

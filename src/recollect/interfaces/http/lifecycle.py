@@ -19,7 +19,7 @@ from recollect.interfaces.http.operations import (
     json_response,
 )
 from recollect.interfaces.http.schemas import Id, MemoryChange, fields_of
-from recollect.interfaces.lanes import SEARCHES, WRITES
+from recollect.interfaces.thread_pools import SEARCHES, WRITES
 from recollect.store.trash import trashed_json
 from recollect.types import Choice
 
@@ -85,7 +85,7 @@ def _bulk(
     return Endpoint(
         "POST", f"{PREFIX}/bulk/{name}", run, about,
         {200: ReplySpec("All of these, in one transaction.", schemas.SelectedIds)},
-        body=body, example=example, problems=(404,), needs=needs, lane=WRITES,
+        body=body, example=example, problems=(404,), needs=needs, pool=WRITES,
         refuse=_refuse_fields,
         details="Name the memories by `ids`, or by filters and `query`, of which a memory must "
         "hold every word. `dry_run` names them and changes nothing.",
@@ -119,7 +119,7 @@ OPERATIONS = (
     Endpoint(
         "GET", f"{PREFIX}/trash", trash, "What was forgotten",
         {200: ReplySpec("The last first; with `q`, the best first.", schemas.TrashJson)},
-        parameters=schemas.TrashParameters, needs=(SEARCH, DELETE), lane=SEARCHES,
+        parameters=schemas.TrashParameters, needs=(SEARCH, DELETE), pool=SEARCHES,
         details=f"`{PREFIX}/restore/{{id}}` brings one back.",
     ),
     _bulk(
@@ -137,6 +137,6 @@ OPERATIONS = (
     Endpoint(
         "POST", f"{PREFIX}/review/{{id:path}}", decide, "Decide an item of the review",
         {200: ReplySpec("What was done.", Decided)}, body=DecisionBody,
-        example={"decision": "merge"}, problems=(404,), needs=(SEARCH, DELETE), lane=WRITES,
+        example={"decision": "merge"}, problems=(404,), needs=(SEARCH, DELETE), pool=WRITES,
     ),
 )  # fmt: skip

@@ -20,8 +20,8 @@ from recollect.interfaces.http.operations import (
     etag,
     json_response,
 )
-from recollect.interfaces.lanes import WRITES
-from recollect.interfaces.requests import as_of, cut_page, decode_place
+from recollect.interfaces.requests import cut_page, decode_place, read_as_of
+from recollect.interfaces.thread_pools import WRITES
 from recollect.memory_json import id_path, memory_json
 from recollect.types import Memory
 
@@ -92,7 +92,7 @@ async def browse(call: Call) -> Response:
 
 async def show(call: Call) -> Response:
     asked: schemas.ShowParameters = call.parameters
-    then = as_of(structs.asdict(asked), call.engine.now())
+    then = read_as_of(structs.asdict(asked), call.engine.now())
     [memory] = await call.service.ask(
         call.engine.show, [call.id], federate=asked.federate, as_of=then
     )
@@ -143,7 +143,7 @@ OPERATIONS = (
             ),
         },
         body=schemas.NewMemory | schemas.NewMemories, refuse=refuse_memories, needs=(WRITE,),
-        lane=WRITES,
+        pool=WRITES,
         example={
             "title": "Switched to JWT", "text": "Sessions became signed tokens.",
             "tags": ["auth"], "kind": "decision", "project": "harbor-api",
@@ -173,19 +173,19 @@ OPERATIONS = (
         {200: ReplySpec("The memory as it is now.", Memory, headers={**ETAG, **REDACTED})},
         body=schemas.MemoryChange, example={"severity": "warning", "add_tags": ["auth"]},
         headers=IF_MATCH, problems=(404, 412), refuse=refuse_change, needs=(WRITE,),
-        lane=WRITES,
+        pool=WRITES,
         details="A caller who may write but not search gets the id and the times alone.",
     ),
     Endpoint(
         "DELETE", f"{PREFIX}/memories/{{id:path}}", forget, "Forget a memory",
         {204: ReplySpec("Forgotten: no search finds it any more.")},
         parameters=schemas.ForgetParameters, headers=IF_MATCH, problems=(404, 412), needs=(DELETE,),
-        lane=WRITES,
+        pool=WRITES,
         details=f"It can be restored by `{PREFIX}/restore/{{id}}`, unless it was purged.",
     ),
     Endpoint(
         "POST", f"{PREFIX}/restore/{{id:path}}", restore, "Restore a forgotten memory",
         {200: ReplySpec("The memory, restored.", Memory, headers=ETAG)}, problems=(404,),
-        needs=(DELETE, SEARCH), lane=WRITES,
+        needs=(DELETE, SEARCH), pool=WRITES,
     ),
 )  # fmt: skip

@@ -20,13 +20,13 @@ from starlette.routing import BaseRoute, Route
 from recollect.auth.capabilities import SEARCH
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.interfaces.declared import camel, json_type, wire_struct
 from recollect.interfaces.http.logs import Metrics
 from recollect.interfaces.http.parameters import from_parameters
-from recollect.interfaces.http.service import LANE, Service
-from recollect.interfaces.lanes import READS, SEARCHES, WRITES, Lane
-from recollect.interfaces.offered import OfferedOperation, offered_operations
-from recollect.interfaces.requests import refusal
+from recollect.interfaces.http.service import POOL, Service
+from recollect.interfaces.operations import InterfaceOperation, list_operations
+from recollect.interfaces.requests import describe_invalid
+from recollect.interfaces.signatures import camel_case, json_struct, json_type
+from recollect.interfaces.thread_pools import READS, SEARCHES, WRITES, ThreadPool
 from recollect.memory_json import id_of_path, revision
 from recollect.types import Memory
 
@@ -87,16 +87,16 @@ class Endpoint(NamedTuple):
     # everybody is answered, and learns nothing of the vault.
     needs: tuple[str, ...] | None = (SEARCH,)
     anywhere: bool = False  # also for a caller who may only use other vaults than the home's own
-    lane: Lane = READS  # whose threads do its work
+    pool: ThreadPool = READS  # whose threads do its work
 
 
 def offered_endpoints() -> Iterator[Endpoint]:
     """Make a route of each operation that declares one."""
-    for offered in offered_operations("route"):
+    for offered in list_operations("route"):
         method, path = offered.declared.route.split()
         in_path = IN_PATH.findall(path)
         asked = [each for name, each in offered.parameters.items() if name not in in_path]
-        taken = wire_struct(f"{camel(offered.name)}Parameters", asked) if asked else None
+        taken = json_struct(f"{camel_case(offered.name)}Parameters", asked) if asked else None
         in_query, changes = method in ("GET", "DELETE"), method != "GET"
         answers = {200: ReplySpec("What came of it.", json_type(offered.answer))}
         yield Endpoint(
@@ -106,11 +106,11 @@ def offered_endpoints() -> Iterator[Endpoint]:
             example={each.name: value for each in asked for value in each.examples},
             problems=(404, 409, 412) if changes else (404,), details=offered.details,
             needs=offered.needs, anywhere=offered.declared.anywhere,
-            lane=WRITES if changes else SEARCHES,
+            pool=WRITES if changes else SEARCHES,
         )  # fmt: skip
 
 
-async def _call_offered(offered: OfferedOperation, call: Call) -> Response:
+async def _call_offered(offered: InterfaceOperation, call: Call) -> Response:
     in_path = {name: id_of_path(value) for name, value in call.request.path_params.items()}
     asked = call.parameters or call.body
     given = in_path | (structs.asdict(asked) if asked else {})
@@ -145,7 +145,7 @@ def routes(operations: Sequence[Endpoint], service: Service, metrics: Metrics) -
 def _route(path: str, methods: Mapping[str, Endpoint], service: Service, metrics: Metrics) -> Route:
     async def endpoint(request: Request) -> Response:
         operation = methods["GET" if request.method == "HEAD" else request.method]
-        LANE.set(operation.lane)
+        POOL.set(operation.pool)
         if operation.needs is not None:
             service.engine.require(
                 *operation.needs, action=f"{operation.method} {path}", anywhere=operation.anywhere
@@ -175,7 +175,7 @@ async def _body(request: Request, operation: Endpoint) -> Any:
             given = msgspec.json.decode(raw)
             if operation.refuse is not None:
                 operation.refuse(given)
-        raise UserError(refusal(error, operation.body, given)) from error
+        raise UserError(describe_invalid(error, operation.body, given)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         if HALF_PAIR.search(raw):
             raise UserError(

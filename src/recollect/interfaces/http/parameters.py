@@ -13,8 +13,8 @@ from starlette.datastructures import QueryParams
 from recollect.checks import split_list
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.interfaces.declared import MOST_NAMES, WHOLE, Text, parameters, wire_struct
-from recollect.interfaces.requests import as_of, filter_of, refusal, search_of
+from recollect.interfaces.requests import describe_invalid, read_as_of, read_filter, read_search
+from recollect.interfaces.signatures import MOST_NAMES, WHOLE, Text, json_struct, parameters_of
 from recollect.types import ANY_OF, Filter, Response, Search
 
 MOST_RESULTS = 1000
@@ -23,9 +23,9 @@ AsOf = Annotated[
     Text, Meta(description="What the vault held then: 2026-03-01, yesterday, 7d, or ISO 8601.")
 ]
 Constants = Annotated[dict[Text, bool | int | float | str], Meta(max_length=MOST_NAMES)]
-FILTER, SEARCH = parameters(Filter), parameters(Search)
-FILTER_FIELDS: Any = wire_struct("FILTER_FIELDS", FILTER.values())
-SEARCH_FIELDS: Any = wire_struct(
+FILTER, SEARCH = parameters_of(Filter), parameters_of(Search)
+FILTER_FIELDS: Any = json_struct("FILTER_FIELDS", FILTER.values())
+SEARCH_FIELDS: Any = json_struct(
     "SEARCH_FIELDS", (each for each in SEARCH.values() if each.name != "limit")
 )
 
@@ -35,7 +35,7 @@ class FilterParameters(FILTER_FIELDS):  # type: ignore[misc]
 
     def filter(self, engine: Recollect) -> Filter:
         """The Filter that is asked for."""
-        return filter_of(asdict(self), engine.now())
+        return read_filter(asdict(self), engine.now())
 
 
 class PastFilterParameters(FilterParameters):
@@ -45,10 +45,10 @@ class PastFilterParameters(FilterParameters):
 
     def then(self, engine: Recollect) -> datetime | None:
         """The moment that is asked for."""
-        return as_of(asdict(self), engine.now())
+        return read_as_of(asdict(self), engine.now())
 
     def filter(self, engine: Recollect) -> Filter:
-        return filter_of(asdict(self), self.then(engine) or engine.now())
+        return read_filter(asdict(self), self.then(engine) or engine.now())
 
 
 class SearchParameters(SEARCH_FIELDS, kw_only=True):  # type: ignore[misc, call-arg]
@@ -61,15 +61,15 @@ class SearchParameters(SEARCH_FIELDS, kw_only=True):  # type: ignore[misc, call-
 
     def then(self, engine: Recollect) -> datetime | None:
         """The moment that is asked for."""
-        return as_of(asdict(self), engine.now())
+        return read_as_of(asdict(self), engine.now())
 
     def filter(self, engine: Recollect) -> Filter:
         """The Filter that is asked for."""
-        return filter_of(asdict(self), self.then(engine) or engine.now())
+        return read_filter(asdict(self), self.then(engine) or engine.now())
 
     def answered(self, engine: Recollect, *, mark: bool = False) -> Response:
         """What the engine answers."""
-        search = search_of(asdict(self), engine.now())
+        search = read_search(asdict(self), engine.now())
         return engine.search(search, changes=self.set, mark=mark)
 
 
@@ -107,7 +107,7 @@ def from_parameters(kind: type[Struct], parameters: QueryParams, *, commas: bool
     try:
         made = msgspec.convert(fields, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise UserError(refusal(error, kind, fields, PARAMETERS)) from error
+        raise UserError(describe_invalid(error, kind, fields, PARAMETERS)) from error
     for field in fields:
         if getattr(made, field) is None:  # msgspec reads "null" as nothing
             raise UserError(f"{PARAMETERS.get(field, field)}: null is not a value.")

@@ -10,7 +10,6 @@ from msgspec.structs import fields
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.ingest.saving import SimilarReason
-from recollect.interfaces.declared import MOST_NAMES, Text, parameters, wire_struct
 from recollect.interfaces.http.parameters import (
     AsOf,
     Constants,
@@ -18,6 +17,7 @@ from recollect.interfaces.http.parameters import (
     PastFilterParameters,
 )
 from recollect.interfaces.requests import FieldText, LongText, Query
+from recollect.interfaces.signatures import MOST_NAMES, Text, json_struct, parameters_of
 from recollect.recipes.show import WeightJson
 from recollect.store.base import WriteOutcome
 from recollect.types import Memory
@@ -31,9 +31,9 @@ Tags = Annotated[tuple[Annotated[str, Meta(min_length=1)], ...], Meta(max_length
 Time = Annotated[str, Meta(description="ISO 8601; without a zone it is UTC.")]
 
 
-NEW_MEMORY: Any = wire_struct(
+NEW_MEMORY: Any = json_struct(
     "NEW_MEMORY",
-    (each._replace(default=None) for name, each in parameters(Memory).items()
+    (each._replace(default=None) for name, each in parameters_of(Memory).items()
      if name not in ("id", "tags", "kind")),
     text=FieldText,
 )  # fmt: skip

@@ -8,7 +8,7 @@ from recollect.auth.capabilities import ADMIN, SEARCH, WRITE
 from recollect.interfaces.http import schemas
 from recollect.interfaces.http.operations import PREFIX, Call, Endpoint, ReplySpec, json_response
 from recollect.interfaces.http.parameters import SearchParameters
-from recollect.interfaces.lanes import SEARCHES, WRITES
+from recollect.interfaces.thread_pools import SEARCHES, WRITES
 from recollect.present.response import as_json
 from recollect.present.schema import ResponseJson
 from recollect.recipes.show import RecipeDetails, weights_json
@@ -49,7 +49,7 @@ OPERATIONS = (
     Endpoint(
         "POST", f"{PREFIX}/search", search, "Search", FOUND, body=SearchParameters,
         example={"query": "how do we refresh tokens", "limit": 5, "explain": True}, problems=(404,),
-        anywhere=True, lane=SEARCHES,
+        anywhere=True, pool=SEARCHES,
         details="`explain` adds to each result how its score came about; `facets` counts the "
         "values of everything that was found; `set` changes constants of the recipe for this "
         "search; `whole` adds the memory to each result, whatever the view; `vaults` searches only "
@@ -57,13 +57,13 @@ OPERATIONS = (
     ),
     Endpoint(
         "GET", f"{PREFIX}/search", search, "Search, with the query in the address", FOUND,
-        parameters=SearchParameters, problems=(404,), anywhere=True, lane=SEARCHES,
+        parameters=SearchParameters, problems=(404,), anywhere=True, pool=SEARCHES,
     ),
     Endpoint(
         "POST", f"{PREFIX}/feedback", feedback, "Say whether a result was right",
         {200: ReplySpec("Recorded.", schemas.FeedbackCounts)}, body=schemas.FeedbackBody,
         example={"query": "refresh tokens", "id": "auth-jwt-001", "accepted": True},
-        problems=(404,), needs=(WRITE, SEARCH), lane=WRITES,
+        problems=(404,), needs=(WRITE, SEARCH), pool=WRITES,
         details="The same again changes nothing, the opposite replaces what was said, and "
         "`undo: true` takes it back.",
     ),
@@ -72,6 +72,6 @@ OPERATIONS = (
         {201: ReplySpec("Saved.", RecipeDetails, headers={"Location": "Where it is."})},
         body=schemas.NewRecipe,
         example={"name": "mine", "extends": "blend", "set": {"fuse.weights.vector": 2.0}},
-        problems=(404, 409), needs=(ADMIN, SEARCH), lane=WRITES,
+        problems=(404, 409), needs=(ADMIN, SEARCH), pool=WRITES,
     ),
 )  # fmt: skip

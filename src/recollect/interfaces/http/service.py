@@ -1,8 +1,8 @@
-"""The engine behind an event loop: its calls block, so they run in threads (see `lanes.py`).
+"""The engine behind an event loop: its calls block, so they run in threads (see `thread_pools.py`).
 
 Who calls is known before any route is reached, and every route asks the same service. So the caller
 travels beside the request, in a context variable, and `engine` is what that caller may use: no
-route has to remember it, and one that is written tomorrow cannot forget it. The lane, which the
+route has to remember it, and one that is written tomorrow cannot forget it. The pool, which the
 table of routes declares, travels in the same way.
 """
 
@@ -19,14 +19,14 @@ from typing import ParamSpec, TypeVar
 from recollect.auth.capabilities import NOBODY, Caller
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, StoreError
-from recollect.interfaces.lanes import READS, Lane, Lanes
+from recollect.interfaces.thread_pools import READS, ThreadPool, ThreadPools
 
 LOOK_S = 0.1
 # A sign of life: a dead connection is noticed, and who was logged out is not shown anything more.
 BEAT_S = 15.0
 # Each holds a connection. A browser has one for each page that can be seen, so this is a team.
 MOST_WATCHING = 64
-LOOKS = Lane("looks at the vault", 1, 4)
+LOOKS = ThreadPool("looks at the vault", 1, 4)
 
 Pulse = tuple[int, int]
 
@@ -40,8 +40,8 @@ class Feed:
     feels late.
     """
 
-    def __init__(self, engine: Recollect, lanes: Lanes) -> None:
-        self._engine, self._lanes = engine, lanes
+    def __init__(self, engine: Recollect, pools: ThreadPools) -> None:
+        self._engine, self._pools = engine, pools
         self._watching = 0
         self._following: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
@@ -94,7 +94,7 @@ class Feed:
 
     async def _look(self) -> Pulse:
         try:
-            return await self._lanes.run(LOOKS, self._engine.pulse)
+            return await self._pools.run(LOOKS, self._engine.pulse)
         except RecollectError:  # the vault is being replaced, say; whoever asks for more is told
             return self.pulse
 
@@ -104,7 +104,7 @@ CALLER: ContextVar[Caller] = ContextVar("caller", default=NOBODY)
 # Through what the caller changes memories, for history; the pages set it.
 INTERFACE: ContextVar[str] = ContextVar("interface", default="http")
 # Set for each request by the table that declares its route.
-LANE: ContextVar[Lane] = ContextVar("lane", default=READS)
+POOL: ContextVar[ThreadPool] = ContextVar("pool", default=READS)
 
 LOG = logging.getLogger("recollect.policies")
 TIDY_S = 3600.0  # how often a server looks whether a day has passed
@@ -118,8 +118,8 @@ class Service:
 
     def __init__(self, engine: Recollect) -> None:
         self.own = engine  # for what the server does on its own account, never for a caller
-        self.lanes = Lanes()
-        self.feed = Feed(engine, self.lanes)
+        self.pools = ThreadPools()
+        self.feed = Feed(engine, self.pools)
         self.warm = threading.Event()
         self._closed = threading.Event()
 
@@ -129,8 +129,8 @@ class Service:
         return self.own.acting_as(CALLER.get(), INTERFACE.get())
 
     async def ask(self, call: Callable[P, Answer], *args: P.args, **named: P.kwargs) -> Answer:
-        """Run the call in a thread of the request's lane; return or raise what it does."""
-        return await self.lanes.run(LANE.get(), partial(call, *args, **named))
+        """Run the call in a thread of the request's pool; return or raise what it does."""
+        return await self.pools.run(POOL.get(), partial(call, *args, **named))
 
     def warm_up(self) -> None:
         """Load the models in the background, so that the first search does not wait."""
@@ -157,4 +157,4 @@ class Service:
 
     def close(self) -> None:
         self._closed.set()
-        self.lanes.close()
+        self.pools.close()

@@ -19,8 +19,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from recollect.engine.searching import CONTEXT_LIMIT
 from recollect.errors import UserError
 from recollect.ingest.draft import DEFAULTS, FIELDS, LONGEST_ID
-from recollect.interfaces.declared import parameters, wire_struct
 from recollect.interfaces.requests import FieldText, LongText, Query, decode_place
+from recollect.interfaces.signatures import json_struct, parameters_of
 from recollect.present.visible import label
 from recollect.settings import SemanticMode
 from recollect.types import Choice, Filter, Memory, Place, Search
@@ -60,8 +60,8 @@ class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return {name: value for name, value in values.items() if value is not UNSET}
 
 
-FILTER_FIELDS: Any = wire_struct(
-    "FILTER_FIELDS", parameters(Filter).values(), unset=True, bases=(Arguments,)
+FILTER_FIELDS: Any = json_struct(
+    "FILTER_FIELDS", parameters_of(Filter).values(), unset=True, bases=(Arguments,)
 )
 
 
@@ -83,8 +83,8 @@ class FilterArguments(FILTER_FIELDS):  # type: ignore[misc]
         return named if "project" in self.given() else {"prefer_project": project} | named
 
 
-SEARCH_FIELDS: Any = wire_struct(
-    "SEARCH_FIELDS", parameters(Search).values(), unset=True, bases=(FilterArguments,)
+SEARCH_FIELDS: Any = json_struct(
+    "SEARCH_FIELDS", parameters_of(Search).values(), unset=True, bases=(FilterArguments,)
 )
 
 
@@ -133,9 +133,9 @@ class ContextArguments(FilterArguments):
     as_of: Text = UNSET
 
 
-MEMORY_FIELDS: Any = wire_struct(
+MEMORY_FIELDS: Any = json_struct(
     "MEMORY_FIELDS",
-    (each._replace(default=None) for each in parameters(Memory).values()),
+    (each._replace(default=None) for each in parameters_of(Memory).values()),
     text=FieldText,
     unset=True,
     bases=(Arguments,),

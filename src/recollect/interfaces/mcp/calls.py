@@ -16,7 +16,6 @@ from recollect.engine.review import review_json
 from recollect.errors import NotFound, UserError
 from recollect.ingest.draft import draft
 from recollect.ingest.saving import REPLACES, Saved, SimilarMemory, saved_json
-from recollect.interfaces.lanes import READS, SEARCHES, WRITES, Lane
 from recollect.interfaces.mcp import arguments
 from recollect.interfaces.mcp.brief import (
     brief_history,
@@ -54,7 +53,8 @@ from recollect.interfaces.mcp.texts import (
     saved_text,
     timeline_text,
 )
-from recollect.interfaces.requests import as_of, cut_page, filter_of, search_of
+from recollect.interfaces.requests import cut_page, read_as_of, read_filter, read_search
+from recollect.interfaces.thread_pools import READS, SEARCHES, WRITES, ThreadPool
 from recollect.memory_json import memory_json
 from recollect.present.agent_context import context_json, context_text
 from recollect.present.history import undone_text
@@ -100,7 +100,7 @@ ToolSet = Literal["default", "connector", "all"]
 
 class Tool(NamedTuple):
     """A tool as it is offered. `about`: what a model reads of it in every conversation, so each
-    word costs. `lane`: whose threads do its work. `offered`: the set that it belongs to; `all` has
+    word costs. `pool`: whose threads do its work. `offered`: the set that it belongs to; `all` has
     every tool. `anywhere`: also for a caller who may only use other vaults than the home's own.
     `adds`: it changes no existing memory. `idempotent`: the same call again changes nothing more.
     """
@@ -112,7 +112,7 @@ class Tool(NamedTuple):
     output: Schema
     run: Callable[[Served, Any], ToolAnswer]
     needs: tuple[str, ...]
-    lane: Lane
+    pool: ThreadPool
     offered: ToolSet
     anywhere: bool
     adds: bool
@@ -121,14 +121,14 @@ class Tool(NamedTuple):
     @property
     def reads(self) -> bool:
         """True if it changes nothing."""
-        return self.lane is not WRITES
+        return self.pool is not WRITES
 
 
 Call = TypeVar("Call", bound=Callable[..., ToolAnswer])
 
 
 def tool(
-    name: str, title: str, output: Schema, *needs: str, lane: Lane = SEARCHES,
+    name: str, title: str, output: Schema, *needs: str, pool: ThreadPool = SEARCHES,
     offered: ToolSet = "default", anywhere: bool = False, adds: bool = False,
     idempotent: bool = True,
 ) -> Callable[[Call], Call]:  # fmt: skip
@@ -138,7 +138,7 @@ def tool(
     def declare(run: Call) -> Call:
         about, kind = " ".join((run.__doc__ or "").split()), get_type_hints(run)["args"]
         run.tool = Tool(  # type: ignore[attr-defined]
-            name, title, about, kind, output, run, needs or (SEARCH,), lane, offered, anywhere,
+            name, title, about, kind, output, run, needs or (SEARCH,), pool, offered, anywhere,
             adds, idempotent,
         )  # fmt: skip
         return run
@@ -152,7 +152,7 @@ def search(served: Served, args: arguments.SearchArguments) -> ToolAnswer:
     Gives titles, passages and ids, best first."""
     asked = args.preferring(served.project or served.open_project)
     brief = args.view is UNSET and not args.explain
-    response = served.engine.search(search_of({"view": "scan"} | asked, served.engine.now()))
+    response = served.engine.search(read_search({"view": "scan"} | asked, served.engine.now()))
     if not response.results:
         _check_filter(served, args)
     response = with_longer_passages(response) if brief else without_marks(response)
@@ -165,7 +165,7 @@ def search(served: Served, args: arguments.SearchArguments) -> ToolAnswer:
 def _check_filter(served: Served, args: arguments.FilterArguments) -> None:
     """Where nothing was found: refuse a project, kind or tag that no memory has, since it is a
     mistake."""
-    given = filter_of(args.within(None), served.engine.now())
+    given = read_filter(args.within(None), served.engine.now())
     if served.engine.may(SEARCH) and (sentences := served.engine.unknown_values(given)):
         raise NotFound(" ".join(sentences))
 
@@ -185,7 +185,7 @@ def connector_search(served: Served, args: arguments.ConnectorSearchArguments) -
     return _as_json({"results": results})
 
 
-@tool("fetch", "Fetch", DOCUMENT, lane=READS, offered="connector", anywhere=True)
+@tool("fetch", "Fetch", DOCUMENT, pool=READS, offered="connector", anywhere=True)
 def fetch(served: Served, args: arguments.FetchArguments) -> ToolAnswer:
     """For connectors; others use memory_retrieve."""
     [found] = served.engine.located([args.id])
@@ -212,12 +212,12 @@ def context(served: Served, args: arguments.ContextArguments) -> ToolAnswer:
     """What to know when a task begins: pinned memories, those about a subject, the newest. Call it
     once."""
     now = served.engine.now()
-    then = as_of(args.given(), now)
+    then = read_as_of(args.given(), now)
     found = served.engine.context(
         args.query,
         limit=args.limit,
         max_tokens=args.max_tokens,
-        filter=filter_of(args.within(served.project), then or now),
+        filter=read_filter(args.within(served.project), then or now),
         semantic=args.given().get("semantic"),
         topup_recent=args.given().get("topup_recent"),
         as_of=then,
@@ -227,7 +227,7 @@ def context(served: Served, args: arguments.ContextArguments) -> ToolAnswer:
     return ToolAnswer(context_json(found), context_text(found))
 
 
-@tool("memory_save", "Save a memory", SAVED, WRITE, lane=WRITES, adds=True)
+@tool("memory_save", "Save a memory", SAVED, WRITE, pool=WRITES, adds=True)
 def save(served: Served, args: arguments.SaveArguments) -> ToolAnswer:
     """Keep one thing worth knowing later: a decision and why, a bug and its fix, a preference.
     title or text is required. No secrets, nothing the code says anyway. What is there already is
@@ -259,10 +259,10 @@ def _replacing(served: Served, saved: Saved, similar: Sequence[SimilarMemory]) -
     return UserQuestion(old.id, f"“{new}” seems to replace “{before}”. Does it?", yes)
 
 
-@tool("memory_retrieve", "Read whole memories", MEMORIES, lane=READS, anywhere=True)
+@tool("memory_retrieve", "Read whole memories", MEMORIES, pool=READS, anywhere=True)
 def retrieve(served: Served, args: arguments.RetrieveArguments) -> ToolAnswer:
     """Whole memories by id; a long one in parts."""
-    then = as_of(args.given(), served.engine.now())
+    then = read_as_of(args.given(), served.engine.now())
     ids, part = list(dict.fromkeys(args.ids)), args.given().get("part", "")
     if part and len(ids) > 1:
         raise UserError("A part is read of one memory; give one id with it.")
@@ -286,7 +286,7 @@ def retrieve(served: Served, args: arguments.RetrieveArguments) -> ToolAnswer:
     return ToolAnswer(structured, "\n\n".join(texts))
 
 
-@tool("memory_update", "Change a memory", UPDATED, WRITE, SEARCH, lane=WRITES, idempotent=False)
+@tool("memory_update", "Change a memory", UPDATED, WRITE, SEARCH, pool=WRITES, idempotent=False)
 def update(served: Served, args: arguments.UpdateArguments) -> ToolAnswer:
     """Correct a memory, or add to it; fields not given stay."""
     changes = args.fields()
@@ -326,7 +326,7 @@ def whole_ids(served: Served, parts: Sequence[str], *, forgotten: bool = False) 
     return served.engine.completed_ids(parts, forgotten=forgotten) if may else [*parts]
 
 
-@tool("memory_forget", "Forget memories", FORGOTTEN, DELETE, lane=WRITES)
+@tool("memory_forget", "Forget memories", FORGOTTEN, DELETE, pool=WRITES)
 def forget(served: Served, args: arguments.ForgetArguments) -> ToolAnswer:
     """Take memories out of every answer. Where something true remains: memory_update."""
     ids = list(dict.fromkeys(whole_ids(served, args.ids, forgotten=args.undo)))
@@ -345,7 +345,7 @@ def forget(served: Served, args: arguments.ForgetArguments) -> ToolAnswer:
 
 
 @tool(
-    "memory_feedback", "Judge a search result", NOTED, WRITE, lane=WRITES, offered="all", adds=True
+    "memory_feedback", "Judge a search result", NOTED, WRITE, pool=WRITES, offered="all", adds=True
 )
 def feedback(served: Served, args: arguments.FeedbackArguments) -> ToolAnswer:
     """Say whether a result was what the query needed; later searches rank by it."""
@@ -357,7 +357,7 @@ def feedback(served: Served, args: arguments.FeedbackArguments) -> ToolAnswer:
     return ToolAnswer({"accepted": accepted, "dismissed": dismissed}, text)
 
 
-@tool("memory_review", "Review memories", REVIEW, SEARCH, WRITE, lane=WRITES, offered="all")
+@tool("memory_review", "Review memories", REVIEW, SEARCH, WRITE, pool=WRITES, offered="all")
 def review(served: Served, args: arguments.ReviewArguments) -> ToolAnswer:
     """List what wants a decision (contradictions, duplicates, what expires, secrets), or propose
     one; a person decides."""
@@ -372,7 +372,7 @@ def review(served: Served, args: arguments.ReviewArguments) -> ToolAnswer:
     return ToolAnswer(review_json(found), review_text(found))
 
 
-@tool("memory_list", "Browse memories", LIST, lane=READS)
+@tool("memory_list", "Browse memories", LIST, pool=READS)
 def listing(served: Served, args: arguments.ListArguments) -> ToolAnswer:
     """Browse titles and ids, newest first."""
     given = args.given()
@@ -381,8 +381,8 @@ def listing(served: Served, args: arguments.ListArguments) -> ToolAnswer:
             raise UserError(f"Give either around or {other[0]}.")
         return timeline(served, args)
     now, limit = served.engine.now(), given.get("limit", arguments.LIST_LIMIT)
-    then = as_of(given, now)
-    wanted = filter_of(args.within(served.project), then or now)
+    then = read_as_of(given, now)
+    wanted = read_filter(args.within(served.project), then or now)
     found = served.engine.list(
         wanted, limit + 1, args.place(), newest=args.order != "tier", as_of=then
     )
@@ -395,11 +395,11 @@ def listing(served: Served, args: arguments.ListArguments) -> ToolAnswer:
     )
 
 
-@tool("memory_timeline", "What happened around it", TIMELINE, lane=READS, offered="all")
+@tool("memory_timeline", "What happened around it", TIMELINE, pool=READS, offered="all")
 def timeline(served: Served, args: arguments.TimelineArguments) -> ToolAnswer:
     """What was saved and changed before and after a memory or a time."""
     given = args.within(served.project)
-    filter = filter_of(given, served.engine.now())
+    filter = read_filter(given, served.engine.now())
     found = served.engine.timeline(given["around"], limit=given.get("limit", LIMIT), filter=filter)
     if not (found.before or found.after):
         _check_filter(served, args)

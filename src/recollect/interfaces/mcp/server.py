@@ -1,7 +1,7 @@
 """The MCP server: the tools, resources and the prompt, put on the SDK's low-level server.
 
 The low-level one, because it hands out schemas and answers exactly as they are written here. Every
-call of the engine blocks, so it runs in a thread of its lane.
+call of the engine blocks, so it runs in a thread of its pool.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from recollect.auth.capabilities import SEARCH
 from recollect.engine import Recollect
 from recollect.errors import Cancelled, Forbidden, NotFound, RecollectError
-from recollect.interfaces.lanes import READS, Lanes
 from recollect.interfaces.mcp import resources
 from recollect.interfaces.mcp.arguments import input_schema
 from recollect.interfaces.mcp.calls import Served, ToolAnswer, ToolSet
 from recollect.interfaces.mcp.client import OpenProject, is_connector, replied, resumed
 from recollect.interfaces.mcp.tools import BY_NAME, call, list_tools
+from recollect.interfaces.thread_pools import READS, ThreadPools
 from recollect.present.visible import as_data
 from recollect.version import __version__
 
@@ -52,7 +52,7 @@ def build(
     project: str | None = None,
     *,
     tools: ToolSet = "default",
-    lanes: Lanes | None = None,
+    pools: ThreadPools | None = None,
 ) -> Server[Any]:
     """Make the server.
 
@@ -60,8 +60,8 @@ def build(
     RecollectError, the server answers, and each tool says why it cannot.
     `project`: the project of calls that name none.
     `tools`: which tools are listed; over HTTP, `?tools=all` in the address lists all.
-    `lanes`: the threads of a server around this one; without, it has its own."""
-    handlers = Handlers(engine_of, project, tools, lanes)
+    `pools`: the threads of a server around this one; without, it has its own."""
+    handlers = Handlers(engine_of, project, tools, pools)
     server: Server[Any] = Server(
         "recollect",
         version=__version__,
@@ -96,13 +96,13 @@ class Handlers:
         engine_of: Callable[[Context], Recollect],
         project: str | None,
         tools: ToolSet,
-        lanes: Lanes | None,
+        pools: ThreadPools | None,
     ) -> None:
         self._engine_of = engine_of
         self._project = project
         self._tools = tools
-        self._lanes = lanes or Lanes()
-        self._own_lanes = lanes is None
+        self._pools = pools or ThreadPools()
+        self._own_pools = pools is None
         self._open_project = OpenProject()
 
     @asynccontextmanager
@@ -111,8 +111,8 @@ class Handlers:
         try:
             yield
         finally:
-            if self._own_lanes:
-                self._lanes.close()
+            if self._own_pools:
+                self._pools.close()
 
     async def instruct(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Give whoever opens a connection instructions made for them and this vault."""
@@ -123,7 +123,7 @@ class Handlers:
             made = partial(resources.instructions, self._engine_of(ctx), self._project)
         except RecollectError:  # the rules alone; a tool will say why
             return result
-        return result | {"instructions": await self._lanes.run(READS, made)}
+        return result | {"instructions": await self._pools.run(READS, made)}
 
     async def _read(self, ctx: Context, action: str, work: Callable[[Recollect], Given]) -> Given:
         """Run what is not a tool with the caller's engine: an error becomes the protocol's error. A
@@ -135,7 +135,7 @@ class Handlers:
             return work(engine)
 
         try:
-            return await self._lanes.run(READS, run)
+            return await self._pools.run(READS, run)
         except NotFound as error:
             modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
             code = mcp.INVALID_PARAMS if modern else RESOURCE_NOT_FOUND
@@ -194,13 +194,13 @@ class Handlers:
                 served = served._replace(open_project=await self._open_project.name(ctx))
             work = partial(call, served, params.name, params.arguments or {})
             engine.require(*tool.needs, action=tool.name, anywhere=tool.anywhere)
-            answer = await self._lanes.run(tool.lane, work)
+            answer = await self._pools.run(tool.pool, work)
             reply = await replied(ctx, params, answer)
             if isinstance(reply, mcp.InputRequiredResult):
                 return reply
             if reply and answer.question is not None:
                 with suppress(RecollectError):  # what was done before stays done
-                    answer = await self._lanes.run(tool.lane, answer.question.yes)
+                    answer = await self._pools.run(tool.pool, answer.question.yes)
             return answered(answer)
         except RecollectError as error:
             return failed(one_line(error))

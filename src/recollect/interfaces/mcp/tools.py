@@ -11,14 +11,14 @@ import msgspec
 from recollect.checks import split_list
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.interfaces.declared import camel, wire_struct
-from recollect.interfaces.lanes import SEARCHES, WRITES
 from recollect.interfaces.mcp import calls
 from recollect.interfaces.mcp.arguments import OPTIONS, Arguments, input_schema, rare, whole_schema
 from recollect.interfaces.mcp.calls import Served, Tool, ToolAnswer
 from recollect.interfaces.mcp.schemas import OBJECT
-from recollect.interfaces.offered import OfferedOperation, as_text, offered_operations
-from recollect.interfaces.requests import refusal
+from recollect.interfaces.operations import InterfaceOperation, as_text, list_operations
+from recollect.interfaces.requests import describe_invalid
+from recollect.interfaces.signatures import camel_case, json_struct
+from recollect.interfaces.thread_pools import SEARCHES, WRITES
 from recollect.present.visible import visible, written_id
 
 FUNCTIONS: tuple[Any, ...] = (
@@ -30,21 +30,21 @@ FUNCTIONS: tuple[Any, ...] = (
 
 def offered_tools() -> Iterator[Tool]:
     """Make a tool of each operation that declares one."""
-    for offered in offered_operations("tool"):
+    for offered in list_operations("tool"):
         taken = offered.parameters
-        kind = wire_struct(
-            f"{camel(offered.name)}Arguments", taken.values(), unset=True, bases=(Arguments,),
+        kind = json_struct(
+            f"{camel_case(offered.name)}Arguments", taken.values(), unset=True, bases=(Arguments,),
             namespace={"named": {name: f"{each.about}." for name, each in taken.items()}},
         )  # fmt: skip
         yield Tool(
             name=offered.declared.tool, title=offered.about, about=offered.docstring,
             arguments=kind, output=OBJECT, run=partial(_call_offered, offered),
-            needs=offered.needs, lane=WRITES if offered.writes else SEARCHES, offered="all",
+            needs=offered.needs, pool=WRITES if offered.writes else SEARCHES, offered="all",
             anywhere=offered.declared.anywhere, adds=False, idempotent=False,
         )  # fmt: skip
 
 
-def _call_offered(offered: OfferedOperation, served: Served, args: Arguments) -> ToolAnswer:
+def _call_offered(offered: InterfaceOperation, served: Served, args: Arguments) -> ToolAnswer:
     answer = offered.call(served.engine, args.given())
     structured = offered.as_json(answer)
     if not isinstance(structured, dict):
@@ -117,7 +117,7 @@ def check_arguments(tool: str, kind: type[Arguments], raw: Mapping[str, object])
     try:
         return msgspec.convert(args, kind)
     except msgspec.ValidationError as error:
-        raise UserError(refusal(error, kind, args)) from error
+        raise UserError(describe_invalid(error, kind, args)) from error
 
 
 def _as_stored(value: object) -> object:

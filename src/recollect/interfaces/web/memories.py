@@ -15,7 +15,7 @@ from recollect.engine import Recollect
 from recollect.engine.history import Undone
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.requests import as_of
+from recollect.interfaces.requests import read_as_of
 from recollect.interfaces.web import editing
 from recollect.interfaces.web.rendering import (
     Texts,
@@ -49,7 +49,7 @@ NARROWS = ("project", "kind", "source", "domain", "space")
 async def show(service: Service, request: Request) -> Response:
     """The memory, whole. What is related is asked for afterwards: it may need a model."""
     engine = service.engine
-    then = as_of(request.query_params, engine.now())
+    then = read_as_of(request.query_params, engine.now())
     values = await service.ask(describe, engine, memory_id(request), then)
     foreign = values["one"]["vault"]
     versions = [] if foreign else await service.ask(engine.history, values["memory"].id)
@@ -66,7 +66,7 @@ async def show(service: Service, request: Request) -> Response:
 async def preview(service: Service, request: Request) -> Response:
     """The memory beside a list: nobody has opened it."""
     try:
-        then = as_of(request.query_params, service.engine.now())
+        then = read_as_of(request.query_params, service.engine.now())
         id = memory_id(request)
         values = await service.ask(describe, service.engine, id, then, opened=False)
     except RecollectError as error:

@@ -1,4 +1,4 @@
-"""All pages, each with the capabilities and the lane it needs, and their static files."""
+"""All pages, each with the capabilities and the pool it needs, and their static files."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE
-from recollect.interfaces.http.service import INTERFACE, LANE, Service
-from recollect.interfaces.lanes import READS, SEARCHES, WRITES, Lane
+from recollect.interfaces.http.service import INTERFACE, POOL, Service
+from recollect.interfaces.thread_pools import READS, SEARCHES, WRITES, ThreadPool
 from recollect.interfaces.web import (
     browse,
     lab,
@@ -35,42 +35,44 @@ GET, POST = ("GET",), ("POST",)
 
 class Page(NamedTuple):
     """One page, or what one of its forms sends. Every page shows memories, and so needs search:use;
-    `needs` is what it needs more. `lane`: whose threads do its work, unless a form is sent."""
+    `needs` is what it needs more. `pool`: whose threads do its work, unless a form is sent."""
 
     methods: tuple[str, ...]
     path: str
     answer: Callable[[Service, Request], Awaitable[Response]]
     needs: tuple[str, ...] = ()
-    lane: Lane = READS  # SEARCHES for those that search, or read every memory to count something
+    pool: ThreadPool = (
+        READS  # SEARCHES for those that search, or read every memory to count something
+    )
 
     async def checked(self, service: Service, request: Request) -> Response:
         """Answer, if the caller may see the page."""
         service.engine.require(SEARCH, *self.needs, action=f"{request.method} {self.path}")
-        LANE.set(self.lane_of(request.method))
+        POOL.set(self.pool_of(request.method))
         INTERFACE.set("page")
         return await self.answer(service, request)
 
-    def lane_of(self, method: str) -> Lane:
+    def pool_of(self, method: str) -> ThreadPool:
         """What a form sends changes something."""
-        return WRITES if method == "POST" else self.lane
+        return WRITES if method == "POST" else self.pool
 
 
 PAGES = (
-    Page(GET, "/", search.show, lane=SEARCHES),
-    Page(GET, "/results", search.results, lane=SEARCHES),
+    Page(GET, "/", search.show, pool=SEARCHES),
+    Page(GET, "/results", search.results, pool=SEARCHES),
     Page(POST, "/feedback", search.feedback, (WRITE,)),
-    Page(GET, "/lab", lab.show, lane=SEARCHES),
-    Page(GET, "/lab/results", lab.results, lane=SEARCHES),
+    Page(GET, "/lab", lab.show, pool=SEARCHES),
+    Page(GET, "/lab/results", lab.results, pool=SEARCHES),
     Page(POST, "/lab/feedback", lab.feedback, (WRITE,)),
     Page(POST, "/lab/reset", lab.reset, (WRITE,)),
     Page(POST, "/lab/save", lab.save, (ADMIN,)),
     Page(POST, "/lab/rename", lab.rename, (ADMIN,)),
     Page(POST, "/lab/delete", lab.rename, (ADMIN,)),
-    Page(GET, "/live", live.live, lane=SEARCHES),
+    Page(GET, "/live", live.live, pool=SEARCHES),
     Page(GET, "/live/events", live.events),
     Page(GET, "/memory/{id:path}", memories.show),
     Page(GET, "/preview/{id:path}", memories.preview),
-    Page(GET, "/related/{id:path}", memories.related, lane=SEARCHES),
+    Page(GET, "/related/{id:path}", memories.related, pool=SEARCHES),
     Page(GET, "/edit/{id:path}", memory_form.edit, (WRITE,)),
     Page(POST, "/edit/{id:path}", memory_form.save_edit, (WRITE,)),
     Page(GET, "/new", memory_form.new, (WRITE,)),
@@ -83,24 +85,24 @@ PAGES = (
     Page(POST, "/undo/{id:path}", memories.undo, (WRITE,)),
     Page(POST, "/supersede/{id:path}", memories.supersede, (WRITE,)),
     Page(GET, "/browse", browse.browse),
-    Page(GET, "/browse/filters", partial(browse.filters, "/browse"), lane=SEARCHES),
-    Page(GET, "/projects", places.everything, lane=SEARCHES),
-    Page(GET, "/project/{id:path}", partial(places.place, "project"), lane=SEARCHES),
-    Page(GET, "/tag/{id:path}", partial(places.place, "tag"), lane=SEARCHES),
+    Page(GET, "/browse/filters", partial(browse.filters, "/browse"), pool=SEARCHES),
+    Page(GET, "/projects", places.everything, pool=SEARCHES),
+    Page(GET, "/project/{id:path}", partial(places.place, "project"), pool=SEARCHES),
+    Page(GET, "/tag/{id:path}", partial(places.place, "tag"), pool=SEARCHES),
     Page(GET, "/trash", browse.trash, (DELETE,), SEARCHES),
     Page(POST, "/bulk", browse.bulk, (WRITE,)),
-    Page(GET, "/timeline", timeline.timeline, lane=SEARCHES),
-    Page(GET, "/timeline/filters", partial(browse.filters, "/timeline"), lane=SEARCHES),
-    Page(GET, "/review", review.inbox, lane=SEARCHES),
-    Page(GET, "/review/items", review.items, lane=SEARCHES),
+    Page(GET, "/timeline", timeline.timeline, pool=SEARCHES),
+    Page(GET, "/timeline/filters", partial(browse.filters, "/timeline"), pool=SEARCHES),
+    Page(GET, "/review", review.inbox, pool=SEARCHES),
+    Page(GET, "/review/items", review.items, pool=SEARCHES),
     Page(POST, "/review/{id:path}", review.decide, (DELETE,)),
-    Page(GET, "/palette", places.palette, lane=SEARCHES),
-    Page(GET, "/palette/found", places.found, lane=SEARCHES),
+    Page(GET, "/palette", places.palette, pool=SEARCHES),
+    Page(GET, "/palette/found", places.found, pool=SEARCHES),
     Page(GET, "/palette/capture", places.capture, (WRITE,), SEARCHES),
     # The samples that were removed are brought back.
     Page(POST, "/samples", search.load_samples, (WRITE, DELETE)),
     Page(POST, "/samples/remove", search.remove_samples, (DELETE,)),
-    Page(GET, "/upkeep", upkeep.overview, lane=SEARCHES),
+    Page(GET, "/upkeep", upkeep.overview, pool=SEARCHES),
     Page(GET + POST, "/upkeep/work", upkeep.work, (ADMIN,)),
     Page(POST, "/unlock", upkeep.unlock, (ADMIN,)),
 )

@@ -12,13 +12,13 @@ from msgspec import Meta
 
 from recollect.engine.filters import EVERYTHING
 from recollect.errors import UserError
-from recollect.interfaces.declared import (
+from recollect.interfaces.signatures import (
     REQUIRED,
     add_parameters,
-    arguments,
+    json_struct,
     json_type,
-    parameters,
-    wire_struct,
+    parameters_of,
+    read_arguments,
 )
 from recollect.types import Filter, Memory, Search, about
 
@@ -39,8 +39,8 @@ def example(
 
 
 def test_a_signature_declares_its_parameters_and_those_of_its_filter() -> None:
-    found = parameters(example)
-    assert list(found) == ["id", "limit", *parameters(Filter), "since_when", "mode"]
+    found = parameters_of(example)
+    assert list(found) == ["id", "limit", *parameters_of(Filter), "since_when", "mode"]
     assert found["id"].default is REQUIRED
     assert (found["limit"].default, found["limit"].short) == (5, "n")
     assert found["mode"].kind == Literal["fast", "slow"]
@@ -50,7 +50,7 @@ def test_a_signature_declares_its_parameters_and_those_of_its_filter() -> None:
 
 @pytest.mark.parametrize("struct", [Filter, Search, Memory])
 def test_what_is_offered_of_a_struct_says_what_it_is(struct: Any) -> None:
-    found = parameters(struct)
+    found = parameters_of(struct)
     assert len(found) > 10
     for each in found.values():
         assert each.about[:1].islower() or each.about[:1].isdigit(), each
@@ -58,7 +58,7 @@ def test_what_is_offered_of_a_struct_says_what_it_is(struct: Any) -> None:
 
 
 def test_a_body_is_checked_by_the_bounds_of_the_signature() -> None:
-    body = wire_struct("Body", parameters(example).values())
+    body = json_struct("Body", parameters_of(example).values())
     made = msgspec.convert({"id": "a", "project": ["x", "y"], "since_when": "7d"}, body)
     assert (made.id, made.limit, made.project, made.tags) == ("a", 5, ("x", "y"), ())
     for wrong in ({}, {"id": "a", "limit": 10}, {"id": "a", "mode": "odd"}, {"id": "a", "x": 1}):
@@ -68,7 +68,7 @@ def test_a_body_is_checked_by_the_bounds_of_the_signature() -> None:
 
 def test_arguments_are_read_as_people_write_them() -> None:
     given = {"id": "a", "limit": 3, "tags": ["x"], "since": "2d", "since_when": "yesterday"}
-    read = arguments(example, given, NOW)
+    read = read_arguments(example, given, NOW)
     assert read == {
         "id": "a",
         "limit": 3,
@@ -76,12 +76,12 @@ def test_arguments_are_read_as_people_write_them() -> None:
         "since_when": datetime(2026, 3, 9, tzinfo=UTC),
     }
     with pytest.raises(UserError, match="since_when 'soonish'"):
-        arguments(example, {"id": "a", "since_when": "soonish"}, NOW)
+        read_arguments(example, {"id": "a", "since_when": "soonish"}, NOW)
 
 
 def test_options_have_the_names_of_single_values() -> None:
     parser = argparse.ArgumentParser()
-    offered = dict(parameters(example))
+    offered = dict(parameters_of(example))
     offered.pop("id")
     add_parameters(parser, offered.values())
     args = parser.parse_args(["-n", "2", "--tag", "a", "--tag", "b", "--not-kind", "bug"])

@@ -27,7 +27,7 @@ class RunningServer(Struct, frozen=True):
     auth: bool
 
 
-def on_port(host: str, port: int) -> socket.socket:
+def listen_on_port(host: str, port: int) -> socket.socket:
     """A socket that listens on that address."""
     if not 0 <= port <= LARGEST_PORT:
         raise UserError(f"The port must be a number from 0 to {LARGEST_PORT}, not {port}.")
@@ -45,13 +45,13 @@ def on_port(host: str, port: int) -> socket.socket:
     return listening
 
 
-def on_file(path: Path) -> socket.socket:
+def listen_on_file(path: Path) -> socket.socket:
     """A Unix socket at that path, mode 0600: only this user can connect. One that a killed server
     left behind is removed first."""
     if not hasattr(socket, "AF_UNIX"):
         raise UserError("This system has no Unix sockets; use --port.")
     try:
-        remove_stale(path)
+        remove_stale_socket(path)
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         before = os.umask(0o177)  # private from the beginning
         try:
@@ -67,7 +67,7 @@ def on_file(path: Path) -> socket.socket:
     return listening
 
 
-def remove_stale(path: Path) -> None:
+def remove_stale_socket(path: Path) -> None:
     """Remove the socket of a server that was killed; UserError where one listens, or it is none."""
     try:
         found = path.lstat()
@@ -91,7 +91,7 @@ def url_of(listening: socket.socket) -> str:
 
 
 @contextmanager
-def announced(home: Path, listening: socket.socket, *, auth: bool) -> Iterator[None]:
+def announce_server(home: Path, listening: socket.socket, *, auth: bool) -> Iterator[None]:
     """Let other commands of this user find the server, for as long as this lasts. The file is
     locked meanwhile: that, and not what it says, shows that the server runs. Of several servers of
     one home the first is found."""

@@ -22,7 +22,7 @@ from msgspec.structs import fields
 
 from recollect.checks import split_list
 from recollect.ingest.draft import LONG_FIELDS
-from recollect.interfaces.requests import LongText, Query, as_of, filter_of, search_of
+from recollect.interfaces.requests import LongText, Query, read_as_of, read_filter, read_search
 from recollect.query.time.moments import read_time
 from recollect.types import AnyOf, Filter, Search
 
@@ -60,7 +60,7 @@ class Parameter(NamedTuple):
 
 
 @cache
-def parameters(source: Callable[..., Any] | type[Struct]) -> Mapping[str, Parameter]:
+def parameters_of(source: Callable[..., Any] | type[Struct]) -> Mapping[str, Parameter]:
     """Return the parameters of a function, or the offered fields of a struct, by name. A parameter
     that is a `Filter` or a `Search` is all of its fields."""
     if isinstance(source, type):
@@ -72,7 +72,7 @@ def parameters(source: Callable[..., Any] | type[Struct]) -> Mapping[str, Parame
     found: dict[str, Parameter] = {}
     for name, kind, default in listed:
         if kind in (Filter, Search):
-            found |= parameters(kind)
+            found |= parameters_of(kind)
         elif get_origin(kind) is Annotated:
             found[name] = _parameter(name, kind, default)
     return MappingProxyType(found)
@@ -100,7 +100,7 @@ def _parameter(name: str, annotated: Any, default: Any) -> Parameter:
 # As JSON and in a query string
 
 
-def wire_struct(
+def json_struct(
     name: str,
     offered: Iterable[Parameter],
     *,
@@ -142,19 +142,19 @@ def _wire(parameter: Parameter, text: Any, unset: bool) -> tuple[Any, ...]:
     return (kind, parameter.default) if parameter.default is not None else (kind | None, None)
 
 
-def arguments(
+def read_arguments(
     function: Callable[..., Any], given: Mapping[str, Any], now: datetime
 ) -> dict[str, Any]:
     """Return the arguments of an operation, by name, from what an interface was given: times read
     as people write them, a `Filter` and a `Search` made of their fields."""
     hints = get_type_hints(function, include_extras=True)
-    then = as_of(given, now) or now
+    then = read_as_of(given, now) or now
     found: dict[str, Any] = {}
     for name in [*inspect.signature(function).parameters][1:]:
         if hints[name] is Filter:
-            found[name] = filter_of(given, then)
+            found[name] = read_filter(given, then)
         elif hints[name] is Search:
-            found[name] = search_of(given, now)
+            found[name] = read_search(given, now)
         elif given.get(name) is not None:
             value = given[name]
             kinds = get_args(get_args(hints[name])[0]) or (get_args(hints[name])[0],)
@@ -163,7 +163,7 @@ def arguments(
     return found
 
 
-def camel(name: str) -> str:
+def camel_case(name: str) -> str:
     """Return `word_count` as `WordCount`."""
     return "".join(map(str.capitalize, name.split("_")))
 

@@ -15,7 +15,7 @@ import msgspec
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.engine import Recollect
 from recollect.engine.operations import LaterOperation, Operation, declared_function
-from recollect.interfaces.declared import Parameter, arguments, parameters
+from recollect.interfaces.signatures import Parameter, parameters_of, read_arguments
 from recollect.memory_json import memory_json
 from recollect.present import schema
 from recollect.present.words import two_lines
@@ -23,7 +23,7 @@ from recollect.times import iso
 from recollect.types import Memory
 
 
-class OfferedOperation:
+class InterfaceOperation:
     """A method of `Recollect` with what it declares."""
 
     def __init__(self, name: str, method: Any) -> None:
@@ -58,7 +58,7 @@ class OfferedOperation:
 
     @cached_property
     def parameters(self) -> Mapping[str, Parameter]:
-        return parameters(self.function)
+        return parameters_of(self.function)
 
     @cached_property
     def answer(self) -> Any:
@@ -76,7 +76,7 @@ class OfferedOperation:
 
     def call(self, engine: Recollect, given: Mapping[str, Any]) -> Any:
         """Call it with what an interface was given, by the names of its parameters."""
-        named = arguments(self.function, given, engine.now())
+        named = read_arguments(self.function, given, engine.now())
         return getattr(engine, self.name)(**named)
 
     def as_json(self, answer: Any) -> Any:
@@ -84,7 +84,7 @@ class OfferedOperation:
         return plain(self.declared.as_json(answer) if self.declared.as_json else answer)
 
 
-def offered_operations(named: str) -> Iterator[OfferedOperation]:
+def list_operations(named: str) -> Iterator[InterfaceOperation]:
     """Return every operation that has a name of this kind: a `command`, a `route` or a `tool`. One
     of a module that is imported later has no command by its declaration: a search by
     `recollect WORDS` would have to import it."""
@@ -92,7 +92,7 @@ def offered_operations(named: str) -> Iterator[OfferedOperation]:
         if not hasattr(method, "function"):
             continue
         if named != "command" or not isinstance(method.function, LaterOperation):
-            found = OfferedOperation(name, method)
+            found = InterfaceOperation(name, method)
             if getattr(found.declared, named):
                 yield found
 

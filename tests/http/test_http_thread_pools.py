@@ -16,8 +16,8 @@ from test_mcp_capabilities import META, message
 
 from recollect.auth.capabilities import SEARCH
 from recollect.interfaces.http.api import OPERATIONS
-from recollect.interfaces.lanes import READS, SEARCHES, WRITES
 from recollect.interfaces.mcp.tools import TOOLS
+from recollect.interfaces.thread_pools import READS, SEARCHES, WRITES
 from recollect.interfaces.web import pages
 from recollect.store.sqlite.store import SqliteStore
 
@@ -71,7 +71,7 @@ def test_what_reads_is_answered_while_writers_wait_for_the_lock(server: ThreadSe
             posts = [clients.submit(save, server, n) for n in range(POSTS)]
             posts.append(clients.submit(pin))
             kept = clients.submit(tool, server, "memory_save", title="By a tool")
-            while server.lanes.calls[WRITES] < POSTS + 2:
+            while server.pools.calls[WRITES] < POSTS + 2:
                 assert not any(post.done() for post in [*posts, kept])
                 time.sleep(0.01)
             for path in (
@@ -87,13 +87,13 @@ def test_what_reads_is_answered_while_writers_wait_for_the_lock(server: ThreadSe
 
 
 def test_a_full_queue_is_a_503_that_says_when_to_ask_again(server: ThreadServer) -> None:
-    server.lanes.calls[WRITES] += WRITES.most
+    server.pools.calls[WRITES] += WRITES.limit
     try:
         answer = save(server, 1000)
         by_tool = tool(server, "memory_save", title="By a tool")
         assert server.client.get(f"{API}/search?q=quokka").status_code == 200
     finally:
-        server.lanes.calls[WRITES] -= WRITES.most
+        server.pools.calls[WRITES] -= WRITES.limit
     problem(answer, 503, "Too many changes are waiting; try again in a few seconds.")
     assert int(answer.headers["retry-after"]) > 0
     assert by_tool["isError"]
@@ -104,8 +104,8 @@ def test_whatever_may_change_something_is_in_the_lane_of_writers() -> None:
     assert all((OPERATIONS, TOOLS, pages.PAGES))
     for operation in OPERATIONS:
         reads = operation.method == "GET" or operation.needs == (SEARCH,)
-        assert (operation.lane is WRITES) is not reads, operation.path
+        assert (operation.pool is WRITES) is not reads, operation.path
     for offered in TOOLS:
-        assert (offered.lane is WRITES) is not offered.reads, offered.name
+        assert (offered.pool is WRITES) is not offered.reads, offered.name
     for page in pages.PAGES:
-        assert page.lane_of("POST") is WRITES
+        assert page.pool_of("POST") is WRITES

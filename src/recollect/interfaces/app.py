@@ -106,7 +106,7 @@ def mcp_app(service: Service) -> PostOnly:
         return service.own.acting_as(caller_of(ctx.request.scope), "mcp")
 
     manager = StreamableHTTPSessionManager(
-        build(engine_of, lanes=service.lanes),
+        build(engine_of, pools=service.pools),
         json_response=True,
         stateless=True,
         security_settings=UNCHECKED,
