@@ -1,7 +1,7 @@
 """Secrets: how many are found, how many ordinary lines are touched, and what looking costs.
 
 It needs no data: the credentials are made up, the ordinary lines are Python's own library and this
-project. The figures in docs/security.md are what it prints.
+project. The figures in docs/how-to/redact-secrets.md are what it prints.
 """
 
 from __future__ import annotations

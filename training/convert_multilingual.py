@@ -6,7 +6,7 @@ just this form, so nothing is rounded again: the numbers of the blocks go over a
 vocabulary becomes smaller: the pieces of eleven scripts stay. A text of these pieces is cut as
 before, because the best cut of a text does not change when a piece outside it is taken away. With
 `--pieces`, fewer stay, the most frequent ones and every single character: the file is smaller, and
-much of what it finds is lost (docs/models.md).
+much of what it finds is lost (docs/how-to/choose-a-model.md).
 
 Usage: python convert_multilingual.py e5-small-q4.bin OUT_FOLDER [--pieces NUMBER]
 Needs onnx, numpy and tokenizers.

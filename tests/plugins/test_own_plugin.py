@@ -1,4 +1,4 @@
-"""A package of somebody's own adds an importer: the one of docs/plugins.md."""
+"""A package of somebody's own adds an importer: the one of docs/how-to/write-a-plugin.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from docs_blocks import DOCS
 from recollect.entry_points import entry_points_of
 from recollect.ingest.foreign import GROUP, tools
 
-PAGE = (DOCS / "plugins.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "how-to" / "write-a-plugin.md").read_text(encoding="utf-8")
 
 
 def block(language: str) -> str:

@@ -67,7 +67,8 @@ END = "\U0010ffff" * 2
 # HNSW indexes, one for each model that has many vectors, are made beside everything else, without a
 # lock that others would wait for.
 # Up to so many vectors of a model are compared with a query one by one, which finds the nearest for
-# certain, and takes half a second for so many. An index loses some; docs/scale.md says how many.
+# certain, and takes half a second for so many. An index loses some:
+# docs/how-to/run-a-team-server.md says how many.
 EXACT_UP_TO = 1_000_000
 MOST_DIMENSIONS = 4_000  # of an index on half-precision vectors
 MODELS = """

@@ -49,7 +49,7 @@ PASSWORD = re.compile(r"(?<=://)[^/@\s]*(?=@)|(?<=password=)[^&\s\"]++")
 SAMPLE = 200
 # Below this share, what the model cannot read is left to the keyword indexes.
 MUCH = 0.1
-# nDCG@10 of questions in eleven languages over English passages (docs/models.md).
+# nDCG@10 of questions in eleven languages over English passages (docs/how-to/choose-a-model.md).
 MEASURED = "Of questions in another language, `multilingual` scores .85, the English model .34."
 
 

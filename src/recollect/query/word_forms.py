@@ -1,7 +1,7 @@
 """Other forms of a word that a vault holds: the index stems English alone.
 
-snowballstemmer has a stemmer for each language. They were measured on XQuAD (docs/models.md): what
-is listed here finds more with them; German, Spanish and Turkish find no more, French, Italian,
+snowballstemmer has a stemmer for each language. They were measured on XQuAD (see
+docs/how-to/choose-a-model.md): what is listed here finds more with them; German, Spanish and Turkish find no more, French, Italian,
 Portuguese and Dutch are not in that set.
 """
 

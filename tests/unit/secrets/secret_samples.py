@@ -395,7 +395,8 @@ def project_lines() -> list[str]:
     """Lines of this project's source and pages, but for those that are about secrets."""
     source = (*ROOT.glob("src/recollect/**/*.py"), *ROOT.glob("*/src/recollect_*/**/*.py"))
     pages = [*source, *ROOT.glob("docs/**/*.md"), ROOT / "README.md"]
-    about = {"redaction.py", "formats.py", "assignments.py", "security.md"}
+    about = {"redaction.py", "formats.py", "assignments.py", "redact-secrets.md"}
+    about |= {"lock-a-vault.md"}
     chosen = sorted(file for file in pages if file.name not in about)
     return [line for file in chosen for line in file.read_text("utf-8").splitlines()]
 

@@ -150,7 +150,7 @@ def test_letters_that_grow_when_made_small_move_nothing() -> None:
 
 
 def test_most_of_what_was_thought_of_later_is_found() -> None:
-    """Not all: docs/security.md gives the figure, and says what is missed."""
+    """Not all: docs/how-to/redact-secrets.md gives the figure, and says what is missed."""
     found = [not leaked(clean(one.text), one.secret) for one in later()]
     assert sum(found) >= 0.7 * len(found)
 

@@ -55,7 +55,8 @@ from recollect.vaults.keys import on_terminal
 DEFAULT = 20
 QUIT = "q"
 NO_POLICIES = (
-    "There are no policies. Declare one as [policies.NAME] in config.toml; docs/time.md shows how."
+    "There are no policies. Declare one as [policies.NAME] in config.toml; "
+    "docs/how-to/review-and-tidy.md shows how."
 )
 POLICY_FILTERS = ("project", "source", "domain", "kind", "space", "tags")
 MOST_NAMED = 5  # memories that a policy is about

@@ -13,7 +13,7 @@ stands there:
 - GitHub Copilot CLI: https://docs.github.com/en/copilot/reference/hooks-reference
 
 What no client can do: ask the agent anything when its session ends, or (but for Claude Code's
-summary) before it compacts. `docs/hooks.md` has the same as tables.
+summary) before it compacts. `docs/how-to/use-hooks.md` has the same as tables.
 """
 
 from __future__ import annotations

@@ -79,4 +79,6 @@ def _note(file: ParsedFile, path: str) -> Mapping[str, object]:
     return note_fields(file, path) | {"id": f"{start}-{content_digest(path, 4).hex()}"}
 
 
-IMPORTER = Importer("markdown", "a folder of Markdown files", "docs/markdown.md", read)
+IMPORTER = Importer(
+    "markdown", "a folder of Markdown files", "docs/how-to/edit-as-markdown.md", read
+)
