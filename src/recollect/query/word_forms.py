@@ -1,8 +1,8 @@
 """Other forms of a word that a vault holds: the index stems English alone.
 
 snowballstemmer has a stemmer for each language. They were measured on XQuAD (see
-docs/how-to/choose-a-model.md): what is listed here finds more with them; German, Spanish and Turkish find no more, French, Italian,
-Portuguese and Dutch are not in that set.
+docs/how-to/choose-a-model.md): what is listed here finds more with them; German, Spanish and
+Turkish find no more, French, Italian, Portuguese and Dutch are not in that set.
 """
 
 from __future__ import annotations
