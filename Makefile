@@ -10,7 +10,7 @@ SEED   ?= 1
 # Without bytecode each run reads all tests anew, and each process all modules changed since setup.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test pytest record soak clients firefox drill lint bench bench-million eval lock clean
+.PHONY: setup demo test pytest record soak clients firefox drill release-check lint bench bench-million eval lock clean
 
 setup: $(VENV)/.ready
 
@@ -67,6 +67,10 @@ drill: setup .drill/.ready
 	.drill/venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	command -v etcd || (cd .drill && apt-get download etcd-server && dpkg -x etcd-server_*.deb etcd)
 	touch $@
+
+# Builds what a release would be, installs it in fresh environments, and tries it.
+release-check: setup
+	$(BIN)/python tests/release/release_check.py $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check .

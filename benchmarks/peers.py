@@ -236,7 +236,9 @@ def install(peer: Peer, environments: Path) -> tuple[Path, dict[str, str], float
     folder = environments / re.split(r"[\[=]", peer.requirement)[0]
     python = folder / "bin" / "python"
     if not (folder / ".ready").exists():
-        subprocess.run([peer.python, "-m", "venv", str(folder)], check=True, capture_output=True)
+        subprocess.run(
+            [peer.python, "-m", "venv", str(folder)], check=True, capture_output=True, text=True
+        )
         wanted = [str(HERE.parent)] if peer.requirement == OURS else peer.requirement.split()
         pip = [str(python), "-m", "pip", "install", "--quiet", *wanted]
         subprocess.run(pip, check=True, capture_output=True, text=True, timeout=INSTALLING)
