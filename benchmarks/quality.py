@@ -3,11 +3,11 @@
     python benchmarks/quality.py --data FOLDER
 
 Each sub-folder that has judgements is a set, in the layout of docs/reference/evaluation.md. First
-the quality of all sets, then the time of all sets in one stretch, for which the machine should be quiet. What
-was measured is kept beside the evaluation's cache ($RECOLLECT_CACHE) and not measured twice: a run
-that was interrupted goes on where it stopped. Any change of the code, a recipe, the models, the
-settings or a set is measured anew. `--only` and `--recipes` say what is run; what is kept of the
-rest, for the same code and the same `--queries`, is written with it.
+the quality of all sets is measured, then the time of all sets in one stretch, for which the machine
+should be quiet. Results are kept next to the evaluation's cache ($RECOLLECT_CACHE), and an
+interrupted run continues. A change of the code, a recipe, the models, the settings or a set is
+measured again. `--only` and `--recipes` choose what runs; kept results of the rest, for the same
+code and the same `--queries`, are written too.
 """
 
 from __future__ import annotations
