@@ -12,8 +12,11 @@ import json
 import os
 import re
 import sys
+import textwrap
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from recollect.interfaces.cli import completion_line
 from recollect.interfaces.cli.arguments import parser_of
@@ -33,43 +36,203 @@ ACTIONS: dict[str, str | list[str]] = {
     "recipes": "recipe",
     "vault": ["lock", "unlock", "rekey", "status"],
 }
-# <!-- help: NAME -->, a fenced block, <!-- /help -->; the name `recollect` is the overview, and
-# `--all` the whole one.
+# <!-- help: NAME -->, what is generated, <!-- /help -->. The name `--all` is the overview and
+# `shared` the options that several commands have; any other name is a command.
+HEADING = re.compile(r"^#+ ", re.MULTILINE)
 MARKED = re.compile(r"<!-- help: ([\w -]+) -->\n.*?<!-- /help -->", re.DOTALL)
+# An option with the same text in this many commands is explained once, among the shared ones.
+MANY = 3
+GROUPS = {"filters": "filters: a memory must satisfy all of them",
+          "fields": "fields of a memory"}  # fmt: skip
+DEFAULT = re.compile(r" \(default: (.+)\)$")
+WIDTH = 100
 
 
-def help_of(name: str) -> str:
-    """What `recollect NAME --help` prints."""
-    os.environ["COLUMNS"] = "80"
-    if name in ("recollect", "--all"):
-        return overview(whole=name == "--all")
-    return parser_of(name).format_help()
+class Option(NamedTuple):
+    """An argument of a command as it is documented, without its default."""
+
+    names: str  # `--limit, -n N`; `ID` for a positional argument
+    help: str
+    group: str  # `filters`, `fields` or empty
+    default: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.names, self.help
+
+    @property
+    def name(self) -> str:
+        """Return the long name alone: `--limit`."""
+        return self.names.partition(",")[0].split()[0]
 
 
-def marked_block(name: str) -> str:
-    """The help of a command between its marks."""
-    return f"<!-- help: {name} -->\n```text\n{help_of(name).rstrip()}\n```\n<!-- /help -->"
+def options_of(name: str) -> list[Option]:
+    """Return the arguments of a command in the order of its help."""
+    parser, found = parser_of(name), []
+    groups = {
+        id(action): str(group.title)
+        for group in parser._action_groups
+        for action in group._group_actions
+    }
+    for action in parser._actions:
+        names = ", ".join(action.option_strings) or str(action.metavar)
+        metavar = action.metavar or (f"{{{','.join(action.choices)}}}" if action.choices else "")
+        value = f" {metavar}" if action.option_strings and metavar else ""
+        about = action.help or ""
+        default = DEFAULT.search(about)
+        group = groups.get(id(action), "")
+        found.append(
+            Option(
+                f"{names}{value}",
+                DEFAULT.sub("", about),
+                group if group in GROUPS else "",
+                default[1] if default else "",
+            )
+        )
+    return found
+
+
+@cache
+def shared_options() -> dict[tuple[str, str], Option]:
+    """Return the options that are explained once: those of GROUPS, and those of MANY commands.
+    A default is part of the explanation only where all commands have the same."""
+    met: dict[tuple[str, str], list[Option]] = {}
+    for name in every_command():
+        for option in options_of(name):
+            met.setdefault(option.key, []).append(option)
+    shared = {}
+    for key, options in met.items():
+        group = next((each.group for each in options if each.group), "")
+        if len(options) >= MANY or group:
+            same = len({each.default for each in options}) == 1
+            shared[key] = options[0]._replace(
+                group=group, default=options[0].default if same else ""
+            )
+    return shared
+
+
+def own_options(name: str) -> list[Option]:
+    return [each for each in options_of(name) if each.key not in shared_options()]
+
+
+def shared_line(name: str) -> str:
+    """Return the shared options of a command in one line: `filters, --yes, --limit (20)`."""
+    shared = shared_options()
+    taken = {each.key: each for each in options_of(name) if each.key in shared}
+    named = []
+    for group in GROUPS:
+        whole = {key for key, each in shared.items() if each.group == group}
+        if whole <= taken.keys():
+            named.append(group)
+            taken = {key: each for key, each in taken.items() if key not in whole}
+    for key, each in taken.items():
+        if each.names.startswith("-") and "--help" not in each.names:
+            differs = each.default != shared[key].default
+            named.append(f"{each.name} ({each.default})" if differs else each.name)
+    return ", ".join(named)
+
+
+def option_lines(options: Iterable[Option]) -> list[str]:
+    """Return one line for each option, as in a command's help."""
+    left = [each.names for each in options]
+    width = min(max(map(len, left), default=0), 22)
+    lines = []
+    for names, each in zip(left, options, strict=True):
+        text = f"{each.help} (default: {each.default})" if each.default else each.help
+        room = textwrap.wrap(text, WIDTH - width - 4, break_on_hyphens=False) or [""]
+        if len(names) > width:
+            lines.append(f"  {names}")
+        else:
+            lines.append(f"  {names:{width}}  {room.pop(0)}")
+        lines += [f"  {'':{width}}  {line}" for line in room]
+    return lines
+
+
+def usage_of(name: str) -> list[str]:
+    """Return how a command is called, without its options."""
+    parser = parser_of(name)
+    if parser.usage:
+        return [line.removeprefix("       ") for line in parser.usage.splitlines()]
+    positional = argparse.ArgumentParser(prog=f"recollect {name}", add_help=False)
+    for action in parser._get_positional_actions():
+        positional._add_action(action)
+    return [positional.format_usage().removeprefix("usage: ").strip()]
+
+
+def help_block(name: str, *, example: bool) -> str:
+    """Return the generated part of a command's section: what it does, its usage, its own options
+    and the names of the shared ones. `example`: also the first line of its example."""
+    about = every_command()[name][1]
+    lines = usage_of(name)
+    if own := own_options(name):
+        lines += ["", *option_lines(own)]
+    if more := shared_line(name):
+        also = textwrap.wrap(f"also: {more}", WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+        lines += ["", *also]
+    if example:
+        lines += ["", f"example: {command_of(name).example.splitlines()[0].strip()}"]
+    return f"{about[0].upper()}{about[1:]}.\n\n```text\n" + "\n".join(lines) + "\n```"
+
+
+def shared_block() -> str:
+    """Return the options that several commands have, by group."""
+    parts = []
+    for group, title in {"": "", **GROUPS}.items():
+        options = [each for each in shared_options().values() if each.group == group]
+        options = [each for each in options if each.names.startswith("-")]
+        parts.append("\n".join([*filter(None, [title]), *option_lines(options)]))
+    return "```text\n" + "\n\n".join(parts) + "\n```"
+
+
+def marked_block(name: str, *, example: bool = False) -> str:
+    """Return a generated part of the page between its marks."""
+    if name == "--all":
+        os.environ["COLUMNS"] = "80"
+        text = f"```text\n{overview(whole=True).rstrip()}\n```"
+    else:
+        text = shared_block() if name == "shared" else help_block(name, example=example)
+    return f"<!-- help: {name} -->\n{text}\n<!-- /help -->"
 
 
 def updated(page: str) -> str:
-    """The page with every marked block made anew."""
-    return MARKED.sub(lambda found: marked_block(found[1]), page)
+    """Return the page with every marked block made again. A section without a `console` block
+    shows the command's own example."""
+
+    def made(found: re.Match[str]) -> str:
+        section = HEADING.split(page[found.end() :], maxsplit=1)[0]
+        return marked_block(found[1], example="```console" not in section)
+
+    return MARKED.sub(made, page)
 
 
 def manual(name: str) -> str:
-    """The manual page of a command in roff, from the same parser as its help."""
+    """Return the manual page of a command in roff. `recollect(1)` has the shared options."""
     if name == "recollect":
-        about, rest = "memory search for AI agents and the people they work for", help_of("--all")
-        return "\n".join([*head("recollect", about), ".SH COMMANDS", *verbatim(rest), ""])
+        os.environ["COLUMNS"] = "80"
+        about = "memory search for AI agents and the people they work for"
+        lines = [*head("recollect", about), ".SH COMMANDS", *verbatim(overview(whole=True))]
+        lines.append(".SH OPTIONS THAT SEVERAL COMMANDS HAVE")
+        for group, title in {"": "", **GROUPS}.items():
+            lines += [f".SS {roff(title)}"] if title else []
+            options = shared_options().values()
+            lines += manual_options(each for each in options if each.group == group)
+        return "\n".join([*lines, ""])
     about, parser = every_command()[name][1], parser_of(name)
     lines = [*head(titled(name), about), ".SH SYNOPSIS", *verbatim(parser.format_usage())]
-    lines.append(".SH OPTIONS")
-    for action in parser._actions:
-        names = ", ".join(action.option_strings) or str(action.metavar)
-        value = f" {action.metavar}" if action.option_strings and action.metavar else ""
-        lines += [".TP", f"\\fB{roff(names)}\\fR{roff(value)}", roff(action.help or "")]
+    if own := own_options(name):
+        lines += [".SH OPTIONS", *manual_options(own)]
+    if more := shared_line(name):
+        lines += [".PP", f"Also, explained in \\fBrecollect\\fR(1): {roff(more)}."]
     example = command_of(name).example
     return "\n".join([*lines, ".SH EXAMPLE", *verbatim(example), *SEE_ALSO, ""])
+
+
+def manual_options(options: Iterable[Option]) -> list[str]:
+    lines = []
+    for each in options:
+        text = f"{each.help} (default: {each.default})" if each.default else each.help
+        lines += [".TP", f"\\fB{roff(each.names)}\\fR", roff(text)]
+    return lines
 
 
 def head(title: str, about: str) -> list[str]:
@@ -77,7 +240,7 @@ def head(title: str, about: str) -> list[str]:
 
 
 def titled(name: str) -> str:
-    """The name of a command's manual page: `recollect-vault-add`."""
+    """Return the name of a command's manual page: `recollect-vault-add`."""
     return "-".join(["recollect", *name.split()])
 
 
@@ -86,7 +249,7 @@ def verbatim(text: str) -> list[str]:
 
 
 def roff(text: str) -> str:
-    """The text on one line, with what roff would take for itself escaped."""
+    """Return the text on one line, with what roff would take for itself escaped."""
     safe = text.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{safe}" if safe[:1] in (".", "'") else safe
 

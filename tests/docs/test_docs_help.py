@@ -14,6 +14,7 @@ import pytest
 from docs_blocks import DOCS, PAGES, ROOT, anchors, links
 
 from recollect.fuse.feature_sum import FeatureSum
+from recollect.interfaces.cli.arguments import parser_of
 from recollect.interfaces.cli.commands import every_command
 from recollect.recipes.registry import BUILT_IN
 from recollect.recipes.unions import AnyChannel, AnyFusion, AnyStage
@@ -44,13 +45,22 @@ def page(name: str) -> str:
     return (REFERENCE / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["--all", *every_command()])
-def test_help_in_the_docs_is_what_the_command_prints(name: str) -> None:
-    """If not: python docs/update_help.py"""
-    assert collapsed(HELP["marked_block"](name)) in collapsed(COMMANDS_PAGE)
+def test_the_page_has_the_overview_the_shared_options_and_every_command() -> None:
+    marked = re.findall(r"^<!-- help: ([\w -]+) -->$", COMMANDS_PAGE, re.MULTILINE)
+    assert marked == ["--all", "shared", *every_command()]
 
 
-def test_manual_pages_and_the_table_of_completion_are_what_the_parsers_say() -> None:
+@pytest.mark.parametrize("name", every_command())
+def test_every_option_of_a_command_is_in_its_section_or_among_the_shared_ones(name: str) -> None:
+    section = COMMANDS_PAGE.partition(f"<!-- help: {name} -->")[2].partition("<!-- /help -->")[0]
+    shared = COMMANDS_PAGE.partition("<!-- help: shared -->")[2].partition("<!-- /help -->")[0]
+    lines = [line.strip() for line in [*section.splitlines(), *shared.splitlines()]]
+    for action in parser_of(name)._actions:
+        names = ", ".join(action.option_strings) or str(action.metavar)
+        assert any(line.startswith(names) for line in lines) or names == "ID", names
+
+
+def test_the_page_the_manual_and_the_table_of_completion_are_what_the_parsers_say() -> None:
     """If not: python docs/update_help.py"""
     made = HELP["files"]()
     stale = [
