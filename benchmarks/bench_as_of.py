@@ -17,7 +17,7 @@ from functools import partial
 
 from data import data_argument, median, passages, questions
 from recollect import Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.ingest.jsonl import raw_lines
 from recollect.settings import Embedding, Rerank, Settings
 
@@ -79,7 +79,7 @@ def change(memory: Recollect, rows: list[dict[str, str]]) -> None:
     for id, row in zip(ids[: 2 * quarter], rows, strict=False):
         memory.edit(id, text=row["text"])
     memory.forget(ids[2 * quarter : 3 * quarter])
-    memory.save_all([draft(dict(row)) for row in rows[-quarter:]])
+    memory.save_all([make_draft(dict(row)) for row in rows[-quarter:]])
 
 
 def compare(

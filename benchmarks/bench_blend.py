@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from data import data_argument, median, passages, questions
 from embeddings import cache_argument, copied, embedded, missing
 from recollect import Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.query.fts5 import any_of
 from recollect.query.terms import keywords
 from recollect.recall.keyword import Keyword
@@ -68,7 +68,7 @@ def save(home: Path, rows: list[dict[str, str]]) -> None:
     """A vault of real passages without vectors, its segments joined as a server joins them."""
     with Recollect(home=home, settings=WORDS) as memory:
         for first in range(0, len(rows), 5000):
-            memory.save_all([draft(row) for row in rows[first : first + 5000]])
+            memory.save_all([make_draft(row) for row in rows[first : first + 5000]])
     with Recollect(home=home, settings=WORDS) as memory:  # the one that saved was merging, too
         Merger(memory.store.database).run()
 

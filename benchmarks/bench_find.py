@@ -23,7 +23,7 @@ import time
 from bench_startup import RECOLLECT, compile_package
 from data import data_argument, median, passages, questions
 from recollect import Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 
 SILENT_S = 0.3  # nothing more is painted then
 KEY_MS = 50
@@ -84,7 +84,7 @@ def main() -> None:
             "RECOLLECT_RERANK__PROVIDER": "none",
         }
         with Recollect(home=home, environment=environment) as memory:
-            memory.save_all([draft(row) for row in passages(args.data, args.memories)])
+            memory.save_all([make_draft(row) for row in passages(args.data, args.memories)])
         tell(typed(environment, questions(args.data, args.runs)))
 
 

@@ -14,7 +14,7 @@ from random import Random
 from msgspec.structs import replace
 
 from recollect import Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite.store import SqliteStore
 
@@ -73,7 +73,7 @@ def bulk_save(folder: Path, size: int) -> None:
     chance = Random(2)
     best = {True: 99.0, False: 99.0}
     for round_ in range(3):
-        drafts = [draft({"id": f"r{round_}-{n}", "text": text(chance)}) for n in range(size)]
+        drafts = [make_draft({"id": f"r{round_}-{n}", "text": text(chance)}) for n in range(size)]
         for kept in (True, False):
             with Recollect(folder / f"bulk{round_}{kept}.db", home=folder, settings=OFF) as memory:
                 memory.store.keeps_history = kept
@@ -90,7 +90,7 @@ def growth(folder: Path, size: int) -> None:
         texts = [text(chance) for _ in range(size)]
         for start in range(0, size, 1_000):
             some = range(start, min(start + 1_000, size))
-            memory.save_all([draft({"id": f"m{n}", "text": texts[n]}) for n in some])
+            memory.save_all([make_draft({"id": f"m{n}", "text": texts[n]}) for n in some])
         tables = _tables(memory.store)
         for _ in range(EDITS):
             now[0] += timedelta(days=1)

@@ -19,7 +19,7 @@ from pathlib import Path
 from bench_startup import RECOLLECT, compile_package
 from data import data_argument, median, passages
 from recollect import Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 
 PASS = "python -c pass"
 WANTED_MS = {
@@ -60,7 +60,7 @@ def _made(home: Path, rows: list[dict[str, str]]) -> dict[str, str]:
         "RECOLLECT_RERANK__PROVIDER": "none",
     }
     with Recollect(home=home, environment=environment) as memory:
-        memory.save_all([draft(row) for row in (FACT, *rows)])
+        memory.save_all([make_draft(row) for row in (FACT, *rows)])
     return environment
 
 

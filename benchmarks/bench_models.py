@@ -24,7 +24,7 @@ import numpy as np
 from data import data_argument, median, passages
 from embeddings import cache_argument, embedded, embedder
 from recollect import Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.lifetime import Lifetime
 from recollect.models.folder import builtin
 from recollect.models.onnx import OnnxReranker, usable_threads
@@ -122,7 +122,7 @@ def embedding_rate(args: argparse.Namespace) -> None:
 
 
 def saved_and_embedded(memory: Recollect, rows: Sequence[dict[str, str]]) -> None:
-    memory.save_all([draft(row) for row in rows])
+    memory.save_all([make_draft(row) for row in rows])
     memory.embed_now()
 
 
@@ -193,7 +193,7 @@ def fill(home: str, args: argparse.Namespace, count: int) -> None:
     with Recollect(home=home, environment=settings_off) as memory:
         rows = passages(args.data, count)
         for first in range(0, len(rows), 5000):
-            memory.save_all([draft(row) for row in rows[first : first + 5000]])
+            memory.save_all([make_draft(row) for row in rows[first : first + 5000]])
         named = memory.store.database.rows("SELECT id, key FROM memories")
         keys: dict[str, int] = {str(id): key for id, key in named}
         made = [(keys[row["id"]], vector) for row, vector in zip(rows, vectors, strict=True)]

@@ -32,7 +32,7 @@ import psycopg
 from data import data_argument, median, passages, questions
 from embeddings import cache_argument, embedded, missing
 from recollect import Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.ingest.jsonl import raw_lines
 from recollect.query.terms import tokens
 from recollect.recipes.registry import BUILT_IN
@@ -199,7 +199,7 @@ def report_search(pair: tuple[Recollect, Recollect], recipe: str, asked: list[st
 def report_save(pair: tuple[Recollect, Recollect], url: str) -> None:
     """A save, and what the commit of a bare INSERT takes there."""
     drafts = [
-        draft({"title": f"Note {n}", "text": f"{n} boats lie in the harbour of town {n % 7}."})
+        make_draft({"title": f"Note {n}", "text": f"{n} boats lie in the harbour of town {n % 7}."})
         for n in range(60)
     ]
     both = [p50([partial(memory.save_all, [one]) for one in drafts]) for memory in pair]

@@ -35,7 +35,7 @@ from bench_postgres import DIMENSIONS, MODEL, load_vectors, opened, started
 from bench_serving import asking, serving
 from data import data_argument, median, mixed_passages, questions
 from recollect import Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.ingest.jsonl import raw_lines
 from recollect.types import Filter
 from recollect_postgres.migration import migrate
@@ -191,7 +191,7 @@ def measure(memory: Recollect, costs: Costs, asked: list[str], args: argparse.Na
         load_vectors(memory)
         costs.report("nearest 10", [partial(near, MODEL, one, 10, Filter()) for one in wanted])
     drafts = [
-        draft({"title": f"Note {n}", "text": f"{n} boats lie in the harbour of town {n % 7}."})
+        make_draft({"title": f"Note {n}", "text": f"{n} boats lie in the harbour of town {n % 7}."})
         for n in range(len(asked))
     ]
     costs.report("save", [partial(memory.save_all, [one]) for one in drafts])

@@ -22,9 +22,9 @@ from secret_samples import Positive, hard, later, leaked, ordinary, positives
 from service_samples import service_positives
 
 from recollect import Recollect
-from recollect.ingest.draft import Draft, draft
+from recollect.ingest.draft import Draft, make_draft
 from recollect.ingest.jsonl import Line
-from recollect.secrets.redaction import redact_draft, redacted
+from recollect.secrets.redaction import redact, redact_draft
 
 SEEDS = range(20260301, 20260311)
 ROUNDS = 3  # the quickest counts: whatever else the machine does only adds to the time
@@ -53,7 +53,7 @@ def finding() -> None:
 
 
 def _row(name: str, samples: list[Positive]) -> None:
-    found = sum(not leaked(redacted(one.text)[0], one.secret) for one in samples)
+    found = sum(not leaked(redact(one.text)[0], one.secret) for one in samples)
     print(f"  {name:<36}{found:>6,} of {len(samples):,}")
 
 
@@ -61,7 +61,7 @@ def touching() -> None:
     """How many ordinary lines are touched, in a thousand."""
     print("touched")
     for name, lines in (("the test's lines", ordinary()), ("Python's library", [*_library()])):
-        touched = [line for line in lines if redacted(line)[1]]
+        touched = [line for line in lines if redact(line)[1]]
         rate = 1000 * len(touched) / len(lines)
         print(f"  {name:<36}{len(touched):>6,} of {len(lines):,} lines ({rate:.4f} in 1,000)")
         for line in touched:
@@ -82,7 +82,7 @@ def speed() -> None:
     full = "\n".join(one.text for one in positives()) * 10
     hostile = "password=\"password='" * 50_000
     for name, text in (("ordinary", code), ("full of secrets", full), ("hostile", hostile)):
-        spent = _quickest(lambda text=text: redacted(text))  # type: ignore[misc]
+        spent = _quickest(lambda text=text: redact(text))  # type: ignore[misc]
         print(f"  {name:<36}{len(text) / spent / 1e6:>8.1f} MB/s")
 
 
@@ -98,8 +98,8 @@ def importing(count: int) -> None:
         }
         for n in range(count)
     ]
-    drafts = [draft(one) for one in raw]
-    checks = _quickest(lambda: [draft(one) for one in raw])
+    drafts = [make_draft(one) for one in raw]
+    checks = _quickest(lambda: [make_draft(one) for one in raw])
     looks = _quickest(lambda: [redact_draft(one) for one in drafts])
     found = sum((Counter(redact_draft(one)[1]) for one in drafts), Counter[str]())
     kept, clean = (_imported(drafts, redact=redact) for redact in (False, True))

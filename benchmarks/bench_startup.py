@@ -21,7 +21,7 @@ from pathlib import Path
 import recollect
 from data import data_argument, median, passages
 from recollect import Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 
 WANTED = {
     "recollect --version": 1.48,
@@ -59,7 +59,7 @@ def main() -> None:
         }
         rows = passages(args.data, args.memories)
         with Recollect(home=home, environment=environment) as memory:
-            memory.save_all([draft(row) for row in rows])
+            memory.save_all([make_draft(row) for row in rows])
         tell(measured(environment, args.runs, rows[0]["id"]))
 
 

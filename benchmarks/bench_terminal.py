@@ -13,7 +13,7 @@ import bench_find
 from bench_startup import commands, compile_package, in_turn, tell
 from data import data_argument, passages, questions
 from recollect import Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 
 WANTED = {"recollect --version": 1.5, "recollect search --json": 7.0}
 
@@ -34,7 +34,7 @@ def main() -> None:
         }
         rows = passages(args.data, args.memories)
         with Recollect(home=home, environment=environment) as memory:
-            memory.save_all([draft(row) for row in rows])
+            memory.save_all([make_draft(row) for row in rows])
         tell(in_turn(commands(environment, rows[0]["id"]), args.runs), WANTED)
         print()
         bench_find.tell(bench_find.typed(environment, questions(args.data, args.questions)))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recollect.engine.recollect import Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.query.replacement import Statement, replaced_by
 from recollect.times import parse_time
 from recollect.types import Response
@@ -65,7 +65,7 @@ def judged_pairs(memory: Recollect, file: Path) -> list[JudgedPair]:
             date = f"{fields.pop('date')}T10:00:00Z"
             times = {"created_at": date, "updated_at": date}
             drafts.append(fields | times | {"id": f"{side}-{number}"})
-    memory.save_all([draft(fields) for fields in drafts])
+    memory.save_all([make_draft(fields) for fields in drafts])
     memory.embed_now()
     store, identity = memory.session.store, memory.session.models.embedder().identity
     now = parse_time(ASKED_AT, "now")

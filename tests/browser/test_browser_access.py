@@ -16,7 +16,7 @@ from recollect import Recollect
 from recollect.auth.capabilities import SEARCH
 from recollect.auth.credentials import SessionStore
 from recollect.auth.home_access import HomeAccess
-from recollect.auth.token_store import TokenStore, digest, own_token
+from recollect.auth.token_store import TokenStore, digest, load_own_token
 from recollect.demo.load import sample
 from recollect.interfaces.cli.desktop import PAGE
 
@@ -324,7 +324,7 @@ def test_a_link_from_a_file_logs_in_without_a_click(
 ) -> None:
     """As `recollect open` does it: the browser comes from a file, not from the server."""
     store = TokenStore(HomeAccess(guarded.home))
-    link = SessionStore(store).create_link(digest(own_token(guarded.home, store)[0]))
+    link = SessionStore(store).create_link(digest(load_own_token(guarded.home, store)[0]))
     file = tmp_path / "open.html"
     file.write_text(PAGE.format(link=guarded.at(f"/login/{link}")))
     page = context.new_page()

@@ -11,7 +11,7 @@ from commandline import Home, refused, wrong_usage
 
 from recollect.auth.capabilities import CAPABILITIES
 from recollect.auth.home_access import HomeAccess
-from recollect.auth.token_store import TokenStore, well_formed
+from recollect.auth.token_store import TokenStore, is_well_formed
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_a_new_token_is_printed_once_and_nowhere_else(home: Home) -> None:
     done = home.run("access", "token", "create", "--can", "search:use", "--name", "reader")
     secret = done.out.strip()
     assert done.code == 0
-    assert well_formed(secret)
+    assert is_well_formed(secret)
     assert "not shown again" in done.err
     listed = home.call("access", "token", "list")
     assert "reader: search:use" in listed.out
@@ -52,7 +52,7 @@ def test_a_token_says_what_it_allows_where_and_until_when(home: Home) -> None:
     assert (made["vaults"], made["collections"]) == (["agent", "team"], ["platform"])
     assert (made["state"], made["expires_at"]) == ("live", "2099-12-31T00:00:00Z")
     assert home.json("access", "token", "list") == [made]
-    found = TokenStore(HomeAccess(home.folder)).known(secret)
+    found = TokenStore(HomeAccess(home.folder)).find(secret)
     assert found is not None
     assert found[0].id == made["id"]
     line = home.call("access", "token", "list").out
@@ -66,7 +66,7 @@ def test_a_revoked_token_is_refused_at_once(home: Home) -> None:
     assert (done.code, done.out) == (0, f"Revoked: {made['id']} ({made['name']}).\n")
     [listed] = home.json("access", "token", "list")
     assert listed["state"] == "revoked"
-    found = TokenStore(HomeAccess(home.folder)).known(made["token"])
+    found = TokenStore(HomeAccess(home.folder)).find(made["token"])
     assert found is not None
     assert found[1] == "revoked"
     assert home.json("access", "token", "revoke", made["id"]) == {"revoked": [made["id"]]}

@@ -41,12 +41,12 @@ class AccessContract:
 
     def test_a_token_is_valid_everywhere_and_refused_everywhere_once_revoked(self) -> None:
         one, other = self.stores()
-        assert not other.any_live()
+        assert not other.has_live()
         secret, token = one.create(["search:use"], name="agent", vaults=["team"])
-        found = other.known(secret)
+        found = other.find(secret)
         assert found is not None
         assert (found[0], found[1]) == (token, "live")
-        assert other.any_live()
+        assert other.has_live()
         assert other.revoke(token.id).revoked_at is not None
         checked = Credentials(stored=one).token(secret)
         assert (checked.wrong, checked.caller.token) == ("revoked token", token.id)
@@ -57,7 +57,7 @@ class AccessContract:
         one, _ = self.stores()
         with pytest.raises(NotFound, match="There is no token"):
             one.revoke("0a1b2c3d")
-        assert one.known("rcl_" + "A" * 43) is None
+        assert one.find("rcl_" + "A" * 43) is None
 
     def test_secrets_are_stored_as_hashes(self) -> None:
         tokens, _ = self.stores()
@@ -76,24 +76,24 @@ class AccessContract:
         start = now
         for later, noted in ((0, 0), (COARSE.seconds - 1, 0), (COARSE.seconds, COARSE.seconds)):
             now = start + timedelta(seconds=later)
-            assert tokens.known(secret)
-            assert tokens.every()[0].used_at == start + timedelta(seconds=noted)
+            assert tokens.find(secret)
+            assert tokens.list_all()[0].used_at == start + timedelta(seconds=noted)
 
     def test_a_session_is_known_everywhere_and_ends_everywhere(self) -> None:
         one, other = self.stores()
         token, known = one.create(["search:use"], name="agent")
         here, there = SessionStore(one), SessionStore(other)
         secret, session = here.create(digest(token), "Firefox\n on Linux")
-        found = there.known(secret)
+        found = there.find(secret)
         assert found is not None
         assert (found.id, found.token_id, found.token_name) == (session.id, known.id, "agent")
         assert found.browser == "Firefox on Linux"
         assert Credentials(stored=other).session(secret).caller.name == "agent"
         with pytest.raises(NotFound):
             there.end([session.id, "0a1b2c3d"])
-        assert here.known(secret) is not None
+        assert here.find(secret) is not None
         there.end([session.id])
-        assert here.known(secret) is None
+        assert here.find(secret) is None
         assert here.every() == []
 
     def test_sessions_and_links_end_by_themselves(self) -> None:
@@ -101,13 +101,13 @@ class AccessContract:
         sessions = SessionStore(TokenStore(self.access(), lambda: now))
         secret, _ = sessions.create(digest("of no token"))
         link = sessions.create_link(digest("of no token"))
-        assert sessions.known(secret) is not None
+        assert sessions.find(secret) is not None
         assert sessions.has_link(link)
         now += LINK_LASTS
         assert not sessions.has_link(link)
         assert sessions.use_link(link) is None
         now += LASTS - LINK_LASTS
-        assert sessions.known(secret) is None
+        assert sessions.find(secret) is None
 
     def test_the_oldest_session_ends_where_there_are_too_many(self) -> None:
         now = real_time()
@@ -116,9 +116,9 @@ class AccessContract:
         for _ in range(MOST_SESSIONS + 1):
             now += timedelta(seconds=1)
             secrets.append(sessions.create(digest("a token"))[0])
-        assert len(sessions.every()) == MOST_SESSIONS
-        assert sessions.known(secrets[0]) is None
-        assert sessions.known(secrets[1]) is not None
+        assert len(sessions.list_all()) == MOST_SESSIONS
+        assert sessions.find(secrets[0]) is None
+        assert sessions.find(secrets[1]) is not None
 
     def test_a_link_is_used_once_however_many_try(self) -> None:
         link = SessionStore(TokenStore(self.access())).create_link(digest("a token"))
@@ -163,7 +163,7 @@ class AccessContract:
         secret, _ = tokens.create(["search:use"])
         tokens.access.audit.append(b'{"action": "save"}')
         tokens.close()
-        assert tokens.known(secret) is not None
+        assert tokens.find(secret) is not None
         assert [line.strip() for _, line in tokens.access.audit.since(0)] == [b'{"action": "save"}']
 
 

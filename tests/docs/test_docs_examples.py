@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from model_server import ModelServer
 from recollect import Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.models.active import open_embedder, open_reranker
 from recollect.models.folder import builtin
 from recollect.recipes.registry import Recipes
@@ -87,7 +87,9 @@ def test_a_provider_example_works_once_a_server_answers(block: Block, tmp_path: 
             told, embedding=embedding, rerank=replace(told.rerank, base_url=server.url)
         )
         with Recollect(home=tmp_path, settings=settings, environment={}) as memory:
-            memory.save_all([draft({"title": f"Note {n}", "tags": ["auth"]}) for n in range(6)])
+            memory.save_all(
+                [make_draft({"title": f"Note {n}", "tags": ["auth"]}) for n in range(6)]
+            )
             assert memory.embed_now() is None
             counts = memory.search("auth", recipe="gnosis").counts
     assert counts["vector" if "[embedding]" in block.text else "reranked"] == 6
@@ -95,7 +97,7 @@ def test_a_provider_example_works_once_a_server_answers(block: Block, tmp_path: 
 
 @pytest.mark.parametrize("block", of("json"), ids=place)
 def test_json_is_a_memory(block: Block) -> None:
-    draft(json.loads(block.text))
+    make_draft(json.loads(block.text))
 
 
 def test_only_blocks_of_known_languages_and_marks_are_used() -> None:

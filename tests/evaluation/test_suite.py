@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from examples import one_in
 from recollect.errors import UserError
-from recollect.ingest.draft import complete
+from recollect.ingest.draft import complete_draft
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, SearchSettings, Secrets, Settings
 from recollect.types import Filter, Memory
@@ -43,7 +43,7 @@ KINDS = [
     "space-scoped",
 ]
 HELD = {
-    given.fields["id"]: complete(given, given.fields["id"], None, suite().now)
+    given.fields["id"]: complete_draft(given, given.fields["id"], None, suite().now)
     for given in memories()
 }
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "suite.md"

@@ -18,7 +18,7 @@ import apsw
 from model_server import ModelServer, Recorded, Reply
 from recollect import Recollect, Response, Result
 from recollect.errors import ProviderError
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.memory_json import memory_json
 from recollect.models.active import ActiveModels
 from recollect.settings import ContextSettings, Embedding, Rerank, Settings
@@ -132,7 +132,7 @@ def vault(
     with Recollect(
         folder / "vault.db", home=folder, settings=settings(None), environment={}, clock=lambda: NOW
     ) as memory:
-        memory.save_all([draft(fields) for fields in memories])
+        memory.save_all([make_draft(fields) for fields in memories])
     opened = Recollect(
         folder / "vault.db",
         home=folder,

@@ -21,7 +21,7 @@ from planned_search import OverAt
 
 from recollect import Recollect, Response, Result
 from recollect.errors import ProviderError
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.models.active import ActiveModels
 from recollect.models.base import Embedder, Reranker
 from recollect.present.explain import as_lines
@@ -68,7 +68,7 @@ def filled(folder: Path, corpus: Corpus, models: Any) -> Recollect:
     memory.models = models
     memory.save_all(
         [
-            draft({"id": id, **({"text": held} if isinstance(held, str) else held)})
+            make_draft({"id": id, **({"text": held} if isinstance(held, str) else held)})
             for id, held in corpus.items()
         ]
     )

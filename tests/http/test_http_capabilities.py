@@ -22,7 +22,7 @@ from recollect.auth.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
 from recollect.auth.credentials import Credentials
 from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore, digest
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.interfaces.app import create_app
 from recollect.interfaces.http.api import OPERATIONS
 from recollect.interfaces.http.guard import NOT_VALID, Guard
@@ -141,7 +141,7 @@ class World:
 
     def cookie(self, token: str) -> str:
         """What a browser sends that logged in with that token."""
-        secret, check = self.credentials.begin(digest(token), "")
+        secret, check = self.credentials.begin_session(digest(token), "")
         assert not check.wrong
         return f"{self.cookie_name}={secret}"
 
@@ -153,7 +153,9 @@ class World:
     def mend(self) -> None:
         """As it was before; what was forgotten is back."""
         kept = {"id": "kept", "title": "Quokka", "text": SAID}
-        self.engine.save_all([draft(kept), draft({"id": "newer", "title": "Quokka again"})])
+        self.engine.save_all(
+            [make_draft(kept), make_draft({"id": "newer", "title": "Quokka again"})]
+        )
 
     def noted(self) -> list[dict[str, Any]]:
         return [*Audit(HomeAccess(self.home)).entries()]

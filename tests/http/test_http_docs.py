@@ -15,7 +15,7 @@ from http_server import NOW, environment, serving
 
 from recollect.auth.capabilities import SEARCH
 from recollect.auth.home_access import HomeAccess
-from recollect.auth.token_store import TokenStore, own_token
+from recollect.auth.token_store import TokenStore, load_own_token
 from recollect.interfaces.http.api import ALWAYS, OPERATIONS, WITH_BODY
 from recollect.interfaces.http.logs import Metrics
 
@@ -40,7 +40,7 @@ def test_every_example_prints_what_the_page_shows(tmp_path: Path) -> None:
             time.sleep(0.05)
         store = TokenStore(HomeAccess(server.home))
         token, _ = store.create([SEARCH])
-        own_token(server.home, store)  # as a server makes it that asks for tokens
+        load_own_token(server.home, store)  # as a server makes it that asks for tokens
         told = environment(server.home, TOKEN=token)
         for command, expected in EXAMPLES:
             done = subprocess.run(

@@ -125,7 +125,7 @@ def test_a_stream_ends_with_the_session_that_it_was_opened_in(
     server: ThreadServer, agent: Recollect, access: TokenStore, credentials: Credentials
 ) -> None:
     token, _ = access.create({SEARCH}, name="visitor")
-    secret, check = credentials.begin(digest(token), "")
+    secret, check = credentials.begin_session(digest(token), "")
     assert check.session is not None
     assert credentials.sessions is not None
     cookie = {"Cookie": f"recollect_{server.port}_{credentials.home_mark}={secret}"}

@@ -178,25 +178,25 @@ def test_attempts_are_counted_by_address_and_in_all() -> None:
     attempts = Attempts(SharedCounts(lambda: now))
     for _ in range(PER_ADDRESS):
         assert attempts.wait_s("192.0.2.1") == 0
-        attempts.failed("192.0.2.1")
+        attempts.count_failure("192.0.2.1")
     assert attempts.wait_s("192.0.2.1") == 5
     assert attempts.wait_s("192.0.2.2") == 0
     now = 5.0
     assert attempts.wait_s("192.0.2.1") == 0  # one came back
-    attempts.failed("192.0.2.1")
+    attempts.count_failure("192.0.2.1")
     assert attempts.wait_s("192.0.2.1") == 5
     for _ in range(1000):
-        attempts.failed("192.0.2.1")
+        attempts.count_failure("192.0.2.1")
     assert attempts.wait_s("192.0.2.1") == 5  # and no longer, however many come
     for number in range(IN_ALL):
-        attempts.failed(f"2001:db8:{number:x}::1")
+        attempts.count_failure(f"2001:db8:{number:x}::1")
     assert attempts.wait_s("198.51.100.1") > 0
     now = 10_000.0
     assert attempts.wait_s("192.0.2.1") == 0
     child = os.fork()
     if not child:  # a worker of the same server
         for _ in range(PER_ADDRESS):
-            attempts.failed("192.0.2.3")
+            attempts.count_failure("192.0.2.3")
         os._exit(0)
     os.waitpid(child, 0)
     assert attempts.wait_s("192.0.2.3") == 5
@@ -205,7 +205,7 @@ def test_attempts_are_counted_by_address_and_in_all() -> None:
 def test_a_whole_network_of_ipv6_counts_as_one_address() -> None:
     attempts = Attempts(SharedCounts(lambda: 0.0))
     for number in range(PER_ADDRESS):
-        attempts.failed(f"2001:db8::{number + 1:x}")
+        attempts.count_failure(f"2001:db8::{number + 1:x}")
     assert attempts.wait_s("2001:db8::ffff") == 5
     assert attempts.wait_s("2001:db8:0:1::1") == 0
 
@@ -289,7 +289,7 @@ def test_one_sees_and_ends_the_sessions_of_ones_own_token(place: Place) -> None:
     reader, again, owner = place.browser(), place.browser(), place.browser()
     for browser, token in ((reader, small), (again, small), (owner, SECRET)):
         assert browser.log_in(token).status_code == 303
-    ids = {session.id: session.token_name for session in place.sessions.every()}
+    ids = {session.id: session.token_name for session in place.sessions.list_all()}
     assert sorted(ids.values()) == ["", "reader", "reader"]
     shown = re.findall(r'data-session="(\w+)"', reader.get("/sessions").text)
     assert sorted(shown) == sorted(id for id, name in ids.items() if name == "reader")
@@ -301,7 +301,7 @@ def test_one_sees_and_ends_the_sessions_of_ones_own_token(place: Place) -> None:
     assert reader.post("/sessions/end", data={"others": "1"}).status_code == 303
     assert again.get("/").headers["location"] == "/login"
     assert reader.get("/").status_code == 200
-    [left] = [session.id for session in place.sessions.every() if session.token_name]
+    [left] = [session.id for session in place.sessions.list_all() if session.token_name]
     assert owner.post("/sessions/end", data={"id": left}).status_code == 303
     assert reader.get("/").headers["location"] == "/login"
     assert len(place.noted("end")) == 2
@@ -434,14 +434,14 @@ def test_only_who_may_do_everything_makes_and_revokes_tokens(place: Place) -> No
     answer = browser.post("/sessions/tokens", data=asked)
     assert answer.headers["cache-control"] == "no-store"
     [secret] = re.findall(r"data-secret>(rcl_[\w-]+)<", answer.text)
-    made, state = place.access.known(secret) or (None, "")
+    made, state = place.access.find(secret) or (None, "")
     assert made is not None
     assert (made.name, made.capabilities, state) == ("phone", (SEARCH, WRITE), "live")
     assert made.expires_at is not None
     assert secret not in browser.get("/sessions").text
     assert secret not in (place.home / "audit.jsonl").read_text()
     assert browser.post("/sessions/revoke", data={"id": made.id}).status_code == 303
-    assert (place.access.known(secret) or ("", ""))[1] == "revoked"
+    assert (place.access.find(secret) or ("", ""))[1] == "revoked"
 
 
 def test_who_may_not_search_sees_no_menu_and_can_log_out(place: Place) -> None:

@@ -28,7 +28,7 @@ from patience import until
 from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE
 from recollect.auth.credentials import SessionStore
 from recollect.auth.home_access import HomeAccess
-from recollect.auth.token_store import TokenStore, own_token
+from recollect.auth.token_store import TokenStore, load_own_token
 from recollect.interfaces.cli import desktop
 from recollect.interfaces.cli import main as cli
 from recollect.interfaces.cli.schemas import schema_of
@@ -134,7 +134,7 @@ def test_sessions_are_listed_and_ended_from_the_terminal(
     server: Server, at_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = SessionStore(TokenStore(HomeAccess(at_home)))
-    store.end([session.id for session in store.every()])
+    store.end([session.id for session in store.list_all()])
     cli.main(["open", "--print"])
     with httpx2.Client(trust_env=False, verify=False) as browser:
         browser.post(capsys.readouterr().out.strip())
@@ -160,18 +160,18 @@ def test_the_token_stays_the_same_until_it_is_revoked_or_others_could_read_it(
     tmp_path: Path,
 ) -> None:
     store = TokenStore(HomeAccess(tmp_path))
-    first, known = own_token(tmp_path, store)
-    assert own_token(tmp_path, store) == (first, known)
+    first, known = load_own_token(tmp_path, store)
+    assert load_own_token(tmp_path, store) == (first, known)
     (tmp_path / "token").chmod(0o644)
-    second, _ = own_token(tmp_path, store)
+    second, _ = load_own_token(tmp_path, store)
     assert second != first
-    assert store.known(first) is not None
-    assert [token.state(store.clock()) for token in store.every()] == ["revoked", "live"]
+    assert store.find(first) is not None
+    assert [token.state(store.clock()) for token in store.list_all()] == ["revoked", "live"]
     assert stat.S_IMODE((tmp_path / "token").stat().st_mode) == 0o600
-    store.revoke(store.every()[1].id)
-    third, _ = own_token(tmp_path, store)
+    store.revoke(store.list_all()[1].id)
+    third, _ = load_own_token(tmp_path, store)
     (tmp_path / "token").write_text("something else")
-    assert len({first, second, third, own_token(tmp_path, store)[0]}) == 4
+    assert len({first, second, third, load_own_token(tmp_path, store)[0]}) == 4
 
 
 def test_a_link_in_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_link_in_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
     theirs, _ = store.create(["admin"])
     elsewhere.write_text(theirs)
     (tmp_path / "home" / "token").symlink_to(elsewhere)
-    assert own_token(tmp_path / "home", store)[0] != theirs
+    assert load_own_token(tmp_path / "home", store)[0] != theirs
     assert elsewhere.read_text() == theirs
     assert not (tmp_path / "home" / "token").is_symlink()
 

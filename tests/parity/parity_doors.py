@@ -24,7 +24,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from recollect import Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.interfaces.cli.main import main
 from recollect.memory_json import memory_json
 from recollect.present.agent_context import context_json
@@ -85,7 +85,7 @@ class Library:
         return {"as_of": read_time(text, self._engine.now(), "as_of")} if text else {}
 
     def save(self, fields: dict[str, Any]) -> Any:
-        [saved] = self._engine.save_all([draft(fields)])
+        [saved] = self._engine.save_all([make_draft(fields)])
         return {"id": saved.memory.id, "outcome": saved.outcome, "repeated": saved.repeated}
 
     def search(self, query: str, asked: dict[str, Any]) -> Any:

@@ -11,7 +11,7 @@ from commandline import Home, refused
 from docs_blocks import DOCS
 
 from recollect.entry_points import entry_points_of
-from recollect.ingest.foreign import GROUP, tools
+from recollect.ingest.foreign import GROUP, list_tools
 
 PAGE = (DOCS / "how-to" / "write-a-plugin.md").read_text(encoding="utf-8")
 
@@ -52,5 +52,5 @@ def test_an_importer_of_ones_own_is_used_and_listed(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("installed")
 def test_a_plugin_whose_module_is_gone_is_left_out() -> None:
-    assert "todo" in tools()
-    assert "gone" not in tools()
+    assert "todo" in list_tools()
+    assert "gone" not in list_tools()

@@ -40,7 +40,7 @@ def test_a_token_is_of_one_vault(
     secret, token = TokenStore(access).create(["search:use"])
     place = StoreSettings(url=postgres_url, vault=f"{postgres_vault}-other")
     other = TokenStore(PostgresAccess(place))
-    assert other.known(secret) is None
+    assert other.find(secret) is None
     assert other.every() == []
     with pytest.raises(NotFound):
         other.revoke(token.id)

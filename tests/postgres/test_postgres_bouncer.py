@@ -96,7 +96,7 @@ def test_two_engines_share_three_connections_from_transaction_to_transaction(
         assert [found for found in one.doctor() if found.problem] == []
     access = PostgresAccess(place)
     secret, _ = TokenStore(access).create(["search:use"])
-    assert TokenStore(access).known(secret) is not None
+    assert TokenStore(access).find(secret) is not None
     access.close()
     assert len([*access.audit.since(0)]) == 8 * 4 * 4 + 1  # each write of both, the import once
     access.close()

@@ -136,7 +136,7 @@ def test_a_replica_lets_callers_in_while_the_primary_is_away_and_no_longer(
     access = PostgresAccess(place)
     tokens = TokenStore(access)
     secret, token = tokens.create(["search:use"])
-    assert tokens.known(secret) is not None
+    assert tokens.find(secret) is not None
     until(lambda: bool(access._database().replica_rows("SELECT 1 FROM tokens WHERE used_at > 0")))
     take, primary, asked = Pool.take, access._database()._pool, []
 
@@ -150,11 +150,11 @@ def test_a_replica_lets_callers_in_while_the_primary_is_away_and_no_longer(
         patch.setattr(access_in_postgres, "AGAIN_S", 60.0)
         patch.setattr(Pool, "take", gone)
         for _ in range(3):
-            assert tokens.known(secret) == (tokens.every()[0], "live")
+            assert tokens.find(secret) == (tokens.list_all()[0], "live")
         assert len(asked) == 1  # and is not waited for by each request
         with pytest.raises(StoreError, match="cannot be reached"):
             tokens.revoke(token.id)
         access._asked_at -= place.max_staleness_s
         with pytest.raises(StoreError, match="cannot be reached"):
-            tokens.known(secret)
+            tokens.find(secret)
     access.close()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from model_server import ModelServer
 from recollect import Filter, Memory, Recollect
 from recollect.errors import ProviderError
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.types import any_of
 
@@ -71,7 +71,7 @@ def vaults(folder: Path, seed: int, size: int = 60) -> Iterator[Pair]:
     with ExitStack() as stack:
         server = stack.enter_context(ModelServer(dimensions=300))
         bare = stack.enter_context(_opened(folder, Settings(Embedding("none"), Rerank("none"))))
-        bare.save_all([draft(fields(chance, number)) for number in range(size)])
+        bare.save_all([make_draft(fields(chance, number)) for number in range(size)])
         bare.forget([f"m{number * 37 % 101:03}" for number in range(3)])
         models = Settings(
             Embedding("openai", model="toy", base_url=server.openai_url),

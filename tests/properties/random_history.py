@@ -17,7 +17,7 @@ import pytest
 from random_memories import NOW, WORDS, ToyEmbedder, memory_fields, queries
 
 from recollect import Memory, Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite.segments import buffer
@@ -202,7 +202,7 @@ class RandomHistory:
         for _ in range(self._chance.choice((1, 1, 4, 20))):
             self._made += 1
             fields = memory_fields(self._chance, self._made)
-            drafts.append(draft(fields))
+            drafts.append(make_draft(fields))
         for saved in do("save_all", drafts):
             self.model.put(saved.memory)
 

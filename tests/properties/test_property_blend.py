@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from recollect import Filter, Response
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.types import Term
 
 fast = settings(max_examples=examples(40))
@@ -39,7 +39,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     with vaults(tmp_path_factory.mktemp("vault"), seed=5, size=101) as opened:
         opened.bare.save_all(
             [
-                draft({"id": f"rare-{kind}", "text": f"Purple elephants said {thing} aloud."})
+                make_draft({"id": f"rare-{kind}", "text": f"Purple elephants said {thing} aloud."})
                 for kind, thing in RARE.items()
             ]
         )

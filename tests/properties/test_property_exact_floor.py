@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from recollect import Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.settings import Embedding, Rerank, Settings
 
 FILLING = ("purple", "elephants", "sing", "aloud", "often")
@@ -36,7 +36,7 @@ def memory(
     said += [{"text": f"{word} of the day"} for word in ("keep", "run")]
     bare = Settings(embedding=Embedding("none"), rerank=Rerank("none"))
     with Recollect(home=tmp_path_factory.mktemp("vault"), settings=bare) as opened:
-        opened.save_all([draft({"id": f"m{at}", **held}) for at, held in enumerate(said)])
+        opened.save_all([make_draft({"id": f"m{at}", **held}) for at, held in enumerate(said)])
         yield opened
 
 

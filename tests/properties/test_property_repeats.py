@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from recollect import Filter, Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.query.fts5 import all_of
 from recollect.query.sameness import same_in_order, spoken
 from recollect.query.terms import STOP_WORDS
@@ -91,7 +91,7 @@ def test_every_word_of_two_memories_is_found_after_both_were_saved(
         path = Path(folder) / "vault.db"
         with Recollect(path, home=folder, settings=OFF, environment={}) as vault:
             for row in rows:
-                vault.save_all([draft(row)])
+                vault.save_all([make_draft(row)])
             for row in rows:
                 check_held(vault, row)
 
@@ -99,7 +99,7 @@ def test_every_word_of_two_memories_is_found_after_both_were_saved(
 def check_held(vault: Recollect, row: dict[str, Any]) -> None:
     """One live memory has all that the row says."""
     place = Filter(project=row.get("project", ""))
-    said = draft(row).fields
+    said = make_draft(row).fields
     for word in distinctive(row["text"]):
         asked = all_of([word])
         found = vault.store.keyword.match(

@@ -15,8 +15,8 @@ from suites.stores.samples import CHANGE
 
 from examples import examples
 from recollect.engine import Recollect
-from recollect.ingest.draft import complete
-from recollect.ingest.jsonl import RawLine, as_line, parsed, raw_lines, stored_line
+from recollect.ingest.draft import complete_draft
+from recollect.ingest.jsonl import RawLine, as_line, parse_line, raw_lines, stored_line
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter, Memory, Severity, Tier
@@ -120,7 +120,7 @@ def test_a_vault_moves_whole(batch: list[Memory], data: st.DataObject) -> None:
                 if at is not None:
                     write.forget(stored, at)
             for accepted in data.draw(st.lists(st.booleans(), max_size=3)):
-                query = data.draw(SAID.map(first.session.redaction.of_query).filter(str.strip))
+                query = data.draw(SAID.map(first.session.redaction.redact_query).filter(str.strip))
                 moment = data.draw(st.sampled_from([datetime(2026, 1, 1, tzinfo=UTC)]) | MOMENTS)
                 first.session.store.feedback.add(query, memory.id, accepted, moment)
         lines = [stored_line(item) for item in first.export_all()]
@@ -137,6 +137,6 @@ def test_a_vault_moves_whole(batch: list[Memory], data: st.DataObject) -> None:
 @UNHURRIED
 @given(MEMORIES)
 def test_an_exported_memory_imports_as_itself(memory: Memory) -> None:
-    line = parsed(RawLine(1, as_line(memory)))
+    line = parse_line(RawLine(1, as_line(memory)))
     assert line.draft is not None, line.reason
-    assert complete(line.draft, memory.id, None, memory.created_at) == memory
+    assert complete_draft(line.draft, memory.id, None, memory.created_at) == memory

@@ -29,7 +29,7 @@ from recollect.documents.document import Document
 from recollect.documents.parser_program import BINARY_PARSERS, parsed
 from recollect.errors import RecollectError, UserError
 from recollect.ingest import jsonl
-from recollect.ingest.foreign import ForeignMemories, importer, tools
+from recollect.ingest.foreign import ForeignMemories, list_tools, load_importer
 from recollect.ingest.jsonl import RawLine, as_line, raw_lines
 from recollect.interfaces.requests import read_search
 from recollect.memory_json import memory_json
@@ -37,7 +37,7 @@ from recollect.present.response import as_json
 from recollect.present.views import VIEWS
 from recollect.recipes.overrides import read_recipe
 from recollect.recipes.registry import BUILT_IN
-from recollect.secrets.redaction import redacted
+from recollect.secrets import redaction
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.settings_reading import load_settings
 from recollect.types import recompute
@@ -155,7 +155,7 @@ def save(memory: Recollect, raw: bytes, chance: random.Random) -> None:
     fields = {"title": text_of(raw[: len(raw) // 2]), "text": text_of(raw[len(raw) // 2 :])}
     saved = memory.save(**fields)
     [shown] = memory.show([saved.id])
-    line = jsonl.parsed(RawLine(1, as_line(shown)))
+    line = jsonl.parse_line(RawLine(1, as_line(shown)))
     assert line.draft is not None
     assert line.draft.fields["text"] == shown.text
     json.dumps(memory_json(shown)).encode()
@@ -189,8 +189,8 @@ def match_pattern(raw: bytes, chance: random.Random) -> None:
 
 def redact(raw: bytes, chance: random.Random) -> None:
     text = text_of(raw)
-    clean, counts = redacted(text, keep_lines=chance.random() < 0.5)
-    assert redacted(clean)[0] == clean
+    clean, counts = redaction.redact(text, keep_lines=chance.random() < 0.5)
+    assert redaction.redact(clean)[0] == clean
     if not counts:
         assert clean == text
 
@@ -215,7 +215,7 @@ def read_document(name: str, raw: bytes, chance: random.Random) -> None:
     for chunk in chunks:
         assert chunk.text.strip()
         assert 1 <= chunk.first_line <= chunk.last_line
-    redacted(found.text, keep_lines=True)
+    redaction.redact(found.text, keep_lines=True)
 
 
 def read_word(raw: bytes, chance: random.Random) -> None:
@@ -252,7 +252,7 @@ def read_foreign(
         (folder / name).write_bytes(raw if name == replaced else content)
     for path in (folder, folder / replaced):
         try:
-            for line in ForeignMemories(importer(tool), path):
+            for line in ForeignMemories(load_importer(tool), path):
                 assert (line.draft is None) == bool(line.reason)
         except UserError:
             continue
@@ -306,7 +306,7 @@ def targets(folder: Path, memory: Recollect) -> dict[str, Target]:
         "secrets": Target(SECRETS, redact, ()),
         **{f"reader of {name}": Target((raw,), read, ()) for name, (raw, read) in readers.items()},
     }  # fmt: skip
-    for tool in tools():
+    for tool in list_tools():
         files = foreign_files(tool)
         attempt = partial(read_foreign, tool, files, folder / tool)
         made[f"importer of {tool}"] = Target(tuple(files.values()), attempt, ())

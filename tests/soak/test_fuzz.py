@@ -15,7 +15,7 @@ import fuzzing
 from fuzz_targets import fuzzed
 from fuzzing import Target, fuzz, mutated
 
-from recollect.ingest.foreign import tools
+from recollect.ingest.foreign import list_tools
 
 # Readers that take some hundredths of a second for one input.
 SLOW = ("Word", "code", "obsidian", "Markdown")
@@ -38,7 +38,7 @@ def test_no_target_raises_or_takes_too_long(every: dict[str, Target]) -> None:
 
 def test_queries_saves_recipes_and_each_reader_have_a_target(every: dict[str, Target]) -> None:
     assert {"queries", "saves", "recipes", "settings", "secrets", "patterns"} <= every.keys()
-    assert {f"importer of {tool}" for tool in tools()} <= every.keys()
+    assert {f"importer of {tool}" for tool in list_tools()} <= every.keys()
     assert {f"reader of {name}" for name in READERS} <= every.keys()
 
 

@@ -15,7 +15,7 @@ from suites.stores.samples import CHANGE
 
 from recollect.context import SearchContext
 from recollect.errors import ProviderError
-from recollect.ingest.draft import complete, draft
+from recollect.ingest.draft import complete_draft, make_draft
 from recollect.models.base import Embedder, Reranker
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter, Hit, Ranking, Search, leaf
@@ -120,7 +120,7 @@ def search_at(tmp_path: Path) -> Iterator[Callable[..., SearchContext]]:
         }
         with store.writing(CHANGE) as write:
             keys = {
-                id: write.add(complete(draft(held), id, None, now)).key
+                id: write.add(complete_draft(make_draft(held), id, None, now)).key
                 for id, held in fields.items()
             }
         if vectors:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from recollect import Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.types import recompute
 
@@ -53,7 +53,7 @@ def memory(
     request: pytest.FixtureRequest, settings: Settings, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Recollect]:
     with Recollect(home=tmp_path_factory.mktemp("home"), settings=settings) as opened:
-        opened.save_all([draft({"text": text}) for text in NOTES[: request.param]])
+        opened.save_all([make_draft({"text": text}) for text in NOTES[: request.param]])
         opened.embed_now()
         yield opened
 
@@ -101,7 +101,7 @@ def test_another_form_or_script_is_found(
     settings: Settings, tmp_path: Path, query: str, text: str
 ) -> None:
     with Recollect(home=tmp_path, settings=settings) as memory:
-        memory.save_all([draft({"text": each}) for each in NOTES])
+        memory.save_all([make_draft({"text": each}) for each in NOTES])
         memory.embed_now()
         response = memory.search(query)
     assert response.results[0].memory.text == text

@@ -13,7 +13,7 @@ import patience
 from model_server import Fault, ModelServer, Recorded, Reply
 from recollect.engine import Recollect
 from recollect.errors import ProviderError, UserError
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.ingest.jsonl import as_line, raw_lines
 from recollect.models.embedding_queue import TextsRefused
 from recollect.settings import Embedding, Rerank, Settings
@@ -56,7 +56,9 @@ def ids(memory: Recollect) -> list[str]:
 
 def test_saving_many_says_what_became_of_each(memory: Recollect) -> None:
     memory.save(id="a", title="before")
-    saved = memory.save_all([draft({"id": "b", "title": "B"}), draft({"id": "a", "title": "A"})])
+    saved = memory.save_all(
+        [make_draft({"id": "b", "title": "B"}), make_draft({"id": "a", "title": "A"})]
+    )
     assert [one.outcome for one in saved] == ["added", "updated"]
     assert memory.save_all([]) == []
 
@@ -221,7 +223,9 @@ def picky(tmp_path: Path) -> Iterator[tuple[Recollect, Picky]]:
     server = Picky()
     with server:
         with opened(tmp_path) as quiet:
-            quiet.save_all([draft({"id": f"n{n:03}", "title": f"Note {n}"}) for n in range(99)])
+            quiet.save_all(
+                [make_draft({"id": f"n{n:03}", "title": f"Note {n}"}) for n in range(99)]
+            )
             quiet.save(id="poison", title="poison")
         with opened(tmp_path, embedding(server)) as memory:
             yield memory, server
@@ -248,7 +252,7 @@ def test_everything_but_the_refused_is_embedded_in_later_batches(
 ) -> None:
     memory, _ = picky
     with opened(tmp_path) as quiet:
-        quiet.save_all([draft({"title": f"Later {number}"}) for number in range(150)])
+        quiet.save_all([make_draft({"title": f"Later {number}"}) for number in range(150)])
     assert "1 memory was refused" in (memory.embed_now() or "")
     assert memory.waiting() == 1
     memory.edit("poison", title="antidote")
@@ -277,7 +281,7 @@ def test_a_provider_that_always_fails_is_not_asked_text_by_text(
     tmp_path: Path, server: ModelServer, fault: Fault
 ) -> None:
     with opened(tmp_path) as quiet:
-        quiet.save_all([draft({"title": f"Note {number}"}) for number in range(30)])
+        quiet.save_all([make_draft({"title": f"Note {number}"}) for number in range(30)])
     server.fault = fault
     with opened(tmp_path, embedding(server)) as memory:
         assert "The embedding provider openai" in (memory.embed_now() or "")
@@ -287,7 +291,7 @@ def test_a_provider_that_always_fails_is_not_asked_text_by_text(
 
 def test_a_passing_failure_is_not_taken_for_a_refusal(tmp_path: Path, server: ModelServer) -> None:
     with opened(tmp_path) as quiet:
-        quiet.save_all([draft({"title": f"Note {number}"}) for number in range(10)])
+        quiet.save_all([make_draft({"title": f"Note {number}"}) for number in range(10)])
     with opened(tmp_path, embedding(server)) as memory:
         server.fail_next(3, status=503)
         with pytest.raises(ProviderError) as caught:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from recollect.engine import Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.settings import Embedding, Rerank, Settings
 from recollect_evaluation.own_models import advice
 
@@ -20,7 +20,7 @@ def notes(folder: Path, titles: list[str], model: str = "") -> list[str]:
     folder.mkdir(exist_ok=True)
     settings = Settings(embedding=Embedding(model=model), rerank=Rerank(provider="none"))
     with Recollect(folder / "vault.db", home=folder, settings=settings, environment={}) as memory:
-        memory.save_all([draft({"title": title}) for title in titles])
+        memory.save_all([make_draft({"title": title}) for title in titles])
         return [finding.note for finding in memory.doctor() if finding.check == "model"]
 
 
@@ -52,7 +52,7 @@ def test_questions_of_ones_own_decide_and_where_they_cannot_the_languages_do(
 ) -> None:
     settings = Settings(embedding=Embedding(), rerank=Rerank(provider="none"))
     with Recollect(tmp_path / "vault.db", home=tmp_path, settings=settings) as memory:
-        memory.save_all([draft({"id": title[:3], "title": title}) for title in GERMAN])
+        memory.save_all([make_draft({"id": title[:3], "title": title}) for title in GERMAN])
         memory.feedback("Schlüssel", "Wir", accept=True)
         [measure], switch = memory.model_notes(), memory.language_note(compared=True)
     assert measure.endswith("your own questions best: `recollect eval --own --models`.")

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from recollect import Recollect
 from recollect.errors import NotFound, UserError
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings, VaultSettings
 from recollect.types import Filter
@@ -152,7 +152,7 @@ def test_what_nearly_repeats_what_it_replaces_is_a_memory_of_its_own(memory: Rec
 
 def test_saving_in_the_place_of_nothing_saves_nothing(memory: Recollect) -> None:
     with pytest.raises(NotFound, match="'nothing'"):
-        memory.save_all([draft({"id": "x", "title": "X"}, supersedes=["nothing"])])
+        memory.save_all([make_draft({"id": "x", "title": "X"}, supersedes=["nothing"])])
     with pytest.raises(NotFound):
         memory.show(["x"])
 

@@ -11,7 +11,7 @@ import pytest
 
 from recollect.engine import Recollect, upkeep
 from recollect.engine.searching import FORMER_MODEL
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.models.active import ActiveModels
 from recollect.settings import Embedding, Rerank, Settings
 
@@ -63,7 +63,7 @@ def memory(tmp_path: Path) -> Iterator[Recollect]:
     """A vault with vectors of eight dimensions."""
     with Recollect(tmp_path / "vault.db", settings=OFF, environment={}) as opened:
         use(opened, Models(Toy(8)))
-        opened.save_all([draft({"title": title}) for title in TITLES])
+        opened.save_all([make_draft({"title": title}) for title in TITLES])
         opened.reindex()
         yield opened
 
@@ -86,7 +86,7 @@ def test_the_former_model_serves_until_the_new_vectors_are_all_there(memory: Rec
     with pytest.raises(KeyboardInterrupt):
         memory.reindex()
     assert memory.store.vectors.model() == "toy:8"
-    memory.save_all([draft({"title": "Saved meanwhile"})])
+    memory.save_all([make_draft({"title": "Saved meanwhile"})])
     new.most = 1000
     seen: list[str | None] = []
     memory.switch_model(memory.models, switched=lambda: seen.append(memory.store.vectors.model()))
@@ -112,7 +112,7 @@ def test_a_process_with_old_settings_follows_a_switch_that_another_made(memory: 
     memory.switch_model(Models(new))
     use(memory, Models(old, new))
     assert memory.models.embedder() is new
-    memory.save_all([draft({"title": "After the switch"})])
+    memory.save_all([make_draft({"title": "After the switch"})])
     upkeep.embed_now(memory.session)
     assert memory.store.vectors.coverage("toy:5") == (4, 4)
     assert memory.store.vectors.coverage("toy:8") == (0, 4), "Nothing is made of the old model."

@@ -12,7 +12,7 @@ import pytest
 from recollect import Recollect
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE, Caller
 from recollect.errors import NotFound, UserError
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.settings import Embedding, Rerank, Settings
 
 pytestmark = pytest.mark.usefixtures("each_store")
@@ -39,7 +39,9 @@ READ: list[Callable[[Recollect, str], Any]] = [
     lambda memory, id: memory.pin([id])[0].id,
     lambda memory, id: memory.supersede(id, "tides").id,
     lambda memory, id: memory.merge(["tides", id], into=id).id,
-    lambda memory, id: memory.save_all([draft({"title": "x"}, supersedes=[id])])[0].superseded[0],
+    lambda memory, id: memory.save_all([make_draft({"title": "x"}, supersedes=[id])])[0].superseded[
+        0
+    ],
     lambda memory, id: memory.edit("tides", superseded_by=id).superseded_by,
     lambda memory, id: memory.save(title="old", superseded_by=id).superseded_by,
 ]

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from recollect.checks import LONGEST_QUERY
 from recollect.errors import UserError
-from recollect.ingest.draft import Draft, draft
+from recollect.ingest.draft import Draft, make_draft
 from recollect.times import parse_time
 
 OPENERS: dict[str, Callable[[Path, Any], Any]] = {"": open, ".gz": gzip.open, ".xz": lzma.open}
@@ -233,7 +233,7 @@ def _documents(file: Path, problems: Problems) -> dict[str, Draft]:
             problems.add("documents without title and text: left out", id)
         else:
             try:
-                found[id] = draft(fields)
+                found[id] = make_draft(fields)
             except UserError as error:
                 problems.add(f"documents that no memory can be: left out: {error}", repr(id)[:60])
     if not found:

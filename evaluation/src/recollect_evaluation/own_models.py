@@ -11,7 +11,7 @@ from msgspec import structs
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.memory_json import memory_json
 from recollect.models.folder import installed
 from recollect.settings import Settings
@@ -39,7 +39,7 @@ def own_dataset(engine: Recollect) -> Dataset:
     judged = {id for grades in questions.values() for id in grades}
     newest = sorted(engine.export(), key=lambda one: one.updated_at, reverse=True)
     every = sorted(newest, key=lambda one: one.id not in judged)
-    documents = {one.id: draft(memory_json(one)) for one in every[:MOST_MEMORIES]}
+    documents = {one.id: make_draft(memory_json(one)) for one in every[:MOST_MEMORIES]}
     gone = len(judged - documents.keys())
     left = len(every) - len(documents)
     problems = {"judged memories that are not in the vault any more": gone} if gone else {}

@@ -81,7 +81,7 @@ class Audit:
         self._guard = threading.Lock()
         self._repeating: dict[tuple[str, ...], tuple[float, int]] = {}
 
-    def wrote(
+    def log_write(
         self,
         caller: Caller,
         action: str,
@@ -94,14 +94,14 @@ class Audit:
             ids = tuple(marks()) if count <= MOST_MARKS else ()
             self._append(caller, action, vault, "done", count, ids=ids)
 
-    def refused(self, caller: Caller, action: str, vault: str, why: str) -> None:
+    def log_refusal(self, caller: Caller, action: str, vault: str, why: str) -> None:
         """Log a refusal. A repetition soon after is counted and written with the next line."""
         if self.access is not None:
             count = self._due((caller.name, caller.token, action, vault, why))
             if count:
                 self._append(caller, action, vault, "refused", count, why=why)
 
-    def read(self, read: Read) -> None:
+    def log_read(self, read: Read) -> None:
         """Log a read, where that is possible."""
         if self.access is not None:
             with suppress(OSError):
@@ -115,7 +115,7 @@ class Audit:
                 if isinstance(entry, dict):
                     yield entry
 
-    def reads(self) -> int:
+    def read_position(self) -> int:
         """A number that changes with each read."""
         return 0 if self.access is None else self.access.reads.size()
 

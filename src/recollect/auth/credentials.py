@@ -26,7 +26,14 @@ from msgspec import Struct
 
 from recollect.auth.access import AttemptCounts, Value
 from recollect.auth.capabilities import EVERYTHING, Caller
-from recollect.auth.token_store import SESSION, TokenStore, digest, moment, new_secret, well_formed
+from recollect.auth.token_store import (
+    SESSION,
+    TokenStore,
+    digest,
+    is_well_formed,
+    new_secret,
+    read_moment,
+)
 from recollect.errors import NotFound
 from recollect.times import to_micros
 
@@ -95,25 +102,25 @@ class SessionStore:
                 (id, digest(secret), token_hash, shown, to_micros(now), to_micros(now + LASTS)),
             ),
         )
-        [session] = [each for each in self.every() if each.id == id]
+        [session] = [each for each in self.list_all() if each.id == id]
         return secret, session
 
-    def known(self, secret: str) -> BrowserSession | None:
+    def find(self, secret: str) -> BrowserSession | None:
         """The session of that secret; None where there is none, or it has ended."""
-        if not well_formed(secret, SESSION):
+        if not is_well_formed(secret, SESSION):
             return None
-        found = self._found("hash = ? AND", digest(secret))
+        found = self._select("hash = ? AND", digest(secret))
         for session in found:
             self._tokens.note_use("sessions", session.id, session.used_at)
         return found[0] if found else None
 
-    def every(self) -> list[BrowserSession]:
+    def list_all(self) -> list[BrowserSession]:
         """The sessions that have not ended, the newest first."""
-        return self._found("")
+        return self._select("")
 
     def end(self, ids: Collection[str]) -> None:
         """End these sessions at once; NotFound, and none ends, where one of them is not there."""
-        there = {session.id for session in self.every()}
+        there = {session.id for session in self.list_all()}
         for id in ids:
             if id not in there:
                 raise NotFound(f"There is no session {id!r}; see: recollect access sessions")
@@ -138,7 +145,7 @@ class SessionStore:
     def use_link(self, secret: str) -> bytes | None:
         """The hash of the token that the link stands for; None where it is used up or too old. Of
         two who use it at once, one gets it."""
-        if not well_formed(secret, SESSION) or not self.has_link(secret):
+        if not is_well_formed(secret, SESSION) or not self.has_link(secret):
             return None
         sql = f"DELETE FROM links WHERE {THE_LINK} RETURNING token_hash"
         rows = self.access.change((sql, (digest(secret), to_micros(self._clock()))))
@@ -149,7 +156,7 @@ class SessionStore:
         sql = f"SELECT 1 FROM links WHERE {THE_LINK}"
         return bool(self.access.rows(sql, digest(secret), to_micros(self._clock())))
 
-    def _found(self, where: str, *values: Value) -> list[BrowserSession]:
+    def _select(self, where: str, *values: Value) -> list[BrowserSession]:
         sql = (
             f"SELECT {COLUMNS} FROM sessions WHERE {{vault}} AND {where} expires_at > ? "
             "ORDER BY created_at DESC, id"
@@ -160,7 +167,7 @@ class SessionStore:
 
 def _session(row: tuple[Any, ...]) -> BrowserSession:
     id, token_hash, token_id, token_name, browser, *times = row
-    created, expires, used = map(moment, times)
+    created, expires, used = map(read_moment, times)
     assert created is not None
     assert expires is not None
     return BrowserSession(
@@ -206,7 +213,7 @@ class Attempts:
         )
         return math.ceil(max(0.0, left))
 
-    def failed(self, address: str) -> None:
+    def count_failure(self, address: str) -> None:
         """Count a wrong token."""
         limits = ((_network(address), PER_ADDRESS, PER_ADDRESS_S), (EVERYBODY, IN_ALL, IN_ALL_S))
         for key, most, interval_s in limits:
@@ -270,22 +277,22 @@ class Credentials:
         if self.stored is not None:
             self.stored.close()
 
-    def offered(self) -> bool:
+    def has_tokens(self) -> bool:
         """Whether there is any token to log in with."""
-        return self.required or (self.stored is not None and self.stored.any_live())
+        return self.required or (self.stored is not None and self.stored.has_live())
 
-    def token(self, token: str) -> CredentialCheck:
+    def check_token(self, token: str) -> CredentialCheck:
         """Whose token it is, looked up for each request: a revoked token is refused at once."""
         return self._by_hash(digest(token))
 
-    def session(self, secret: str) -> CredentialCheck:
+    def check_session(self, secret: str) -> CredentialCheck:
         """Whose session it is. It is valid as long as the token that it was begun with."""
-        session = None if self.sessions is None else self.sessions.known(secret)
+        session = None if self.sessions is None else self.sessions.find(secret)
         if session is None:
             return CredentialCheck(UNKNOWN, "unknown session")
         return self._by_hash(session.token_hash)._replace(session=session)
 
-    def begin(self, token_hash: bytes, browser: str) -> tuple[str, CredentialCheck]:
+    def begin_session(self, token_hash: bytes, browser: str) -> tuple[str, CredentialCheck]:
         """Begin a session: the secret for the cookie, and whose it is. Nothing begins where the
         token is not valid."""
         check = self._by_hash(token_hash)
@@ -294,7 +301,7 @@ class Credentials:
         secret, session = self.sessions.create(token_hash, browser)
         return secret, check._replace(session=session)
 
-    def managed_by(self, caller: Caller) -> bool:
+    def may_manage(self, caller: Caller) -> bool:
         """Whether this caller may do everything, and so may make and revoke tokens."""
         whole = caller.vaults is None and caller.collections is None
         return caller.may(*EVERYTHING) and whole and self.stored is not None
@@ -302,8 +309,8 @@ class Credentials:
     def visible_sessions(self, caller: Caller) -> list[BrowserSession]:
         """The sessions that this caller may see and end: all, for who may do everything, else
         those of the same token."""
-        every = [] if self.sessions is None else self.sessions.every()
-        if self.managed_by(caller):
+        every = [] if self.sessions is None else self.sessions.list_all()
+        if self.may_manage(caller):
             return every
         return [session for session in every if session.token_id == caller.token != ""]
 
@@ -311,7 +318,7 @@ class Credentials:
         # Every hash is compared, so that the time taken does not tell which came close.
         if sum(hmac.compare_digest(hashed, known) for known in self._hashes) > 0:
             return CredentialCheck(SERVER)
-        found = None if self.stored is None else self.stored.by_hash(hashed)
+        found = None if self.stored is None else self.stored.find_by_hash(hashed)
         if found is None:
             return CredentialCheck(UNKNOWN, "unknown token")
         stored, state = found

@@ -205,7 +205,7 @@ class FileLog:
 
     def append(self, line: bytes) -> None:
         largest, shorten = (LARGEST, _set_aside) if self._durable else (LARGEST_READS, _halve)
-        handle = _opened(self.file, largest, shorten)
+        handle = _open_locked(self.file, largest, shorten)
         try:
             os.write(handle, line + b"\n")
             if self._durable:
@@ -222,7 +222,7 @@ class FileLog:
     def since(self, start: int) -> Iterator[tuple[int, bytes]]:
         """One that a power cut broke off may be among them; those that were set aside come first,
         where all are wanted."""
-        for file in (self.file,) if start else (older(self.file), self.file):
+        for file in (self.file,) if start else (older_log(self.file), self.file):
             end = start
             with suppress(FileNotFoundError), file.open("rb") as stream:
                 stream.seek(start)
@@ -231,7 +231,7 @@ class FileLog:
                     yield end, line
 
 
-def _opened(file: Path, largest: int, shorten: Callable[[Path], None]) -> int:
+def _open_locked(file: Path, largest: int, shorten: Callable[[Path], None]) -> int:
     """Open the file and lock it until it is closed. While this process waited for the lock, another
     may have put a new file in its place: then open it again."""
     while True:
@@ -240,9 +240,9 @@ def _opened(file: Path, largest: int, shorten: Callable[[Path], None]) -> int:
             if fcntl is not None:
                 fcntl.flock(handle, fcntl.LOCK_EX)
             opened = os.fstat(handle)
-            if opened.st_size < largest and _same(file, opened):
+            if opened.st_size < largest and _is_same_file(file, opened):
                 return handle
-            if _same(file, opened):
+            if _is_same_file(file, opened):
                 shorten(file)
         except BaseException:
             os.close(handle)
@@ -258,16 +258,16 @@ def _halve(file: Path) -> None:
 
 
 def _set_aside(file: Path) -> None:
-    file.replace(older(file))
+    file.replace(older_log(file))
 
 
-def _same(file: Path, opened: os.stat_result) -> bool:
+def _is_same_file(file: Path, opened: os.stat_result) -> bool:
     try:
         return os.path.samestat(file.stat(), opened)
     except FileNotFoundError:
         return False
 
 
-def older(file: Path) -> Path:
+def older_log(file: Path) -> Path:
     """The previous log, which had become too large."""
     return file.with_name(f"{file.name}.1")

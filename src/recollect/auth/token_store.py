@@ -83,7 +83,7 @@ def new_secret(start: str = TOKEN) -> str:
     return start + base64.urlsafe_b64encode(os.urandom(RANDOM_BYTES)).decode().rstrip("=")
 
 
-def well_formed(secret: str, start: str = TOKEN) -> bool:
+def is_well_formed(secret: str, start: str = TOKEN) -> bool:
     return secret.startswith(start) and len(secret) == len(start) + LENGTH and secret.isascii()
 
 
@@ -142,14 +142,14 @@ class TokenStore:
         self.access.change((sql, _row(token, digest(secret))))
         return secret, token
 
-    def every(self) -> list[Token]:
+    def list_all(self) -> list[Token]:
         """All tokens, oldest first, including revoked and expired ones."""
         sql = f"SELECT {COLUMNS} FROM tokens WHERE {{vault}} ORDER BY created_at, id"
         return [_token(row) for row in self.access.rows(sql)]
 
     def revoke(self, id: str) -> Token:
         """Refuse the token from now on. One that is revoked already stays so."""
-        if any(token.id == id for token in self.every()):
+        if any(token.id == id for token in self.list_all()):
             sql = (
                 "UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE {vault} AND id = ? "
                 f"RETURNING {COLUMNS}"
@@ -158,16 +158,16 @@ class TokenStore:
                 return _token(row)
         raise NotFound(f"There is no token {id!r}; `recollect access token list` shows them.")
 
-    def any_live(self, besides: str = "") -> bool:
+    def has_live(self, besides: str = "") -> bool:
         """Whether any token but this one is live."""
         now = self.clock()
-        return any(token.state(now) == "live" for token in self.every() if token.id != besides)
+        return any(token.state(now) == "live" for token in self.list_all() if token.id != besides)
 
-    def known(self, secret: str) -> tuple[Token, str] | None:
+    def find(self, secret: str) -> tuple[Token, str] | None:
         """The token and its state; None where it is not one of these."""
-        return self.by_hash(digest(secret)) if well_formed(secret) else None
+        return self.find_by_hash(digest(secret)) if is_well_formed(secret) else None
 
-    def by_hash(self, hashed: bytes) -> tuple[Token, str] | None:
+    def find_by_hash(self, hashed: bytes) -> tuple[Token, str] | None:
         """The token of that hash and its state. Read anew each time, so that a token is refused
         from the moment it is revoked."""
         now = self.clock()
@@ -212,7 +212,7 @@ def _row(token: Token, hashed: bytes) -> tuple[Value, ...]:
 
 def _token(row: tuple[Any, ...]) -> Token:
     id, _, name, capabilities, vaults, collections, *times = row
-    created, expires, revoked, used = map(moment, times)
+    created, expires, revoked, used = map(read_moment, times)
     assert created is not None
     return Token(
         id=str(id),
@@ -235,11 +235,11 @@ def _names(names: str | None) -> tuple[str, ...] | None:
     return None if names is None else msgspec.json.decode(names, type=tuple[str, ...])
 
 
-def moment(micros: int | None) -> datetime | None:
+def read_moment(micros: int | None) -> datetime | None:
     return None if micros is None else from_micros(micros)
 
 
-def own_token(home: Path, stored: TokenStore) -> tuple[str, Token]:
+def load_own_token(home: Path, stored: TokenStore) -> tuple[str, Token]:
     """The token's secret and what is known of it. A new one is made where there is none, where it
     was revoked, and where others could have read it: that one is revoked then."""
     file = home / NAME
@@ -247,7 +247,7 @@ def own_token(home: Path, stored: TokenStore) -> tuple[str, Token]:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         with locked_folder(home):
             secret, private = _read(file)
-            found = stored.known(secret)
+            found = stored.find(secret)
             if found is not None and found[1] == "live":
                 if private:
                     return secret, found[0]

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from recollect.ingest.draft import Draft, draft
+from recollect.ingest.draft import Draft, make_draft
 from recollect.times import moved
 
 # A field with an age in days → the memory's field, and the direction of time.
@@ -25,7 +25,7 @@ def sample(now: datetime) -> Iterator[Draft]:
     """Every sample memory as a draft."""
     text = files("recollect.demo").joinpath("memories.jsonl").read_bytes()
     for line in text.splitlines():
-        yield draft(_dated(msgspec.json.decode(line), now))
+        yield make_draft(_dated(msgspec.json.decode(line), now))
 
 
 def _dated(raw: dict[str, Any], now: datetime) -> dict[str, Any]:

@@ -127,7 +127,7 @@ def restore_vault(
         with as_store_errors(vault):
             replaced = replace_vault(vault, aside, write)
         holds = opened.summary()
-    Audit(HomeAccess(home)).wrote(OWNER, "restore", HOME, holds.memories)
+    Audit(HomeAccess(home)).log_write(OWNER, "restore", HOME, holds.memories)
     was_locked = replaced is not None and header_at(replaced) is not None
     unlocked = was_locked and not holds.locked
     return Restored(vault=vault, holds=holds, replaced=replaced, unlocked=unlocked)

@@ -291,7 +291,7 @@ def pulse(session: Session) -> tuple[int, int]:
     the vault, and opens none that is at rest: then the first is -1. It counts for the thread
     that asks."""
     resting = session.store.database.at_rest
-    return -1 if resting else session.store.changes(), session.audit.reads()
+    return -1 if resting else session.store.changes(), session.audit.read_position()
 
 
 def salvage_notes(report: SalvageReport) -> list[str]:

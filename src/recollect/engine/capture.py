@@ -19,9 +19,9 @@ from recollect.engine.operations import operation
 from recollect.engine.session import Command, Session
 from recollect.engine.writing import save_all
 from recollect.errors import NotFound
-from recollect.ingest.draft import Draft, draft
+from recollect.ingest.draft import Draft, make_draft
 from recollect.ingest.remarks import Remark, remarks, title_of
-from recollect.ingest.saving import sharing_words
+from recollect.ingest.saving import find_sharing_words
 from recollect.query.sameness import ALIKE, Wording, same
 from recollect.store.base import CapturedRemark
 from recollect.store.history import WriteOperation
@@ -73,7 +73,7 @@ def _candidate(
         "title": remark.title, "text": remark.text, "kind": remark.kind, "project": project,
         "source": client, "path": clean_text(turn.place),
     }  # fmt: skip
-    redacted, _ = session.redaction.of_draft(draft(fields))
+    redacted, _ = session.redaction.redact_draft(make_draft(fields))
     place = redacted.fields.pop("path")
     at = turn.at or session.clock()
     return CapturedRemark(mark, at, client, id, session.user, remark.form, place, redacted.fields)
@@ -115,7 +115,7 @@ def _is_stored(session: Session, candidate: CapturedRemark, wording: Wording) ->
     """Whether a memory of the project, or of none, says the same: its title, its text or both."""
     tokens = session.store.keyword.tokens
     for project in {candidate.fields["project"], ""}:
-        ids = sharing_words(session.store, candidate.fields["text"], Filter(project=project))
+        ids = find_sharing_words(session.store, candidate.fields["text"], Filter(project=project))
         for memory in session.store.memories.get(ids).values():
             stored = Wording.of(tokens(memory.title), tokens(memory.text))
             parts = (stored.title, stored.text, stored.whole)
@@ -126,7 +126,7 @@ def _is_stored(session: Session, candidate: CapturedRemark, wording: Wording) ->
 
 def candidate_draft(candidate: CapturedRemark) -> Draft:
     """The memory that a candidate would be."""
-    return draft({**candidate.fields, "path": candidate.place})
+    return make_draft({**candidate.fields, "path": candidate.place})
 
 
 def accept(session: Session, mark: bytes, changes: Mapping[str, Any]) -> Memory:
@@ -139,6 +139,6 @@ def accept(session: Session, mark: bytes, changes: Mapping[str, Any]) -> Memory:
     if changed.get("text"):
         changed.setdefault("title", title_of(changed["text"]))
     dates = {"created_at": found.at, "updated_at": found.at}
-    [saved] = save_all(session, [draft({**candidate_draft(found).fields, **dates, **changed})])
+    [saved] = save_all(session, [make_draft({**candidate_draft(found).fields, **dates, **changed})])
     session.store.candidates.settle(mark, session.clock())
     return saved.memory

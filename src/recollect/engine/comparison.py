@@ -31,7 +31,7 @@ from recollect.ingest.saving import (
     Sameness,
     SimilarMemory,
     SimilarReason,
-    sharing_words,
+    find_sharing_words,
 )
 from recollect.lifetime import Lifetime
 from recollect.models.english import beginning, has_plain_letters
@@ -336,7 +336,7 @@ def _found(session: Session, memory: Memory) -> list[SimilarMemory]:
     place = Filter(project=memory.project, space=memory.space)
     cosines = _nearest(session, memory, place)
     if not cosines:
-        cosines = dict.fromkeys(sharing_words(store, whole_text(memory), place), 0.0)
+        cosines = dict.fromkeys(find_sharing_words(store, whole_text(memory), place), 0.0)
     others = store.memories.get([id for id in cosines if id != memory.id])
     compared = _Compared(memory, store.keyword.tokens)
     ranked = sorted(others.values(), key=lambda each: order(cosines[each.id], each.id))

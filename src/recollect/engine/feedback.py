@@ -51,7 +51,7 @@ def feedback(
     The same again changes nothing, and the opposite replaces what was said. `undo` with
     `accept` takes back this and nothing else.
     """
-    kept = fields_of(session, session.redaction.of_query(query)).text
+    kept = fields_of(session, session.redaction.redact_query(query)).text
     words = normalised(kept)
     if not words:
         raise UserError("Feedback needs the query that the result answered, in words.")
@@ -99,7 +99,7 @@ def judged(session: Session, query: str, ids: Sequence[str]) -> dict[str, bool]:
     are left out."""
     if not session.store.feedback.state().given:
         return {}
-    words = normalised(fields_of(session, session.redaction.of_query(query)).text)
+    words = normalised(fields_of(session, session.redaction.redact_query(query)).text)
     verdicts = session.store.feedback.on([words])
     wanted = set(named_ids(ids))
     return {

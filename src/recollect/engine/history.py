@@ -330,7 +330,7 @@ def activity(
     limit, start = bounded(limit), after or ActivityPlace(0, 0)
     # What comes while this is read is for the next time.
     last = session.store.history.log(after=start.write, before=LAST, limit=1, project="", by="")
-    newest = ActivityPlace(last[0].seq if last else start.write, session.audit.reads())
+    newest = ActivityPlace(last[0].seq if last else start.write, session.audit.read_position())
     end = before or ActivityPlace(newest.write + 1, newest.read + 1)
     entries = list(islice(merge(
         _writes(session, start.write, end.write, limit + 1, project, by),

@@ -14,8 +14,8 @@ from recollect.auth.capabilities import DELETE, WRITE
 from recollect.engine.operations import operation
 from recollect.engine.session import Session
 from recollect.errors import StoreError, UserError
-from recollect.ingest.draft import Draft, complete, made_id
-from recollect.ingest.jsonl import Line, RawLine, parsed
+from recollect.ingest.draft import Draft, complete_draft, make_id
+from recollect.ingest.jsonl import Line, RawLine, parse_line
 from recollect.ingest.saving import Saved, save_drafts, save_forgotten
 from recollect.maths import parts
 from recollect.present.words import counted
@@ -68,7 +68,7 @@ def batches(
 
 
 def cleaned(redaction: Redaction, redact: bool, lines: Sequence[RawLine | Line]) -> Batch:
-    return Batch([_cleaned(redaction, parsed(line), redact=redact) for line in lines])
+    return Batch([_cleaned(redaction, parse_line(line), redact=redact) for line in lines])
 
 
 def ready_made(redaction: Redaction, redact: bool, lines: Sequence[RawLine | Line]) -> Batch:
@@ -76,12 +76,14 @@ def ready_made(redaction: Redaction, redact: bool, lines: Sequence[RawLine | Lin
     memory is looked at by itself only where one of its pieces may be of a secret."""
 
     def row_of(draft: Draft) -> Sequence[str]:
-        return packing.fields_of(complete(draft, draft.id or made_id(draft.fields), None, ANY_TIME))
+        return packing.fields_of(
+            complete_draft(draft, draft.id or make_id(draft.fields), None, ANY_TIME)
+        )
 
     numbers = count()
     pairs = [
         (line, next(numbers) if line.draft and line.forgotten_at is None else None)
-        for line in map(parsed, lines)
+        for line in map(parse_line, lines)
     ]
     live = [line.draft for line, row in pairs if line.draft and row is not None]
     memories = packing.split(map(row_of, live))
@@ -104,11 +106,11 @@ def _cleaned(redaction: Redaction, line: Line, *, redact: bool) -> Cleaned:
     """The line without its secrets; a bad line if one cannot be replaced."""
     try:
         if line.feedback is not None:
-            query = redaction.of_query(line.feedback.query)
+            query = redaction.redact_query(line.feedback.query)
             return line._replace(feedback=line.feedback._replace(query=query)), {}
         if line.draft is None:
             return line, {}
-        draft, found = redaction.of_draft(line.draft, redact=redact)
+        draft, found = redaction.redact_draft(line.draft, redact=redact)
     except UserError as error:
         return line._replace(draft=None, feedback=None, reason=str(error)), {}
     return line._replace(draft=draft), found

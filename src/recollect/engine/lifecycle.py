@@ -19,7 +19,7 @@ from recollect.engine.searching import prepare_search
 from recollect.engine.session import Session
 from recollect.engine.writing import changing, live
 from recollect.errors import UserError
-from recollect.ingest.draft import complete, draft
+from recollect.ingest.draft import complete_draft, make_draft
 from recollect.ingest.saving import relink
 from recollect.pipeline import run
 from recollect.present.words import counted
@@ -66,7 +66,7 @@ def merge(
         found = write.find(named_ids(names))
         first, *rest = [live(found, id) for id in names]
         fields = union(first.memory, [each.memory for each in rest], names)
-        after = complete(draft(fields, change=True, now=now), kept, first.memory, now)
+        after = complete_draft(make_draft(fields, change=True, now=now), kept, first.memory, now)
         if after != first.memory:
             write.replace(first, after)
         for each in rest:

@@ -29,7 +29,7 @@ from recollect.engine.session import Session
 from recollect.engine.writing import edit_all, forget, supersede_all
 from recollect.errors import NotFound, StoreError, UserError
 from recollect.hashing import content_digest
-from recollect.ingest.draft import complete
+from recollect.ingest.draft import complete_draft
 from recollect.memory_json import memory_json, revision
 from recollect.times import day, moved, to_micros
 from recollect.types import Choice, Memory, ReviewKind, about
@@ -74,7 +74,7 @@ def candidates(session: Session) -> Iterator[Found]:
         why = f'Said in {each.client}, in the form "{each.form}": {each.place or each.session}.'
         found = Found("candidate", (), why, "keep", choices, SAID_SURE, each.mark.hex())
         proposal = candidate_draft(each)
-        yield found._replace(memories=(complete(proposal, found.id, None, each.at),))
+        yield found._replace(memories=(complete_draft(proposal, found.id, None, each.at),))
 
 
 def secrets(session: Session) -> Iterator[Found]:
@@ -116,7 +116,7 @@ def late_secrets(session: Session) -> list[LateSecret]:
     found = [
         LateSecret(memory.id, kinds)
         for memory in session.store.memories.get(list(ids)).values()
-        if (kinds := tuple(redaction.of_memory(memory)[1]))
+        if (kinds := tuple(redaction.redact_memory(memory)[1]))
     ]
     now = Looked(
         redaction.rules,
@@ -369,7 +369,7 @@ def _edited(session: Session, item: ReviewItem, changes: dict[str, Any]) -> str:
     if chosen is None:
         raise NotFound(f"The memory {id!r} is not part of this item.")
     if not changes and item.kind == "secret":
-        changes = dict(session.redaction.of_memory(chosen)[0])
+        changes = dict(session.redaction.redact_memory(chosen)[0])
     if not changes:
         raise UserError(f"Say what to change; `recollect edit {id}` changes it as well.")
     edit_all(session, [id], **changes)

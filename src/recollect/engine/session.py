@@ -119,7 +119,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         that a search spans; a refusal is noted."""
         why = self.refusal(capabilities, anywhere=anywhere)
         if why is not None:
-            self.audit.refused(self.caller, action, HOME, why)
+            self.audit.log_refusal(self.caller, action, HOME, why)
             raise Forbidden(why)
 
     @property
@@ -143,7 +143,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         """Forbidden where that vault is out of the caller's reach, whether it is there or not."""
         if not self.caller.sees(vault):
             # The name is the caller's own words, which have no place in the log.
-            self.audit.refused(self.caller, "search", HOME, "another vault")
+            self.audit.log_refusal(self.caller, "search", HOME, "another vault")
             raise Forbidden(f"This caller may not use the vault {vault!r}.")
 
     def in_file(self, what: str, who: str) -> SqliteStore:
@@ -256,9 +256,9 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
     def wrote(self, action: str, ids: Sequence[str] | None = None, count: int = 1) -> None:
         """Note what was changed; an empty list of ids changed nothing."""
         if ids is None:
-            self.audit.wrote(self.caller, action, HOME, count)
+            self.audit.log_write(self.caller, action, HOME, count)
         elif ids:
-            self.audit.wrote(
+            self.audit.log_write(
                 self.caller, action, HOME, len(ids), lambda: [self.mark(id) for id in ids]
             )
 
@@ -277,7 +277,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         if action and not (self.interface == "page" and action == "search"):
             who = (self.interface, self.client, self.user)
             at, few = to_micros(self.clock()), tuple(keys[:MOST_KEYS])
-            self.audit.read(Read(at, action, *who, len(ids), few))
+            self.audit.log_read(Read(at, action, *who, len(ids), few))
         if self.lifetime is Lifetime.SERVER and self.store.usage.due:
             self.late.do(lambda stop: self.store.usage.fold())
 

@@ -14,14 +14,14 @@ from recollect.engine.filters import in_known_projects
 from recollect.engine.operations import operation
 from recollect.engine.session import Session
 from recollect.errors import Changed, NotFound, UserError
-from recollect.ingest.draft import Draft, complete, draft
+from recollect.ingest.draft import Draft, complete_draft, make_draft
 from recollect.ingest.saving import (
     Saved,
     changed_fields,
-    repeated,
+    find_repeated,
     save_again,
     save_drafts,
-    succeeded,
+    with_successor,
 )
 from recollect.memory_json import revision
 from recollect.store.base import Stored, WriteOutcome, Writing
@@ -36,7 +36,7 @@ def save(session: Session, /, **fields: object) -> Memory:
     """Save one memory, or update the one that it repeats. It is on the disk when this returns.
     `supersedes`: the ids of those whose place it takes."""
     supersedes: Any = fields.pop("supersedes", ())
-    [saved] = save_all(session, [draft(fields, supersedes=supersedes, now=session.clock())])
+    [saved] = save_all(session, [make_draft(fields, supersedes=supersedes, now=session.clock())])
     return saved.memory
 
 
@@ -51,7 +51,7 @@ def save_all(session: Session, drafts: Sequence[Draft], *, redact: bool = True) 
     session.models.embeds()  # settings that name no model are refused before anything is kept
     drafts = [*in_known_projects(session, drafts)]
     redaction = session.redaction
-    clean = [redaction.of_draft(each, redact=redact) for each in drafts]
+    clean = [redaction.redact_draft(each, redact=redact) for each in drafts]
     replaced = [id for each in drafts for id in each.supersedes]
     with changing(session, "save", replaced) as write:
         every = [_saved(session, write, each)._replace(redacted=found) for each, found in clean]
@@ -67,15 +67,15 @@ def save_all(session: Session, drafts: Sequence[Draft], *, redact: bool = True) 
 
 def _saved(session: Session, write: Writing, draft: Draft) -> Saved:
     # What takes another's place is a memory of its own, however much it repeats of it.
-    before = None if draft.supersedes else repeated(session.store, draft)
+    before = None if draft.supersedes else find_repeated(session.store, draft)
     if before is not None:
         return save_again(write, draft, before, session.clock())
     [saved] = save_drafts(write, [draft], session.clock(), session.require_restore)
     if saved.memory.superseded_by and saved.outcome != "unchanged":
-        succeeded(write, saved.memory, saved.memory.superseded_by, session.clock())
+        with_successor(write, saved.memory, saved.memory.superseded_by, session.clock())
     stored = write.find(named_ids(draft.supersedes))
     for old in [live(stored, id) for id in draft.supersedes]:
-        write.replace(old, succeeded(write, old.memory, saved.memory.id, session.clock()))
+        write.replace(old, with_successor(write, old.memory, saved.memory.id, session.clock()))
     return saved._replace(superseded=draft.supersedes)
 
 
@@ -206,9 +206,9 @@ def _edited(
         for before in [live(found, id) for id in dict.fromkeys(ids)]:
             _check_revision(before.memory, if_revision)
             fields = changes(before.memory)
-            named = draft(fields, change=True, now=now)
-            change, secrets = redaction.of_draft(named, redact=redact)
-            after = complete(change, before.memory.id, before.memory, now)
+            named = make_draft(fields, change=True, now=now)
+            change, secrets = redaction.redact_draft(named, redact=redact)
+            after = complete_draft(change, before.memory.id, before.memory, now)
             # A link, or its removal, is no news of what the memory says.
             if keep_age or {"superseded_by"} <= fields.keys() <= {"superseded_by", "valid_until"}:
                 after = replace(after, updated_at=before.memory.updated_at)
@@ -216,7 +216,7 @@ def _edited(
                 raise UserError("A memory needs a title or a text.")
             link = after.superseded_by
             if link and link != before.memory.superseded_by:
-                after = succeeded(write, after, link, now)
+                after = with_successor(write, after, link, now)
             outcome: WriteOutcome = "unchanged" if after == before.memory else "updated"
             if outcome == "updated":
                 write.replace(before, after)

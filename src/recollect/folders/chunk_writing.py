@@ -16,7 +16,7 @@ from recollect.folders.file_reading import (
     repetitions,
 )
 from recollect.folders.instructions import is_instructions
-from recollect.ingest.draft import Draft, complete
+from recollect.ingest.draft import Draft, complete_draft
 from recollect.store.base import Stored, Writing
 from recollect.store.folders import FileChunk, Folder, StoredFile
 
@@ -149,8 +149,8 @@ class ChunkWriter:
             self._report.memories["added"] += 1
             self._taken.add(id)
             new = Draft({**content.fields, "tier": self._tier})
-            return self._write.add(complete(new, id, None, self._now())).key
-        after = complete(content, id, memory.memory, self._now())
+            return self._write.add(complete_draft(new, id, None, self._now())).key
+        after = complete_draft(content, id, memory.memory, self._now())
         if after != memory.memory or memory.forgotten:
             self._report.memories["updated"] += 1
             self._write.replace(memory, after)

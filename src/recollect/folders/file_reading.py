@@ -18,7 +18,7 @@ from recollect.folders.instructions import SOURCE as INSTRUCTIONS
 from recollect.folders.instructions import is_instructions
 from recollect.folders.scan import FoundFile
 from recollect.hashing import bytes_digest
-from recollect.ingest.draft import Draft, complete, draft, hash_letters, slug
+from recollect.ingest.draft import Draft, complete_draft, hash_letters, make_draft, slug
 from recollect.secrets.redaction import Redaction
 from recollect.store.folders import Folder, StoredFile
 from recollect.store.prepared import PreparedMemories
@@ -196,7 +196,7 @@ def without_secrets(reading: Reading, document: Document) -> tuple[Document, Map
     """
     if reading.redaction is None:
         return document, {}
-    text, redacted = reading.redaction.of_document(document.text)
+    text, redacted = reading.redaction.redact_document(document.text)
     return document._replace(text=text), redacted
 
 
@@ -223,7 +223,7 @@ def drafts_of(
         named = "title"
         fields |= {"source": INSTRUCTIONS, "context": found.path}
         fields |= {"kind": document.fields.get("kind", "instruction")}
-    common, found_in_all = _clean(reading, draft(fields))
+    common, found_in_all = _clean(reading, make_draft(fields))
     common = Draft({**common.fields, **{name: None for name in UNSAID if fields[name] is None}})
     drafts = []
     for chunk in chunks:
@@ -232,7 +232,7 @@ def drafts_of(
         about = about.removesuffix(" > ")
         if named == "title":
             about = about.replace(" > ", " › ") or found.path
-        own = draft({"text": chunk.text, named: about}, change=True)
+        own = make_draft({"text": chunk.text, named: about}, change=True)
         own, redacted = _clean(reading, own, part_of=document.text)
         if found_in_all:
             redacted = Counter(found_in_all) + Counter(redacted)
@@ -244,7 +244,9 @@ def _clean(reading: Reading, content: Draft, part_of: str | None = None) -> Clea
     """The file's text was cleaned as a whole. Its path, headings and tags were not, and a chunk
     that begins within a long line may look like a secret that the line did not."""
     return (
-        (content, {}) if reading.redaction is None else reading.redaction.of_draft(content, part_of)
+        (content, {})
+        if reading.redaction is None
+        else reading.redaction.redact_draft(content, part_of)
     )
 
 
@@ -254,7 +256,7 @@ def ready_made(
     """Read the files, and prepare what a store needs of their memories if all of them are new."""
     every = read_files(reading, files)
     return every, packing.prepared(
-        packing.fields_of(complete(draft, id, None, reading.now))
+        packing.fields_of(complete_draft(draft, id, None, reading.now))
         for file in every
         for id, (draft, _) in zip(file.ids, file.drafts, strict=True)
     )

@@ -55,7 +55,7 @@ class Draft(msgspec.Struct, frozen=True):
         return self.fields.get("id")
 
 
-def draft(
+def make_draft(
     raw: Mapping[str, object],
     *,
     change: bool = False,
@@ -76,7 +76,7 @@ def draft(
                 f"{name!r} is not a field of a memory; fields are: {', '.join(FIELDS)}."
             )
         if value is not None:
-            fields[name] = _checked(name, value, now)
+            fields[name] = _check_value(name, value, now)
         elif change:
             if name not in DEFAULTS:
                 raise UserError(f"{name} cannot be null.")
@@ -86,7 +86,7 @@ def draft(
     return Draft(fields, several(supersedes or (), "supersedes"))
 
 
-def complete(draft: Draft, id: str, before: Memory | None, now: datetime) -> Memory:
+def complete_draft(draft: Draft, id: str, before: Memory | None, now: datetime) -> Memory:
     """The memory `id` that results: the draft's fields over the stored ones, or over the defaults.
 
     `updated_at` becomes now if something changes and the draft has no time.
@@ -103,9 +103,9 @@ def complete(draft: Draft, id: str, before: Memory | None, now: datetime) -> Mem
     return msgspec.structs.replace(after, updated_at=now)
 
 
-def _checked(name: str, value: object, now: datetime | None) -> object:
+def _check_value(name: str, value: object, now: datetime | None) -> object:
     if name == "tags":
-        return _tags(value)
+        return _check_tags(value)
     if isinstance(value, datetime) and name in TIMES:
         value = value.isoformat()
     if not isinstance(value, str):
@@ -141,7 +141,7 @@ def _check_size(name: str, size: int) -> None:
         raise UserError(f"{name} has {size:,} bytes of UTF-8; at most {most:,} are allowed. {way}")
 
 
-def _tags(value: object) -> tuple[str, ...]:
+def _check_tags(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(tag, str) for tag in value):
         raise UserError("tags must be a list of texts.")
     for tag in value:
@@ -162,14 +162,14 @@ def slug(text: str) -> str:
     `JWT: why?` is `jwt-why`, `Über Größe` is `uber-große`, `日本語のメモ` stays."""
     low = text[:200].lower()
     if not low.isascii():
-        low = "".join(map(_plain, unicodedata.normalize("NFC", low)))
+        low = "".join(map(_plain_letter, unicodedata.normalize("NFC", low)))
     found = re.sub("[^a-z0-9]+" if low.isascii() else "-+", "-", low).strip("-")
     if len(found) <= LONGEST_SLUG:
         return found
     return found[:LONGEST_SLUG].rpartition("-")[0] or found[:LONGEST_SLUG]
 
 
-def _plain(letter: str) -> str:
+def _plain_letter(letter: str) -> str:
     """The letter as an id has it; a hyphen for what is no letter, digit or vowel sign."""
     if letter.isascii():
         return letter if letter.isalnum() else "-"
@@ -191,7 +191,7 @@ def hash_letters(text: str, size: int = 20) -> str:
     return b32encode(content_digest(text, size)).decode().lower()
 
 
-def made_id(fields: Mapping[str, object], suffix: int = SUFFIX) -> str:
+def make_id(fields: Mapping[str, object], suffix: int = SUFFIX) -> str:
     """A slug of the title (or text), and a few letters of a hash of the content.
 
     The same content in the same project gets the same id again, so that a repeated import makes no

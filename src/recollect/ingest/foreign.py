@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 
 from recollect.entry_points import entry_points_of
 from recollect.errors import UserError
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.ingest.jsonl import Line
 
 GROUP = "recollect.importers"
@@ -35,7 +35,7 @@ class ImportedRecord(NamedTuple):
     unmapped: tuple[str, ...] = ()
 
 
-def refused(where: str, reason: str) -> ImportedRecord:
+def refuse_record(where: str, reason: str) -> ImportedRecord:
     """A record that cannot be imported, and why."""
     return ImportedRecord(where, None, reason)
 
@@ -50,12 +50,12 @@ class Importer(NamedTuple):
     read: Callable[[Path], Iterator[ImportedRecord]]
 
 
-def tools() -> list[str]:
+def list_tools() -> list[str]:
     """Return the names of the tools that memories can be imported from."""
     return [*entry_points_of(GROUP)]
 
 
-def importer(name: str) -> Importer:
+def load_importer(name: str) -> Importer:
     """The importer for that tool."""
     known = entry_points_of(GROUP)
     if name not in known:
@@ -63,9 +63,9 @@ def importer(name: str) -> Importer:
     return cast(Importer, known[name].load())
 
 
-def detected(home: Path) -> list[tuple[str, str]]:
+def detect_tools(home: Path) -> list[tuple[str, str]]:
     """The tools whose usual folder is in that home, with the folder as their importers name it."""
-    found = ((name, USUAL.search(importer(name).path)) for name in tools())
+    found = ((name, USUAL.search(load_importer(name).path)) for name in list_tools())
     return [(name, usual[1]) for name, usual in found if usual and (home / usual[1][2:]).exists()]
 
 
@@ -90,6 +90,6 @@ class ForeignMemories:
                 yield Line(number, None, record.reason, 1)
                 continue
             try:
-                yield Line(number, draft(record.fields), "", 1)
+                yield Line(number, make_draft(record.fields), "", 1)
             except UserError as error:
                 yield Line(number, None, str(error), 1)

@@ -21,7 +21,7 @@ import msgspec
 from recollect.checks import is_text
 from recollect.errors import UserError
 from recollect.files import locked_folder, opened_regular, remove_leftovers, replacing
-from recollect.ingest.draft import Draft, draft
+from recollect.ingest.draft import Draft, make_draft
 from recollect.memory_json import memory_json
 from recollect.store.base import FeedbackEvent, Stored
 from recollect.times import iso, parse_time
@@ -40,7 +40,7 @@ class Line(NamedTuple):
     `forgotten_at`: when the draft's memory was forgotten."""
 
     number: int
-    draft: Draft | None
+    make_draft: Draft | None
     reason: str
     size: int
     forgotten_at: datetime | None = None
@@ -62,7 +62,7 @@ def raw_lines(raw: Iterable[bytes]) -> Iterator[RawLine]:
             yield RawLine(number, text)
 
 
-def parsed(raw: RawLine | Line) -> Line:
+def parse_line(raw: RawLine | Line) -> Line:
     """What a line holds."""
     if isinstance(raw, Line):
         return raw
@@ -75,11 +75,11 @@ def parsed(raw: RawLine | Line) -> Line:
             return Line(number, None, "", len(text), feedback=_feedback(value))
         forgotten_at = value.pop("forgotten_at", None)
         if forgotten_at is None:
-            return Line(number, draft(value), "", len(text))
+            return Line(number, make_draft(value), "", len(text))
         if not (isinstance(forgotten_at, str) and value.get("id")):
             raise UserError("A forgotten memory needs its id, and forgotten_at must be a time.")
         at = parse_time(forgotten_at, "forgotten_at")
-        return Line(number, draft(value), "", len(text), at)
+        return Line(number, make_draft(value), "", len(text), at)
     except UserError as error:
         return Line(number, None, str(error), len(text))
     except UnicodeDecodeError:
@@ -118,7 +118,7 @@ def write_export(file: Path, lines: Iterable[bytes]) -> None:
     once leave one of them, whole."""
 
     digest, count, size = sha256(), 0, 0
-    beside = _beside(file)
+    beside = _checksum_file(file)
     remove_leftovers(file)
     remove_leftovers(beside)
     with ExitStack() as finishing:
@@ -141,7 +141,7 @@ def verify(file: Path, stream: BinaryIO) -> None:
     """UserError where the file has a checksum beside it that is not its own. The stream is the open
     file; it is read to its end and set back to its start. A pipe is not checked."""
 
-    beside = _beside(file)
+    beside = _checksum_file(file)
     if not stream.seekable():
         return
     try:
@@ -169,5 +169,5 @@ def verify(file: Path, stream: BinaryIO) -> None:
     raise UserError(f"{problem} {WHAT_TO_DO}")
 
 
-def _beside(file: Path) -> Path:
+def _checksum_file(file: Path) -> Path:
     return file.with_name(file.name + ENDING)

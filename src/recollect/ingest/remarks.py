@@ -27,7 +27,7 @@ class Remark(NamedTuple):
 class CaptureLanguage(Protocol):
     """What an entry point of the group is: a module, or an object, that knows one language."""
 
-    def triggered(self, turn: str) -> Collection[CaptureForm]:
+    def triggered_forms(self, turn: str) -> Collection[CaptureForm]:
         """Return the forms that the turn may be in, quickly: most turns are in none."""
 
     def remarks(self, turn: str) -> list[Remark]:
@@ -39,7 +39,7 @@ class CaptureLanguage(Protocol):
 
 def is_triggered(turn: str) -> bool:
     """Return whether the turn may have a remark."""
-    return any(language.triggered(turn) for language in _languages())
+    return any(language.triggered_forms(turn) for language in _languages())
 
 
 def remarks(turn: str) -> list[Remark]:

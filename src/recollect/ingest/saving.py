@@ -17,9 +17,9 @@ from recollect.ingest.draft import (
     FIELDS,
     LONG_SUFFIX,
     Draft,
-    complete,
+    complete_draft,
     content_of,
-    made_id,
+    make_id,
 )
 from recollect.query.fts5 import any_of
 from recollect.query.sameness import same_in_order, spoken
@@ -42,20 +42,20 @@ REPLACES: SimilarReason = "seems to replace"
 ABOUT: SimilarReason = "about the same thing"
 
 
-def repeated(store: Store, draft: Draft) -> Memory | None:
+def find_repeated(store: Store, draft: Draft) -> Memory | None:
     """The live memory of the same project and space that the draft repeats, if there is one."""
     fields = draft.fields
     if draft.id is not None:
         return None
     place = Filter(project=fields.get("project", ""), space=fields.get("space", ""))
     words = f"{fields.get('title', '')} {fields.get('text', '')}"
-    ids = (made_id(fields), *sharing_words(store, words, place))  # the same words first
+    ids = (make_id(fields), *find_sharing_words(store, words, place))  # the same words first
     stored = store.memories.get(ids)
     candidates = (stored[id] for id in ids if id in stored and _is_in_place(stored[id], fields))
     return next((memory for memory in candidates if repeats(memory, fields)), None)
 
 
-def sharing_words(store: Store, text: str, place: Filter) -> list[str]:
+def find_sharing_words(store: Store, text: str, place: Filter) -> list[str]:
     """The ids of the memories there that share the most words with a text, best first."""
     query = any_of(list(dict.fromkeys(keywords(text)))[:MOST_ASKED])
     weights = dict.fromkeys(COLUMNS["stemmed"], 1.0)
@@ -100,7 +100,7 @@ def contradicts(memory: Memory, fields: dict[str, Any], names: Sequence[str]) ->
     )
 
 
-def merged(memory: Memory, fields: dict[str, Any]) -> dict[str, Any]:
+def merge_fields(memory: Memory, fields: dict[str, Any]) -> dict[str, Any]:
     """The changes that a repetition makes to a memory: the longer of two texts, the tags of both,
     and for everything else the new value. `created_at` stays, and nothing is emptied."""
     new = {name: value for name, value in fields.items() if value != "" and name != "created_at"}
@@ -123,7 +123,7 @@ class Saved(NamedTuple):
 
     memory: Memory
     outcome: WriteOutcome
-    repeated: bool = False
+    find_repeated: bool = False
     redacted: Mapping[str, int] = MappingProxyType({})
     changed: tuple[str, ...] = ()
     superseded: tuple[str, ...] = ()
@@ -154,11 +154,11 @@ def save_drafts(
 ) -> list[Saved]:
     """Add or update a memory for each draft, in order; the same id again updates. `allow_restore`
     is called before a forgotten memory comes back, and may raise."""
-    ids = [draft.id or made_id(draft.fields) for draft in drafts]
+    ids = [draft.id or make_id(draft.fields) for draft in drafts]
     stored = write.find(set(ids))
     saved = []
     for id, draft in zip(ids, drafts, strict=True):
-        id, before = _placed(write, stored, id, draft)
+        id, before = _find_place(write, stored, id, draft)
         if before is not None and before.forgotten:
             allow_restore()
         saved.append(_save(write, stored, id, before, draft, now))
@@ -174,7 +174,7 @@ def save_forgotten(
     for draft, at in drafts:
         id = draft.fields["id"]
         before = stored.get(id)
-        memory = complete(draft, id, before and before.memory, now)
+        memory = complete_draft(draft, id, before and before.memory, now)
         if before is not None and (memory, at) == (before.memory, before.forgotten_at):
             done.append(Saved(memory, "unchanged"))
             continue
@@ -188,8 +188,8 @@ def save_forgotten(
 def save_again(write: Writing, draft: Draft, memory: Memory, now: datetime) -> Saved:
     """Update the memory that the draft repeats."""
     before = write.find([memory.id])[memory.id]
-    update = Draft(merged(before.memory, draft.fields))
-    after = complete(update, memory.id, before.memory, now)
+    update = Draft(merge_fields(before.memory, draft.fields))
+    after = complete_draft(update, memory.id, before.memory, now)
     if after == before.memory:
         return Saved(after, "unchanged", repeated=True)
     write.replace(before, after)
@@ -202,13 +202,13 @@ def changed_fields(before: Memory, after: Memory) -> tuple[str, ...]:
     return tuple(name for name in names if name != "updated_at" or len(names) == 1)
 
 
-def _placed(
+def _find_place(
     write: Writing, stored: Mapping[str, Stored], id: str, draft: Draft
 ) -> tuple[str, Stored | None]:
     """The draft's id, and what is stored under it."""
     before = stored.get(id)
     if before is not None and draft.id is None and not _is_same(before.memory, draft):
-        return _other_id(write, draft)
+        return _find_free_id(write, draft)
     return id, before
 
 
@@ -221,20 +221,20 @@ def _save(
     now: datetime,
 ) -> Saved:
     if before is None:
-        memory = complete(draft, id, None, now)
+        memory = complete_draft(draft, id, None, now)
         stored[id] = write.add(memory)
         return Saved(memory, "added")
-    memory = complete(draft, id, before.memory, now)
+    memory = complete_draft(draft, id, before.memory, now)
     if memory == before.memory and not before.forgotten:
         return Saved(memory, "unchanged")
     stored[id] = write.replace(before, memory)
     return Saved(memory, "updated", changed=changed_fields(before.memory, memory))
 
 
-def _other_id(write: Writing, draft: Draft) -> tuple[str, Stored | None]:
+def _find_free_id(write: Writing, draft: Draft) -> tuple[str, Stored | None]:
     """A longer id, for a draft whose short one is taken: by chance, or by a memory that had this
     content before it was edited. The first id that is free or of a memory with this content."""
-    id = start = made_id(draft.fields, LONG_SUFFIX)
+    id = start = make_id(draft.fields, LONG_SUFFIX)
     number = 1
     while True:
         before = write.find([id]).get(id)
@@ -253,7 +253,7 @@ def _is_same(memory: Memory, draft: Draft) -> bool:
     return content_of(fields) == content_of({name: getattr(memory, name) for name in CONTENT})
 
 
-def succeeded(write: Writing, old: Memory, new: str, now: datetime) -> Memory:
+def with_successor(write: Writing, old: Memory, new: str, now: datetime) -> Memory:
     """The old memory with a link to the one that takes its place: it is valid until now, or until
     it ended already."""
     _check_successor(write, old.id, new)

@@ -18,7 +18,7 @@ from recollect.documents.memory_markdown import (
 from recollect.documents.reader import structure
 from recollect.hashing import content_digest
 from recollect.ingest.draft import CHOICES, DEFAULTS, hash_letters, slug
-from recollect.ingest.foreign import ImportedRecord, Importer, refused
+from recollect.ingest.foreign import ImportedRecord, Importer, refuse_record
 from recollect.times import EPOCH, from_micros, iso, parse_time
 from recollect.types import TIMES
 
@@ -26,6 +26,6 @@ __all__ = (
     "CHOICES", "CODE_SPAN", "DEFAULTS", "EPOCH", "LINK", "TAG", "TIMES", "ImportedRecord",
     "Importer", "ParsedFile", "as_text", "content_digest", "existing_folder", "fence_after",
     "from_micros", "hash_letters", "is_text", "iso", "memory_fields", "note_fields", "our_fields",
-    "parse", "parse_time", "read_bytes", "refused", "slug", "split", "structure", "tag_list",
+    "parse", "parse_time", "read_bytes", "refuse_record", "slug", "split", "structure", "tag_list",
     "walk",
 )  # fmt: skip

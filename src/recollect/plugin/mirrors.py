@@ -30,14 +30,43 @@ from recollect.folders.mirroring import (
     MirrorType,
 )
 from recollect.hashing import bytes_digest, content_digest
-from recollect.ingest.draft import FIELDS, LONG_SUFFIX, Draft, complete, draft, made_id
+from recollect.ingest.draft import FIELDS, LONG_SUFFIX, Draft, complete_draft, make_draft, make_id
 from recollect.ingest.saving import Saved
 from recollect.memory_json import revision
 
 __all__ = (
-    "BODY", "ENDING", "FIELDS", "LINK", "LONG_SUFFIX", "STATE", "Action", "Draft", "MarkdownEntry",
-    "MirrorStep", "MirrorType", "Mirrored", "MirroredVault", "NotFound", "ParsedFile", "Saved",
-    "as_markdown", "as_text", "bytes_digest", "complete", "content_digest", "draft",
-    "existing_folder", "loose_id", "made_id", "note_fields", "our_fields", "parse", "read_bytes",
-    "remove_leftovers_below", "revision", "walk", "with_fields", "write_whole",
+    "BODY",
+    "ENDING",
+    "FIELDS",
+    "LINK",
+    "LONG_SUFFIX",
+    "STATE",
+    "Action",
+    "Draft",
+    "MarkdownEntry",
+    "MirrorStep",
+    "MirrorType",
+    "Mirrored",
+    "MirroredVault",
+    "NotFound",
+    "ParsedFile",
+    "Saved",
+    "as_markdown",
+    "as_text",
+    "bytes_digest",
+    "complete_draft",
+    "content_digest",
+    "existing_folder",
+    "loose_id",
+    "make_draft",
+    "make_id",
+    "note_fields",
+    "our_fields",
+    "parse",
+    "read_bytes",
+    "remove_leftovers_below",
+    "revision",
+    "walk",
+    "with_fields",
+    "write_whole",
 )  # fmt: skip

@@ -11,7 +11,13 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from recollect.secrets.detectors import SECRET, Detector, compiled, made_up, unless_made_up
+from recollect.secrets.detectors import (
+    SECRET,
+    Detector,
+    compile_once,
+    is_made_up,
+    span_unless_made_up,
+)
 from recollect.types import Span
 
 # Only so many characters of a value are judged: with more, a hostile text would be read over and
@@ -79,7 +85,7 @@ def is_like_a_name(value: str) -> bool:
     return all(PART.fullmatch(part) for part in BETWEEN.split(value) if part)
 
 
-def jumbled(value: str) -> bool:
+def is_jumbled(value: str) -> bool:
     """Whether it is long and its letters change their case at random, in runs of two or three."""
     runs = len(re.findall(r"[a-z]+|[A-Z]+", value))
     return len(value) >= 16 and value.isalnum() and value.isascii() and len(value) < 2.5 * runs
@@ -99,7 +105,7 @@ def is_password(value: AssignedValue) -> bool:
         return False
     if digits and letters:
         return True
-    return value.firm and (digits or (letters and signs) or jumbled(text))
+    return value.firm and (digits or (letters and signs) or is_jumbled(text))
 
 
 def is_token(value: AssignedValue) -> bool:
@@ -109,12 +115,12 @@ def is_token(value: AssignedValue) -> bool:
         len(text) < SHORTEST_TOKEN
         or not TOKEN.fullmatch(text)
         or is_stand_in(text)
-        or made_up(text)
+        or is_made_up(text)
     ):
         return False
     if DATE.match(text) or BCRYPT.match(text) or (not value.quoted and DOTTED.match(text)):
         return False
-    return (digits and letters and not is_like_a_name(text)) or jumbled(text)
+    return (digits and letters and not is_like_a_name(text)) or is_jumbled(text)
 
 
 # Reading the value behind a name
@@ -142,11 +148,11 @@ def _read(found: re.Match[str]) -> AssignedValue | None:
     if not (joint or _FLAG.search(before) or (random and not is_like_a_name(random[0]))):
         return None  # a space alone counts behind `--`, in a .netrc, and before random letters
     if quote := _QUOTE.match(text, at):
-        return _quoted(text, quote)
+        return _read_quoted(text, quote)
     tight = joint == "=" and found["joint"].endswith("=")
     if tight and _LINE_START.search(before) and not _CODE.match(text, at):
-        return _unquoted(text, at, _WHOLE, firm=True)
-    value = _unquoted(text, at, _BARE, firm=tight or joint in ("", ">"))
+        return _read_unquoted(text, at, _WHOLE, firm=True)
+    value = _read_unquoted(text, at, _BARE, firm=tight or joint in ("", ">"))
     if value is None or text[value.span.end : value.span.end + 1] in tuple("([{"):
         return None  # a call or an index, whose value is not here
     if joint == ">" and not text.startswith("</", value.span.end):
@@ -157,36 +163,38 @@ def _read(found: re.Match[str]) -> AssignedValue | None:
     return value._replace(text=bare, span=Span(at, at + len(bare)))
 
 
-def _quoted(text: str, quote: re.Match[str]) -> AssignedValue | None:
+def _read_quoted(text: str, quote: re.Match[str]) -> AssignedValue | None:
     sign, at = re.escape(quote[1]), quote.end()
     pattern = rf"(?:(?!{sign})(?:\\.|[^\\\n]))++"
-    found = compiled(pattern).match(text, at, at + LONGEST_JUDGED)
+    found = compile_once(pattern).match(text, at, at + LONGEST_JUDGED)
     if found is None or any(map(str.isspace, found[0])):
         return None  # a sentence about passwords, or a passphrase, which only a mark can hide
     return AssignedValue(found[0], Span(*found.span()), firm=True, quoted=True, pattern=pattern)
 
 
-def _unquoted(text: str, at: int, pattern: str, *, firm: bool) -> AssignedValue | None:
-    found = compiled(pattern).match(text, at, at + LONGEST_JUDGED)
+def _read_unquoted(text: str, at: int, pattern: str, *, firm: bool) -> AssignedValue | None:
+    found = compile_once(pattern).match(text, at, at + LONGEST_JUDGED)
     if not found or not found[0]:
         return None
     return AssignedValue(found[0], Span(*found.span()), firm, quoted=False, pattern=pattern)
 
 
-def _named(judge: Callable[[AssignedValue], bool]) -> Callable[[re.Match[str]], Span | None]:
+def _value_span(
+    judge: Callable[[AssignedValue], bool],
+) -> Callable[[re.Match[str]], Span | None]:
     def span(found: re.Match[str]) -> Span | None:
         value = _read(found)
-        return _whole(found.string, value) if value is not None and judge(value) else None
+        return _whole_span(found.string, value) if value is not None and judge(value) else None
 
     return span
 
 
-def _whole(text: str, value: AssignedValue) -> Span:
+def _whole_span(text: str, value: AssignedValue) -> Span:
     """The whole value, even if it is longer than LONGEST_JUDGED. Only a value that is replaced is
     read that far, so that nothing is read twice."""
     if len(value.text) < LONGEST_JUDGED:
         return value.span
-    whole = compiled(value.pattern).match(text, value.span.start)
+    whole = compile_once(value.pattern).match(text, value.span.start)
     return Span(*whole.span()) if whole else value.span
 
 
@@ -230,7 +238,7 @@ _SECRETS = rf"(?<!publickey)token|secret(?:[_. -]?key)?+|credentials?+|(?:{_KEY}
 _URL = r"://[^\s/:@\"'<>`]*+:(?P<secret>[^\s/\"'<>`]+)@(?=[\w\[])"
 
 
-def of_url(found: re.Match[str]) -> Span | None:
+def url_span(found: re.Match[str]) -> Span | None:
     """The password before the host, unless it is a placeholder, as in `user:pass@`."""
     value = found[SECRET]
     if "@" in value and not any(map(str.isdigit, value)):
@@ -238,14 +246,14 @@ def of_url(found: re.Match[str]) -> Span | None:
     return None if is_stand_in(value) else Span(*found.span(SECRET))
 
 
-def of_option(found: re.Match[str]) -> Span | None:
+def option_span(found: re.Match[str]) -> Span | None:
     """The value of an option that only a password follows, however short."""
     value = found[SECRET].strip("\"',;:.)")
     stand_in = PLACEHOLDER.search(value) or STAND_INS.issuperset(re.split(r"[_-]", value.lower()))
     return None if stand_in else Span(*found.span(SECRET))
 
 
-def of_user(found: re.Match[str]) -> Span | None:
+def user_span(found: re.Match[str]) -> Span | None:
     return None if is_stand_in(found[SECRET]) else Span(*found.span(SECRET))
 
 
@@ -253,12 +261,12 @@ _MAIL = re.compile(r"(?<![a-z])(?:app|application|gmail|google|e?mail|smtp|imap)
 _CONSONANTS = re.compile(r"[b-df-hj-np-tv-xz]{3}")
 
 
-def of_app(found: re.Match[str]) -> Span | None:
+def app_password_span(found: re.Match[str]) -> Span | None:
     """The app password behind a name that says mail. Random letters have three consonants in a row
     somewhere; words of four letters have not."""
     drawn = _CONSONANTS.search(found[SECRET]) and "abcd" not in found[SECRET]
     named = _MAIL.search(found.string, max(0, found.start() - 40), found.start(SECRET))
-    return unless_made_up(found) if drawn and named else None
+    return span_unless_made_up(found) if drawn and named else None
 
 
 ASSIGNMENTS = (
@@ -270,7 +278,7 @@ ASSIGNMENTS = (
         r"|\\?[\"'`]?(?:[ ]{1,4}(?:is|ist|lautet)[ ]|[ \t]{0,4}[:=])[ \t]{0,4}\\?[\"'`]?)"
         r"(?P<secret>[a-z]{4}(?:[ -][a-z]{4}){3}|[a-z]{16})(?![\w-]|[ ][a-z])",
         "support.google.com/accounts/answer/185833: 16 letters, shown in groups of four",
-        of_app,
+        app_password_span,
         ("pass", "pw", "gmail"),
     ),
     Detector(
@@ -279,30 +287,30 @@ ASSIGNMENTS = (
         r"(?<!\w)(?:mysql|mariadb)[\w-]{0,12} (?:[^\n|;&]{0,200}? )?-p"
         r"(?P<secret>\"[^\"\n]{3,}+\"|'[^'\n]{3,}+'|[^\s\"'`$<{*]\S{2,}+)",
         "dev.mysql.com/doc/refman/en/password-security-user.html: -p without a blank",
-        of_option,
+        option_span,
     ),
     Detector(
         "password",
         ("sshpass ", "docker login "),
         r"(?<!\w)(?:sshpass|docker login) [^\n]{0,100}?-p[ =]?[\"']?(?P<secret>[^\s\"']{4,}+)",
         "their manual pages: -p",
-        of_user,
+        user_span,
     ),
-    Detector("password", ("://",), _URL, "RFC 3986, 3.2.1: userinfo", of_url),
+    Detector("password", ("://",), _URL, "RFC 3986, 3.2.1: userinfo", url_span),
     Detector(
         "password",
         ("curl ",),
         r"(?<!\w)curl [^\n]{0,200}?(?:-u|--user)[ =]?[\"']?[\w.@+-]{1,80}:"
         r"(?P<secret>[^\s\"'@:/]{4,}+)",
         "curl's manual page: -u, --user",
-        of_user,
+        user_span,
     ),
     Detector(
         "password",
         (),
         rf"(?i:(?:{_PASSWORDS}){_BEHIND}{_JOINT})",
         "how configurations and code name them",
-        _named(is_password),
+        _value_span(is_password),
         ("pass", "pwd", "pw", "kennwort"),
     ),
     Detector(
@@ -310,7 +318,7 @@ ASSIGNMENTS = (
         (),
         rf"(?i:(?:{_SECRETS}){_BEHIND}{_JOINT})",
         "how configurations and code name them",
-        _named(is_token),
+        _value_span(is_token),
         ("token", "secret", "credential", "key"),
     ),
 )  # fmt: skip

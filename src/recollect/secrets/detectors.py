@@ -48,20 +48,20 @@ def long_pieces(text: str) -> str:
     return b" ".join(found).decode()
 
 
-def made_up(value: str) -> bool:
+def is_made_up(value: str) -> bool:
     """Whether it is a placeholder for a key: `ghp_xxxx…`, or AWS's own `AKIA…EXAMPLE`."""
     if len(set(value)) < FEWEST_CHARACTERS:
         return True
     return MADE_UP.search(value, 0, LONGEST_PLACEHOLDER) is not None
 
 
-def of_group(found: re.Match[str]) -> Span:
+def group_span(found: re.Match[str]) -> Span:
     return Span(*found.span(found.re.groupindex.get(SECRET, 0)))  # RE2 knows groups by number
 
 
-def unless_made_up(found: re.Match[str]) -> Span | None:
-    span = of_group(found)
-    return None if made_up(found.string[span.start : span.end]) else span
+def span_unless_made_up(found: re.Match[str]) -> Span | None:
+    span = group_span(found)
+    return None if is_made_up(found.string[span.start : span.end]) else span
 
 
 class Detector(NamedTuple):
@@ -78,30 +78,30 @@ class Detector(NamedTuple):
     needles: tuple[str, ...]
     pattern: str
     source: str
-    span: Callable[[re.Match[str]], Span | None] = unless_made_up
+    span: Callable[[re.Match[str]], Span | None] = span_unless_made_up
     words: tuple[str, ...] = ()
     long: bool = False
 
 
 @cache
-def compiled(pattern: str) -> re.Pattern[str]:
+def compile_once(pattern: str) -> re.Pattern[str]:
     """The compiled pattern, made when first needed: most commands never meet a credential."""
     return re.compile(pattern)
 
 
-def lowered(text: str) -> str:
+def to_lower_case(text: str) -> str:
     """The text in lower case, each letter at its place: U+0130, the one letter that would become
     two, is replaced by another first."""
     low = text.lower()
     return low if len(low) == len(text) else text.replace("\u0130", "\u0131").lower()
 
 
-def spans(detector: Detector, text: str, low: str) -> Iterator[Span]:
+def find_spans(detector: Detector, text: str, low: str) -> Iterator[Span]:
     """Where the text has such a credential, from left to right, without overlaps. `low`: the text
     in lower case."""
     last = done = 0
-    pattern = compiled(detector.pattern)
-    for at in _places(detector, text, low):
+    pattern = compile_once(detector.pattern)
+    for at in _find_starts(detector, text, low):
         found = pattern.match(text, at) if at >= last else None
         if found is None:
             continue
@@ -112,14 +112,14 @@ def spans(detector: Detector, text: str, low: str) -> Iterator[Span]:
         last = max(found.end(), done)
 
 
-def _places(detector: Detector, text: str, low: str) -> list[int]:
+def _find_starts(detector: Detector, text: str, low: str) -> list[int]:
     """The places where a pattern is worth trying."""
-    found = [at for needle in detector.needles for at in all_places(text, needle)]
-    found += (at for word in detector.words for at in all_places(low, word))
+    found = [at for needle in detector.needles for at in find_all(text, needle)]
+    found += (at for word in detector.words for at in find_all(low, word))
     return sorted(found)
 
 
-def all_places(text: AnyStr, needle: AnyStr) -> Iterator[int]:
+def find_all(text: AnyStr, needle: AnyStr) -> Iterator[int]:
     at = text.find(needle)
     while at >= 0:
         yield at

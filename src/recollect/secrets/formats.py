@@ -10,10 +10,10 @@ import msgspec
 from recollect.secrets.detectors import (
     SECRET,
     Detector,
-    compiled,
-    made_up,
-    of_group,
-    unless_made_up,
+    compile_once,
+    group_span,
+    is_made_up,
+    span_unless_made_up,
 )
 from recollect.secrets.prefixes import ALONE, START
 from recollect.types import Span
@@ -31,11 +31,11 @@ _REST = (
 _MATERIAL = re.compile(r"[A-Za-z0-9+/]{16}")
 
 
-def of_block(found: re.Match[str]) -> Span | None:
+def block_span(found: re.Match[str]) -> Span | None:
     """The whole block; without an end, as far as it looks like a key. None for a mere mention."""
     if found["end"]:
         return Span(*found.span()) if _MATERIAL.search(found["body"]) else None
-    rest = compiled(_REST).match(found.string, found.start("body"), found.end("body"))
+    rest = compile_once(_REST).match(found.string, found.start("body"), found.end("body"))
     return Span(found.start(), rest.end()) if rest else None
 
 
@@ -46,14 +46,14 @@ BLOCKS = (
         # The body goes as far as the next five hyphens, so that no two attempts read the same.
         rf"-----BEGIN {_BLOCK}(?P<body>[^-]*+(?:-(?!----)[^-]*+)*+)(?P<end>-----END {_BLOCK})?+",
         "RFC 7468; RFC 4880, 6.2; openssh.com's PROTOCOL.key",
-        of_block,
+        block_span,
     ),
     Detector(
         "private key",
         ("Private-Lines:",),
         r"Private-Lines: \d++\s++(?P<secret>(?:[A-Za-z0-9+/=]{4,}+\s*+)++)",
         "PuTTY's manual, appendix C: PPK file format",
-        of_group,
+        group_span,
     ),
     Detector(
         "private key",
@@ -69,7 +69,7 @@ BLOCKS = (
 _NUMBER = re.compile(r"(?<!\d)\d{8,10}$")
 
 
-def of_telegram(found: re.Match[str]) -> Span | None:
+def telegram_span(found: re.Match[str]) -> Span | None:
     """The token with the number of the bot, which comes before the needle."""
     start = found.start()
     number = _NUMBER.search(found.string[max(0, start - 11) : start])
@@ -79,24 +79,24 @@ def of_telegram(found: re.Match[str]) -> Span | None:
 _BEFORE_SIGNATURE = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{76}$")
 
 
-def of_devops(found: re.Match[str]) -> Span | None:
+def devops_span(found: re.Match[str]) -> Span | None:
     """The token with the 76 characters before its signature, which is the needle."""
     start = found.start()
     before = _BEFORE_SIGNATURE.search(found.string[max(0, start - 77) : start])
-    return Span(start - 76, found.end()) if before and not made_up(before[0]) else None
+    return Span(start - 76, found.end()) if before and not is_made_up(before[0]) else None
 
 
 _OLDER_DEVOPS = re.compile(r"(?<![A-Za-z0-9])(?=[a-z]{0,40}[2-7])[a-z2-7]{52}(?![A-Za-z0-9])")
 AROUND_NAME = 120  # characters on either side of a name that gives a token away
 
 
-def of_older_devops(found: re.Match[str]) -> Span | None:
+def older_devops_span(found: re.Match[str]) -> Span | None:
     """The older form has no signature: only a name before or behind it in its line tells."""
     text, at = found.string, found.start()
     start = max(text.rfind("\n", 0, at) + 1, at - AROUND_NAME)
     end = text.find("\n", at, at + AROUND_NAME)
     token = _OLDER_DEVOPS.search(text, start, end if end >= 0 else at + AROUND_NAME)
-    return Span(*token.span()) if token and not made_up(token[0]) else None
+    return Span(*token.span()) if token and not is_made_up(token[0]) else None
 
 
 TOKENS = (
@@ -112,7 +112,7 @@ TOKENS = (
         r"(?i:secret[_. -]?(?:access[_. -]?)?key)\\?[\"']?\]?[ \t]{0,20}(?:=>|:=|[=:])?+[ \t]{0,20}"
         r"\\?[\"']?(?P<secret>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
         "docs.aws.amazon.com/STS/latest/APIReference/API_GetAccessKeyInfo.html (its example)",
-        unless_made_up,
+        span_unless_made_up,
         ("secret",),
     ),
     Detector(
@@ -138,7 +138,7 @@ TOKENS = (
         (":AA",),
         r":AA[\w-]{33}(?![\w-])",
         "core.telegram.org/bots/api#authorizing-your-bot",
-        of_telegram,
+        telegram_span,
     ),
     Detector(
         "azure key",
@@ -146,7 +146,7 @@ TOKENS = (
         r"(?i:accountkey|sharedaccesskey|sharedaccesssignature)="
         r"(?P<secret>(?=[^\s;\"']{0,99}\d)[A-Za-z0-9+/%&=. -]{30,}+)",
         "learn.microsoft.com/azure/storage/common/storage-configure-connection-string",
-        unless_made_up,
+        span_unless_made_up,
         ("accountkey=", "sharedaccess"),
     ),
     Detector(
@@ -160,7 +160,7 @@ TOKENS = (
         ("AZDO",),
         r"AZDO[A-Za-z0-9]{4}(?![A-Za-z0-9])",
         "learn.microsoft.com/purview/sit-defn-azure-devops-personal-access-token",
-        of_devops,
+        devops_span,
         long=True,
     ),
     Detector(
@@ -168,7 +168,7 @@ TOKENS = (
         (),
         r"",
         "learn.microsoft.com/azure/devops/cli/log-in-via-pat",
-        of_older_devops,
+        older_devops_span,
         ("devops", "dev.azure.com", "visualstudio.com", "vsts", "pat=", "pat:", "pat is"),
     ),
     Detector(
@@ -206,7 +206,7 @@ TOKENS = (
 # Credentials that must be decoded to be recognized
 
 
-def of_jwt(found: re.Match[str]) -> Span | None:
+def jwt_span(found: re.Match[str]) -> Span | None:
     """The token, if its first part is a header that names an algorithm."""
     head = found["head"]
     try:
@@ -216,27 +216,27 @@ def of_jwt(found: re.Match[str]) -> Span | None:
     return Span(*found.span()) if isinstance(header, dict) and "alg" in header else None
 
 
-def of_basic(found: re.Match[str]) -> Span | None:
+def basic_auth_span(found: re.Match[str]) -> Span | None:
     """The user and password of a header, if it decodes to text with a colon."""
     try:
         plain = b64decode(found[SECRET] + "=" * (-len(found[SECRET]) % 4))
     except ValueError:
         return None
-    return of_group(found) if b":" in plain else None
+    return group_span(found) if b":" in plain else None
 
 
-def of_bearer(found: re.Match[str]) -> Span | None:
+def bearer_span(found: re.Match[str]) -> Span | None:
     value = found[SECRET]
     mixed = any(sign.isdigit() for sign in value) and any(sign.isalpha() for sign in value)
-    return unless_made_up(found) if mixed else None
+    return span_unless_made_up(found) if mixed else None
 
 
-def of_encoded_key(found: re.Match[str]) -> Span | None:
+def encoded_key_span(found: re.Match[str]) -> Span | None:
     """The whole of a key in base64, unless it begins with the line of a certificate."""
     return Span(*found.span()) if b"PRIVATE KEY" in b64decode(found[0][:64]) else None
 
 
-def of_discord(found: re.Match[str]) -> Span | None:
+def discord_span(found: re.Match[str]) -> Span | None:
     """The token, if its first part is the number of a bot."""
     head = found["head"]
     try:
@@ -255,7 +255,7 @@ DECODED = (
         r"(?:(?:\r?\n[ \t]*+[A-Za-z0-9+/]{40,}+)++"
         r"(?:\r?\n[ \t]*+[A-Za-z0-9+/]{1,39}+(?=[=\s\"']|\Z))?+)?+={0,2}+",
         "kubernetes.io/docs/reference/config-api/kubeconfig.v1: client-key-data; RFC 7468",
-        of_encoded_key,
+        encoded_key_span,
         long=True,
     ),
     Detector(
@@ -264,7 +264,7 @@ DECODED = (
         ("MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"),
         r"(?<![\w+/-])(?P<head>[MNO][A-Za-z0-9]{22,27})\.[\w-]{6}\.[\w-]{27,38}(?![\w-])",
         "discord.com/developers/docs/reference#authentication (its example)",
-        of_discord,
+        discord_span,
         long=True,
     ),
     Detector(
@@ -273,7 +273,7 @@ DECODED = (
         # Longer headers than these are not worth decoding.
         ALONE + r"(?P<head>eyJ[\w-]{8,2000}+)\.[\w-]{4,}+(?:\.[\w-]*+){1,3}+",
         "RFC 7519; RFC 7515, 3.1; RFC 7516, 3.1",
-        of_jwt,
+        jwt_span,
     ),
     Detector(
         "basic auth",
@@ -281,7 +281,7 @@ DECODED = (
         r"(?i:authorization\\?[\"']?\s{0,4}[:=]\s{0,4}\\?[\"']?basic) {1,4}"
         r"(?P<secret>[A-Za-z0-9+/]{8,}+={0,2}+)",
         "RFC 7617",
-        of_basic,
+        basic_auth_span,
         ("authorization",),
     ),
     Detector(
@@ -291,7 +291,7 @@ DECODED = (
         r"|authorization\\?[\"']?\s{0,4}[:=,]\s{0,4}[rbf]?\\?[\"']?(?:token|apikey)) {1,4}"
         r"(?P<secret>[A-Za-z0-9._~+/-]{16,}+=*+)",
         "RFC 6750, 2.1",
-        of_bearer,
+        bearer_span,
         ("bearer", "authorization"),
     ),
 )  # fmt: skip

@@ -22,12 +22,12 @@ from recollect.secrets.assignments import ASSIGNMENTS
 from recollect.secrets.detectors import (
     LONG_WORD,
     Detector,
-    all_places,
+    find_all,
+    find_spans,
+    group_span,
     has_long_word,
     long_pieces,
-    lowered,
-    of_group,
-    spans,
+    to_lower_case,
 )
 from recollect.secrets.formats import BLOCKS, DECODED, TOKENS
 from recollect.secrets.prefixes import PREFIXED
@@ -75,19 +75,19 @@ class SecretPatterns:
         self._custom = {*range(len(DETECTORS), len(self.every))}
         # What a text, its long pieces and its lower case must contain for each to be worth trying.
         self._needles, self._long = (
-            _places_by([each.needles if each.long is long else () for each in DETECTORS])
+            _index_by_needle([each.needles if each.long is long else () for each in DETECTORS])
             for long in (False, True)
         )
-        self._words = _places_by([detector.words for detector in DETECTORS])
+        self._words = _index_by_needle([detector.words for detector in DETECTORS])
         self._suspect, self._suspect_long = SUSPECT, SUSPECT_LONG
         self._suspect_words = SUSPECT_WORDS
-        self.within = lru_cache(1)(self._within)
+        self.narrowed_to = lru_cache(1)(self._narrowed_to)
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(pattern.name for pattern in self.every)
 
-    def suspect(self, text: str) -> bool:
+    def is_suspect(self, text: str) -> bool:
         """Whether a text deserves a closer look. Ordinary memories cost no more than this."""
         if self._custom:
             return True  # nobody knows what their secrets begin with
@@ -117,32 +117,32 @@ class SecretPatterns:
         long = (at for at in long if has_long_word(pieces[at]))
         return {
             *(at for at in long if any(needle in pieces[at] for needle in SUSPECT_LONG)),
-            *_holding(joined, chain.from_iterable(SUSPECT.values())),
-            *_holding(joined.lower(), SUSPECT_WORDS),
+            *_find_holding(joined, chain.from_iterable(SUSPECT.values())),
+            *_find_holding(joined.lower(), SUSPECT_WORDS),
         }
 
-    def _within(self, text: str) -> SecretPatterns:
+    def _narrowed_to(self, text: str) -> SecretPatterns:
         """These patterns for parts of a text, each of some of its lines: of what a part must
         contain, only what the text contains is looked for."""
         found = copy(self)
         found._needles, found._long, found._words = (
             {needle: those for needle, those in needles.items() if needle in where}
-            for needles, where in self._places_to_look(text)
+            for needles, where in self._search_places(text)
         )
         found._suspect, found._suspect_long = {"": (*found._needles,)}, (*found._long,)
         found._suspect_words = (*found._words, *OPENING)
         return found
 
-    def _places_to_look(self, text: str) -> Iterator[tuple[dict[str, set[int]], str]]:
+    def _search_places(self, text: str) -> Iterator[tuple[dict[str, set[int]], str]]:
         """What a text must contain, and where in it."""
         yield self._needles, text
         yield self._long, long_pieces(text) if self._long else ""
         yield self._words, text.lower() if self._words else ""
 
-    def worth_trying(self, text: str) -> list[Detector | CustomPattern]:
+    def find_candidates(self, text: str) -> list[Detector | CustomPattern]:
         """The patterns that may match the text, in order."""
         places = {*self._custom}
-        for needles, where in self._places_to_look(text):
+        for needles, where in self._search_places(text):
             for needle, those in needles.items() if where else ():
                 if needle in where:
                     places |= those
@@ -156,19 +156,19 @@ class SecretPatterns:
         return re.compile(rf"(\[redacted: (?:{'|'.join(map(re.escape, names))})\])")
 
 
-def _holding(pieces: str, needles: Iterable[str]) -> Iterator[int]:
+def _find_holding(pieces: str, needles: Iterable[str]) -> Iterator[int]:
     """The numbers of those pieces, which stand between blanks, that hold the first word of a
     needle."""
     raw = pieces.encode(errors="replace")
     starts = (needle.split()[0].encode() for needle in needles)
     at = number = 0
-    for place in sorted(chain.from_iterable(all_places(raw, start) for start in starts)):
+    for place in sorted(chain.from_iterable(find_all(raw, start) for start in starts)):
         number += raw.count(b" ", at, place)
         at = place
         yield number
 
 
-def _places_by(needles: Sequence[Sequence[str]]) -> dict[str, set[int]]:
+def _index_by_needle(needles: Sequence[Sequence[str]]) -> dict[str, set[int]]:
     """The positions in the list of each needle."""
     found: dict[str, set[int]] = {}
     for place, those in enumerate(needles):
@@ -177,14 +177,14 @@ def _places_by(needles: Sequence[Sequence[str]]) -> dict[str, set[int]]:
     return found
 
 
-def _shortest(words: set[str]) -> tuple[str, ...]:
+def _drop_longer(words: set[str]) -> tuple[str, ...]:
     """The words that contain no other one: where a longer one is, the shorter one is too."""
     return tuple(
         sorted(word for word in words if not any(other in word for other in words - {word}))
     )
 
 
-def _by_sign(needles: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def _group_by_sign(needles: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """The needles by a sign that each contains: a text without the sign has none of them. Needles
     without any of the signs are under the empty text, which every text contains."""
     found: dict[str, tuple[str, ...]] = {}
@@ -198,16 +198,18 @@ def _by_sign(needles: Iterable[str]) -> dict[str, tuple[str, ...]]:
 SIGNS = "_=JKz/x:9-"
 # What a text must contain, as it is or in lower case, to deserve a closer look.
 _needles, SUSPECT_LONG = (
-    _shortest({needle for each in DETECTORS if each.long is long for needle in each.needles})
+    _drop_longer({needle for each in DETECTORS if each.long is long for needle in each.needles})
     for long in (False, True)
 )
-SUSPECT = _by_sign(_needles)
-SUSPECT_WORDS = _shortest({word for detector in DETECTORS for word in detector.words} | {*OPENING})
+SUSPECT = _group_by_sign(_needles)
+SUSPECT_WORDS = _drop_longer(
+    {word for detector in DETECTORS for word in detector.words} | {*OPENING}
+)
 
 BUILT_IN = SecretPatterns()
 
 
-def redacted(
+def redact(
     text: str, patterns: SecretPatterns = BUILT_IN, *, keep_lines: bool = False
 ) -> tuple[str, Counter[str]]:
     """The text without its secrets, and how many of each kind there were.
@@ -216,11 +218,11 @@ def redacted(
     secret of several lines leaves as many line ends, so that the lines after it keep their numbers.
     """
     counts: Counter[str] = Counter()
-    text = _without_marked(text, counts, keep_lines=keep_lines)
+    text = _replace_marked(text, counts, keep_lines=keep_lines)
     for _ in range(MOST_ROUNDS):
         before = counts.total()
-        for pattern in patterns.worth_trying(text):
-            text = _without(text, pattern, patterns.replaced, counts, keep_lines=keep_lines)
+        for pattern in patterns.find_candidates(text):
+            text = _replace_matches(text, pattern, patterns.replaced, counts, keep_lines=keep_lines)
         if counts.total() == before:
             break
     return text, counts
@@ -235,32 +237,32 @@ def redact_draft(
     An id with a secret in it is refused: changed, it could not be asked for again.
     """
     fields = draft.fields
-    narrow = {} if part_of is None else {"text": patterns.within(part_of)}
+    narrow = {} if part_of is None else {"text": patterns.narrowed_to(part_of)}
     # Field by field: what looks odd in an id is no reason to look closer at the text.
     suspects = {
         name: value
         for name, value in fields.items()
-        if isinstance(value, str) and narrow.get(name, patterns).suspect(value)
+        if isinstance(value, str) and narrow.get(name, patterns).is_suspect(value)
     }
     tags = fields.get("tags", ())
-    if not suspects and not any(map(patterns.suspect, tags)):
+    if not suspects and not any(map(patterns.is_suspect, tags)):
         return draft, {}
-    if "id" in suspects and redacted(suspects["id"], patterns)[1]:
+    if "id" in suspects and redact(suspects["id"], patterns)[1]:
         raise UserError("The id holds what looks like a secret; give another one.")
     counts: Counter[str] = Counter()
     changed: dict[str, object] = {}
     for name, text in suspects.items():
         if name not in NOT_TEXTS:
-            changed[name], found = redacted(text, narrow.get(name, patterns))
+            changed[name], found = redact(text, narrow.get(name, patterns))
             counts += found
     if tags:
-        redacted_tags = [redacted(tag, patterns) for tag in tags]
+        redacted_tags = [redact(tag, patterns) for tag in tags]
         changed["tags"] = tuple(dict.fromkeys(tag for tag, _ in redacted_tags))
         counts += sum((found for _, found in redacted_tags), Counter[str]())
     return (Draft(fields | changed, draft.supersedes), dict(counts)) if counts else (draft, {})
 
 
-def summary(counts: Mapping[str, int]) -> str:
+def describe_counts(counts: Mapping[str, int]) -> str:
     """`2 secrets were replaced: github token, private key`; empty without any."""
     number = sum(counts.values())
     if not number:
@@ -269,24 +271,24 @@ def summary(counts: Mapping[str, int]) -> str:
     return f"{number:,} {were} replaced: {', '.join(sorted(counts))}"
 
 
-def _found(pattern: Detector | CustomPattern, text: str) -> Iterator[Span]:
+def _find_spans(pattern: Detector | CustomPattern, text: str) -> Iterator[Span]:
     if isinstance(pattern, Detector):
-        return spans(pattern, text, lowered(text))
-    return _custom_spans(pattern, text)
+        return find_spans(pattern, text, to_lower_case(text))
+    return _find_custom_spans(pattern, text)
 
 
-def _custom_spans(custom: CustomPattern, text: str) -> Iterator[Span]:
+def _find_custom_spans(custom: CustomPattern, text: str) -> Iterator[Span]:
     """Yield the matches of a user's pattern, line by line."""
     start = 0
     for line in text.splitlines(keepends=True):
         for found in compile_pattern(custom.pattern).finditer(line):
-            span = Span(*(start + place for place in of_group(found)))
+            span = Span(*(start + place for place in group_span(found)))
             if span.end > span.start:
                 yield span
         start += len(line)
 
 
-def _without(
+def _replace_matches(
     text: str,
     pattern: Detector | CustomPattern,
     replaced: re.Pattern[str],
@@ -301,35 +303,35 @@ def _without(
             parts.append(part)
             continue
         last = 0
-        for span in _found(pattern, part):
+        for span in _find_spans(pattern, part):
             secret = part[span.start : span.end] if keep_lines else ""
-            parts += (part[last : span.start], _instead(pattern.name, secret))
+            parts += (part[last : span.start], _replacement_lines(pattern.name, secret))
             last = span.end
             counts[pattern.name] += 1
         parts.append(part[last:])
     return "".join(parts)
 
 
-def _instead(name: str, secret: str) -> str:
+def _replacement_lines(name: str, secret: str) -> str:
     """The replacement of a secret, with as many line ends."""
     return replacement(name) + "\n" * secret.count("\n")
 
 
-def _without_marked(text: str, counts: Counter[str], *, keep_lines: bool) -> str:
+def _replace_marked(text: str, counts: Counter[str], *, keep_lines: bool) -> str:
     """The text without its marked parts. A mark that is never closed hides everything behind it."""
     low = text.lower()
     if not any(needle in low for needle in OPENING):
         return text
     parts: list[str] = []
     last = 0
-    for start, end, name in _marked(text):
-        parts += (text[last:start], _instead(name, text[start:end] if keep_lines else ""))
+    for start, end, name in _find_marked(text):
+        parts += (text[last:start], _replacement_lines(name, text[start:end] if keep_lines else ""))
         last = end
         counts[name] += 1
     return "".join([*parts, text[last:]])
 
 
-def _marked(text: str) -> Iterator[tuple[int, int, str]]:
+def _find_marked(text: str) -> Iterator[tuple[int, int, str]]:
     """The outermost pairs of marks, from left to right; a closing mark alone means nothing."""
     kind, depth, start = "", 0, 0
     for found in MARKS.finditer(text):
@@ -360,7 +362,7 @@ class Redaction:
         custom = self._settings.patterns
         return SecretPatterns(custom) if custom else BUILT_IN
 
-    def of_draft(
+    def redact_draft(
         self, draft: Draft, part_of: str | None = None, *, redact: bool = True
     ) -> tuple[Draft, Mapping[str, int]]:
         """The draft without its secrets, and how many of each kind it had. Every way in goes
@@ -371,14 +373,14 @@ class Redaction:
 
     def suspect_pieces(self, pieces: Sequence[str]) -> Collection[int]:
         """The numbers of those pieces, which have no blank in them, that may be of a secret. Where
-        a draft has none of them, `of_draft` changes nothing."""
+        a draft has none of them, `redact_draft` changes nothing."""
         return self._patterns.suspect_pieces(pieces) if self._settings.redact else ()
 
-    def of_memory(self, memory: Memory) -> tuple[Mapping[str, Any], Mapping[str, int]]:
+    def redact_memory(self, memory: Memory) -> tuple[Mapping[str, Any], Mapping[str, int]]:
         """The fields of a memory that hold secrets, without them, and how many of each kind there
         are."""
         fields = {name: getattr(memory, name) for name in (*SEARCHED, "tags")}
-        clean, found = self.of_draft(Draft(fields))
+        clean, found = self.redact_draft(Draft(fields))
         changed = {name: new for name, new in clean.fields.items() if new != fields[name]}
         return changed, found
 
@@ -388,13 +390,13 @@ class Redaction:
         custom = sorted(self._settings.patterns.items())
         return content_digest(repr([__version__, self._patterns.names, custom]), 8).hex()
 
-    def of_query(self, query: str) -> str:
+    def redact_query(self, query: str) -> str:
         """A query as feedback keeps it: without secrets."""
         text = clean_query(query)
         if not self._settings.redact:
             return text
-        return redacted(text, self._patterns)[0]
+        return redact(text, self._patterns)[0]
 
-    def of_document(self, text: str) -> tuple[str, Mapping[str, int]]:
+    def redact_document(self, text: str) -> tuple[str, Mapping[str, int]]:
         """The text of a file without its secrets; its lines keep their numbers."""
-        return redacted(text, self._patterns.within(text), keep_lines=True)
+        return redact(text, self._patterns.narrowed_to(text), keep_lines=True)

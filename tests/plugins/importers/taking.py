@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.ingest.foreign import ImportedRecord, Importer
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -21,7 +21,7 @@ def taken(importer: Importer, path: Path) -> list[ImportedRecord]:
         if one.fields is None:
             assert one.reason.endswith(".")
         else:
-            assert draft(one.fields).id
+            assert make_draft(one.fields).id
     ids = [one.fields["id"] for one in found if one.fields is not None]
     assert len(set(ids)) == len(ids), "No two records may become one memory."
     return found

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from recollect.errors import UserError
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.ingest.foreign import ImportedRecord
 from recollect.plugins.importers.claude_mem import IMPORTER
 
@@ -30,7 +30,7 @@ def read(path: Path) -> list[ImportedRecord]:
     found = list(IMPORTER.read(path))
     for taken in found:
         if taken.fields is not None:
-            draft(taken.fields)
+            make_draft(taken.fields)
     return found
 
 

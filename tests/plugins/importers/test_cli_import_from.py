@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from commandline import NOW, Home, refused, wrong_usage
 
-from recollect.ingest.foreign import tools
+from recollect.ingest.foreign import list_tools
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -67,10 +67,10 @@ WRITTEN: dict[str, tuple[Callable[[Path], Path], int]] = {
 
 
 def test_every_tool_is_tried_here() -> None:
-    assert sorted(WRITTEN) == tools()
+    assert sorted(WRITTEN) == list_tools()
 
 
-@pytest.mark.parametrize("tool", tools())
+@pytest.mark.parametrize("tool", list_tools())
 def test_what_a_tool_has_written_goes_in_once(home: Home, tmp_path: Path, tool: str) -> None:
     make, least = WRITTEN[tool]
     args = ("import", "--from", tool, str(make(tmp_path)))
@@ -170,7 +170,7 @@ def test_where_nothing_can_be_taken_the_exit_code_says_so(home: Home, tmp_path: 
     assert done.err.startswith("torn.md: ")
 
 
-@pytest.mark.parametrize("tool", tools())
+@pytest.mark.parametrize("tool", list_tools())
 def test_a_path_that_is_nothing_of_the_kind_is_refused(
     home: Home, tmp_path: Path, tool: str
 ) -> None:
@@ -197,7 +197,7 @@ def test_a_torn_database_is_named(home: Home, tmp_path: Path, tool: str) -> None
 
 
 def test_an_unknown_tool_is_refused_and_the_known_are_named(home: Home, tmp_path: Path) -> None:
-    refused(home.call("import", "--from", "abacus", str(tmp_path)), "'abacus'", *tools())
+    refused(home.call("import", "--from", "abacus", str(tmp_path)), "'abacus'", *list_tools())
 
 
 def test_another_tools_files_are_not_read_from_standard_input(home: Home) -> None:

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from recollect.errors import UserError
-from recollect.ingest.foreign import ForeignMemories, importer
+from recollect.ingest.foreign import ForeignMemories, load_importer
 from recollect.plugins.importers.markdown_notes import without_title
 
 
@@ -23,7 +23,7 @@ def test_a_column_whose_name_is_no_text_makes_a_database_unreadable(
     connection.close()
     file.write_bytes(file.read_bytes().replace(b"columnname", b"column\xe2ame"))
     with pytest.raises(UserError, match=r"damaged\.db"):
-        list(ForeignMemories(importer(tool), file))
+        list(ForeignMemories(load_importer(tool), file))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from recollect.documents.memory_markdown import (
     with_fields,
 )
 from recollect.errors import UserError
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.plugins.importers.markdown import read
 from recollect.plugins.mirror.file_names import free_path, safe_name, same_place
 from recollect.plugins.mirror.folder import write_folder
@@ -317,7 +317,7 @@ def test_reading_a_folder_names_what_is_bad_and_what_has_no_place(tmp_path: Path
     assert taken["a.md"].unmapped == ("aliases",)
     note = taken["note.md"].fields
     assert note is not None
-    assert draft(note).fields == {
+    assert make_draft(note).fields == {
         "id": note["id"],
         "title": "Heading",
         "text": "# Heading\n\nA #tag",

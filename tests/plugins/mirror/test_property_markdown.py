@@ -21,7 +21,7 @@ from recollect.documents.memory_markdown import (
     parse,
     with_fields,
 )
-from recollect.ingest.draft import complete, draft
+from recollect.ingest.draft import complete_draft, make_draft
 from recollect.plugins.importers.markdown import read
 from recollect.plugins.mirror.file_names import free_path, same_place
 from recollect.plugins.mirror.folder import write_folder
@@ -51,9 +51,9 @@ MANY = settings(max_examples=examples(50))
 
 
 def back(text: str) -> Memory:
-    given = draft(our_fields(parse(text)))
+    given = make_draft(our_fields(parse(text)))
     assert given.id is not None
-    return complete(given, given.id, None, given.fields["created_at"])
+    return complete_draft(given, given.id, None, given.fields["created_at"])
 
 
 @MOST
@@ -90,8 +90,8 @@ def test_a_folder_of_files_gives_back_every_memory(memories: list[Memory]) -> No
     found = {}
     for one in taken:
         assert one.fields is not None, one.reason
-        given = draft(one.fields)
-        found[given.id] = complete(given, str(given.id), None, given.fields["created_at"])
+        given = make_draft(one.fields)
+        found[given.id] = complete_draft(given, str(given.id), None, given.fields["created_at"])
     assert found == {memory.id: memory for memory in memories}
 
 

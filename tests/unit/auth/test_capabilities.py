@@ -33,12 +33,12 @@ from recollect.auth.capabilities import (
     Caller,
 )
 from recollect.auth.home_access import HomeAccess
-from recollect.auth.token_store import TokenStore, well_formed
+from recollect.auth.token_store import TokenStore, is_well_formed
 from recollect.engine.capture import AgentSession
 from recollect.engine.operations import Operation, declared_function
 from recollect.engine.review import ReviewItem
 from recollect.errors import Forbidden, NotFound, StoreError, UserError
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.ingest.jsonl import raw_lines
 from recollect.query.time.moments import read_time
 from recollect.recipes.registry import BUILT_IN
@@ -65,7 +65,7 @@ KEPT = Memory(id="kept", title="Tide tables", created_at=EPOCH, updated_at=EPOCH
 # Every other public name, as it is called here. One that is missing fails a test.
 CALLS: dict[str, Callable[[Recollect], Any]] = {
     "save": lambda memory: memory.save(title="Another one"),
-    "save_all": lambda memory: memory.save_all([draft({"title": "Another one"})]),
+    "save_all": lambda memory: memory.save_all([make_draft({"title": "Another one"})]),
     "capture": lambda memory: memory.capture([], AgentSession("codex", "s1", "")),
     "import_lines": lambda memory: memory.import_lines(raw_lines([b'{"title": "Imported"}\n'])),
     "edit": lambda memory: memory.edit("kept", severity="warning"),
@@ -428,7 +428,7 @@ def test_the_hash_of_an_id_is_the_vaults_own(home: Path, tmp_path: Path) -> None
 
 
 def test_many_ids_are_a_number(engine: Recollect) -> None:
-    engine.save_all([draft({"title": f"Note {n}"}) for n in range(MOST_MARKS + 1)])
+    engine.save_all([make_draft({"title": f"Note {n}"}) for n in range(MOST_MARKS + 1)])
     last = lines(engine)[-1]
     assert (last["count"], last.get("ids")) == (MOST_MARKS + 1, None)
 
@@ -446,23 +446,23 @@ def test_the_log_is_private_and_its_older_part_is_kept_once(
     monkeypatch.setattr(home_access, "LARGEST", 1000)
     file = tmp_path / "audit.jsonl"
     log = Audit(HomeAccess(tmp_path))
-    log.wrote(OWNER, "save", "agent", 1)
+    log.log_write(OWNER, "save", "agent", 1)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     for action in ("first", "second", "third"):
         file.write_bytes(b'{"action": "filler"}\n' + b"\n" * 1000)
-        log.wrote(OWNER, action, "agent", 1)
+        log.log_write(OWNER, action, "agent", 1)
     assert [entry["action"] for entry in log.entries()] == ["filler", "third"]
-    assert home_access.older(file).stat().st_size > 1000
+    assert home_access.older_log(file).stat().st_size > 1000
     assert sorted(one.name for one in tmp_path.iterdir()) == ["audit.jsonl", "audit.jsonl.1"]
 
 
 def test_a_broken_line_is_passed_over(tmp_path: Path) -> None:
     file = tmp_path / "audit.jsonl"
     log = Audit(HomeAccess(tmp_path))
-    log.wrote(OWNER, "save", "agent", 1)
+    log.log_write(OWNER, "save", "agent", 1)
     with file.open("ab") as stream:
         stream.write(b'{"action": "cut o\n[]\n')
-    log.wrote(OWNER, "pin", "agent", 1)
+    log.log_write(OWNER, "pin", "agent", 1)
     assert [entry["action"] for entry in log.entries()] == ["save", "pin"]
 
 
@@ -472,10 +472,10 @@ def test_a_refusal_that_repeats_is_counted(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("recollect.auth.audit.time.monotonic", lambda: now)
     log = Audit(HomeAccess(tmp_path))
     for _ in range(500):
-        log.refused(NOBODY, "search", "agent", "because")
-    log.refused(NOBODY, "show", "agent", "because")
+        log.log_refusal(NOBODY, "search", "agent", "because")
+    log.log_refusal(NOBODY, "show", "agent", "because")
     now += 60
-    log.refused(NOBODY, "search", "agent", "because")
+    log.log_refusal(NOBODY, "search", "agent", "because")
     told = [(one["action"], one.get("count", 1)) for one in Audit(HomeAccess(tmp_path)).entries()]
     assert told == [("search", 1), ("show", 1), ("search", 500)]
 
@@ -500,7 +500,7 @@ def access(tmp_path: Path) -> TokenStore:
 def test_a_token_is_random_and_kept_as_a_hash(access: TokenStore, tmp_path: Path) -> None:
     made = [access.create([SEARCH])[0] for _ in range(20)]
     assert len(set(made)) == 20
-    assert all(well_formed(secret) and len(secret) == 47 for secret in made)
+    assert all(is_well_formed(secret) and len(secret) == 47 for secret in made)
     held = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     for secret in made:
         assert secret.encode() not in held
@@ -513,7 +513,7 @@ def test_a_token_says_who_calls(access: TokenStore) -> None:
     secret, token = access.create(
         [WRITE, SEARCH], name="agent", vaults=["agent", "team"], collections=["shared"]
     )
-    found = access.known(secret)
+    found = access.find(secret)
     assert found is not None
     assert found[1] == "live"
     assert found[0].caller() == Caller(
@@ -523,13 +523,13 @@ def test_a_token_says_who_calls(access: TokenStore) -> None:
         collections=frozenset({"shared"}),
         token=token.id,
     )
-    assert access.known(secret[:-1] + ("A" if secret[-1] != "A" else "B")) is None
+    assert access.find(secret[:-1] + ("A" if secret[-1] != "A" else "B")) is None
 
 
 @pytest.mark.parametrize("secret", ["", "rcl_", "rcl_" + "é" * 43, "x" * 47, "rcl_" + "A" * 44])
 def test_what_is_no_token_is_not_looked_up(access: TokenStore, secret: str) -> None:
     access.create([SEARCH])
-    assert access.known(secret) is None
+    assert access.find(secret) is None
 
 
 def test_a_token_ends_when_it_expires_or_is_revoked(tmp_path: Path) -> None:
@@ -539,15 +539,15 @@ def test_a_token_ends_when_it_expires_or_is_revoked(tmp_path: Path) -> None:
     lasting, other = access.create([SEARCH])
 
     def state(one: str) -> str:
-        found = access.known(one)
+        found = access.find(one)
         assert found is not None
         return found[1]
 
-    assert (state(secret), access.any_live()) == ("live", True)
+    assert (state(secret), access.has_live()) == ("live", True)
     now += timedelta(days=1)
     assert state(secret) == "expired"
     access.revoke(other.id)
-    assert (state(lasting), access.any_live()) == ("revoked", False)
+    assert (state(lasting), access.has_live()) == ("revoked", False)
     first = access.revoke(other.id).revoked_at
     now += timedelta(days=1)
     assert access.revoke(other.id).revoked_at == first == NOW + timedelta(days=1)
@@ -558,12 +558,12 @@ def test_a_token_ends_when_it_expires_or_is_revoked(tmp_path: Path) -> None:
 
 def test_another_process_sees_at_once_what_is_revoked(tmp_path: Path) -> None:
     one, other = TokenStore(HomeAccess(tmp_path)), TokenStore(HomeAccess(tmp_path))
-    assert other.known("rcl_" + "A" * 43) is None  # before there is a file
+    assert other.find("rcl_" + "A" * 43) is None  # before there is a file
     secret, token = one.create([SEARCH])
-    found = other.known(secret)
+    found = other.find(secret)
     assert found is not None
     one.revoke(token.id)
-    found = other.known(secret)
+    found = other.find(secret)
     assert found is not None
     assert found[1] == "revoked"
 
@@ -571,13 +571,13 @@ def test_another_process_sees_at_once_what_is_revoked(tmp_path: Path) -> None:
 def test_a_file_that_was_deleted_lets_nobody_in(tmp_path: Path) -> None:
     access = TokenStore(HomeAccess(tmp_path))
     secret, _ = access.create([SEARCH])
-    assert access.known(secret) is not None
+    assert access.find(secret) is not None
     for file in tmp_path.iterdir():
         file.unlink()
-    assert access.known(secret) is None
+    assert access.find(secret) is None
     other, _ = TokenStore(HomeAccess(tmp_path)).create([SEARCH])
-    assert access.known(secret) is None
-    assert access.known(other) is not None
+    assert access.find(secret) is None
+    assert access.find(other) is not None
 
 
 def test_when_a_token_was_used_is_known_to_the_hour(tmp_path: Path) -> None:
@@ -587,14 +587,14 @@ def test_when_a_token_was_used_is_known_to_the_hour(tmp_path: Path) -> None:
     assert access.every()[0].used_at is None
     for minutes, used in ((0, NOW), (59, NOW), (61, NOW + timedelta(minutes=61))):
         now = NOW + timedelta(minutes=minutes)
-        access.known(secret)
+        access.find(secret)
         assert access.every()[0].used_at == used
 
 
 def test_tokens_that_cannot_be_read_are_an_error_and_not_an_open_door(tmp_path: Path) -> None:
     (tmp_path / "access.db").write_bytes(b"not a database" * 100)
     with pytest.raises(StoreError, match="cannot be read"):
-        TokenStore(HomeAccess(tmp_path)).known("rcl_" + "A" * 43)
+        TokenStore(HomeAccess(tmp_path)).find("rcl_" + "A" * 43)
 
 
 def test_a_token_that_makes_no_sense_is_not_made(access: TokenStore) -> None:

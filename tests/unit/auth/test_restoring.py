@@ -14,7 +14,7 @@ from recollect.auth.audit import Audit
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE, Caller
 from recollect.auth.home_access import HomeAccess
 from recollect.errors import Forbidden
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.ingest.jsonl import raw_lines
 
 WITH_ID = {"id": "tides", "title": "Tides", "text": "High water at noon"}
@@ -23,7 +23,9 @@ WAYS: dict[str, Callable[[Recollect], Any]] = {
     "save": lambda memory: memory.save(**WITH_ID),
     "save with other words": lambda memory: memory.save(id="tides", text="Taken over"),
     "save without an id": lambda memory: memory.save(**WITHOUT_ID),
-    "save many": lambda memory: memory.save_all([draft({"title": "New"}), draft(WITH_ID)]),
+    "save many": lambda memory: memory.save_all(
+        [make_draft({"title": "New"}), make_draft(WITH_ID)]
+    ),
     "import": lambda memory: memory.import_lines(
         raw_lines([json.dumps(each).encode() + b"\n" for each in ({"title": "New"}, WITH_ID)])
     ),

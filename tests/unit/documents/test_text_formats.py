@@ -11,13 +11,13 @@ from recollect.documents import markdown, notebook, rst
 from recollect.documents.chunking import chunked
 from recollect.documents.document import Document, LeftOut, SectionStart
 from recollect.documents.front_matter import memory_fields
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 
 
 def fields(yaml: str) -> dict[str, object]:
     """What front matter says, which a draft takes as it is."""
     found = dict(markdown.document(f"---\n{yaml}\n---\nText.\n").fields)
-    draft({"title": "A title", **found})
+    make_draft({"title": "A title", **found})
     return found
 
 

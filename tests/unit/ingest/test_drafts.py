@@ -18,8 +18,8 @@ from recollect.ingest.draft import (
     LONGEST_FIELD,
     LONGEST_ID,
     LONGEST_TEXT,
-    complete,
-    draft,
+    complete_draft,
+    make_draft,
 )
 from recollect.ingest.jsonl import raw_lines
 from recollect.interfaces.http.schemas import MemoryChange, NewMemory
@@ -43,7 +43,7 @@ TIMES = ["created_at", "updated_at", "valid_from", "valid_until"]
 def refusal(**fields: object) -> str:
     """How these fields are refused: in one sentence."""
     with pytest.raises(UserError) as caught:
-        draft({"title": "A title", **fields})
+        make_draft({"title": "A title", **fields})
     message = str(caught.value)
     assert message.endswith(".")
     assert "\n" not in message
@@ -51,7 +51,7 @@ def refusal(**fields: object) -> str:
 
 
 def made(**fields: object) -> Memory:
-    return complete(draft(fields), "id", None, NOW)
+    return complete_draft(make_draft(fields), "id", None, NOW)
 
 
 @pytest.mark.parametrize("name", ["titel", "ID", "", "key", "forgotten_at", "title "])
@@ -103,7 +103,7 @@ def test_a_bad_time_is_refused_by_name(name: str, value: str) -> None:
 )
 def test_times_are_utc_unless_they_name_a_zone(value: object, moment: datetime) -> None:
     for name in TIMES:
-        found = draft({"title": "x", name: value}).fields[name]
+        found = make_draft({"title": "x", name: value}).fields[name]
         assert found == moment
         assert found.tzinfo is UTC
 
@@ -171,7 +171,7 @@ def test_an_id_with_white_space_or_of_no_or_great_length_is_refused(id: str) -> 
 
 @pytest.mark.parametrize("id", ["x", "日本語", "a/b:c#d", "x" * LONGEST_ID, "';DROP--"])
 def test_any_other_id_is_taken_as_it_is(id: str) -> None:
-    assert draft({"title": "x", "id": id}).id == id
+    assert make_draft({"title": "x", "id": id}).id == id
 
 
 def test_an_empty_kind_is_refused() -> None:
@@ -184,7 +184,7 @@ def test_an_empty_kind_is_refused() -> None:
 )
 def test_a_memory_needs_a_title_or_a_text(fields: dict[str, Any]) -> None:
     with pytest.raises(UserError, match=r"A memory needs a title or a text\."):
-        draft(fields)
+        make_draft(fields)
 
 
 def test_the_title_or_the_text_alone_will_do() -> None:
@@ -194,7 +194,7 @@ def test_the_title_or_the_text_alone_will_do() -> None:
 
 def test_null_counts_as_not_given() -> None:
     nothing: dict[str, object] = dict.fromkeys(FIELDS)
-    assert draft({**nothing, "title": "x"}).fields == {"title": "x"}
+    assert make_draft({**nothing, "title": "x"}).fields == {"title": "x"}
     assert made(title="x", tier=None, kind=None, tags=None) == made(title="x")
 
 
@@ -216,7 +216,7 @@ def test_a_memory_is_as_old_as_the_only_time_that_is_given() -> None:
 
 def test_a_change_merges_over_what_was_there() -> None:
     before = made(title="old", text="kept", tags=["a"], severity="warning", created_at=THEN)
-    after = complete(draft({"title": "new"}, change=True), "id", before, NOW)
+    after = complete_draft(make_draft({"title": "new"}, change=True), "id", before, NOW)
     assert after == Memory(
         id="id",
         title="new",
@@ -230,13 +230,16 @@ def test_a_change_merges_over_what_was_there() -> None:
 
 def test_a_change_that_changes_nothing_leaves_the_time_alone() -> None:
     before = made(title="x", tags=["a"], created_at=THEN)
-    assert complete(draft({"title": "x", "tags": ["a"]}, change=True), "id", before, NOW) == before
+    assert (
+        complete_draft(make_draft({"title": "x", "tags": ["a"]}, change=True), "id", before, NOW)
+        == before
+    )
 
 
 def test_a_change_may_give_its_own_time() -> None:
     before = made(title="x")
-    given = draft({"title": "y", "updated_at": "2020-01-01"}, change=True)
-    assert complete(given, "id", before, NOW).updated_at == datetime(2020, 1, 1, tzinfo=UTC)
+    given = make_draft({"title": "y", "updated_at": "2020-01-01"}, change=True)
+    assert complete_draft(given, "id", before, NOW).updated_at == datetime(2020, 1, 1, tzinfo=UTC)
 
 
 def test_null_in_a_change_puts_a_field_back_to_its_default() -> None:
@@ -247,33 +250,33 @@ def test_null_in_a_change_puts_a_field_back_to_its_default() -> None:
     changes: dict[str, object] = dict.fromkeys(
         ("text", "why", "tags", "kind", "severity", "tier", "valid_until")
     )
-    after = complete(draft(changes, change=True), "id", full, NOW)
+    after = complete_draft(make_draft(changes, change=True), "id", full, NOW)
     assert after == made(title="x")
 
 
 @pytest.mark.parametrize("name", ["id", "created_at", "updated_at"])
 def test_a_field_without_a_default_cannot_be_null_in_a_change(name: str) -> None:
     with pytest.raises(UserError, match=f"^{name} cannot be null.$"):
-        draft({name: None}, change=True)
+        make_draft({name: None}, change=True)
 
 
 def test_each_field_takes_so_many_bytes_of_utf_8_and_no_more() -> None:
     most = dict.fromkeys(LIMITED, LONGEST_FIELD) | dict.fromkeys(LONG_FIELDS, LONGEST_TEXT)
     assert most["text"] == 1_000_000
     for name, size in most.items():
-        draft({"title": "T", name: "é" * (size // 2)})
+        make_draft({"title": "T", name: "é" * (size // 2)})
         with pytest.raises(UserError, match=f"^{name} has {size + 2:,} bytes of UTF-8; at most"):
-            draft({"title": "T", name: "é" * (size // 2 + 1)})
-    draft({"title": "T", "tags": ["x" * 50_000, "y" * 50_000]})
+            make_draft({"title": "T", name: "é" * (size // 2 + 1)})
+    make_draft({"title": "T", "tags": ["x" * 50_000, "y" * 50_000]})
     with pytest.raises(UserError, match=r"^tags has 100,001 bytes"):
-        draft({"title": "T", "tags": ["x" * 50_000, "y" * 50_001]})
+        make_draft({"title": "T", "tags": ["x" * 50_000, "y" * 50_001]})
 
 
 def test_what_is_too_long_is_refused_with_the_way_to_keep_it() -> None:
     with pytest.raises(UserError, match="file in a folder, and run `recollect add FOLDER`"):
-        draft({"text": "x" * (LONGEST_TEXT + 1)})
+        make_draft({"text": "x" * (LONGEST_TEXT + 1)})
     with pytest.raises(UserError, match="into the text"):
-        draft({"title": "x" * (LONGEST_FIELD + 1)}, change=True)
+        make_draft({"title": "x" * (LONGEST_FIELD + 1)}, change=True)
 
 
 def test_a_line_that_is_too_long_is_reported_and_the_rest_is_imported(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from recollect.ingest.draft import CONTENT, LONGEST_SLUG, SUFFIX, made_id, slug
+from recollect.ingest.draft import CONTENT, LONGEST_SLUG, SUFFIX, make_id, slug
 
 
 @pytest.mark.parametrize(
@@ -33,40 +33,40 @@ def test_a_long_slug_is_cut_at_a_word() -> None:
 
 
 def test_an_id_is_a_slug_of_the_title_and_a_few_letters() -> None:
-    id = made_id({"title": "Rotate the keys", "text": "Every ninety days."})
+    id = make_id({"title": "Rotate the keys", "text": "Every ninety days."})
     assert re.fullmatch(rf"rotate-the-keys-[a-z2-7]{{{SUFFIX}}}", id)
 
 
 def test_the_text_names_a_memory_without_a_title() -> None:
-    assert made_id({"text": "Every ninety days."}).startswith("every-ninety-days-")
-    assert made_id({"title": "日本語"}).startswith("日本語-")
-    assert made_id({"title": "🔑"}).startswith("memory-")
+    assert make_id({"text": "Every ninety days."}).startswith("every-ninety-days-")
+    assert make_id({"title": "日本語"}).startswith("日本語-")
+    assert make_id({"title": "🔑"}).startswith("memory-")
 
 
 def test_the_same_memory_gets_the_same_id_in_every_process() -> None:
     """The letters are a digest of what is said, not of this run: this id must never change."""
-    assert made_id({"title": "Rotate the keys"}) == "rotate-the-keys-3j6lkt"
+    assert make_id({"title": "Rotate the keys"}) == "rotate-the-keys-3j6lkt"
 
 
 @pytest.mark.parametrize("name", CONTENT)
 def test_each_thing_a_memory_says_counts(name: str) -> None:
     plain = {"title": "Rotate the keys"}
-    letters = {made_id(plain)[-SUFFIX:], made_id({**plain, name: "else"})[-SUFFIX:]}
+    letters = {make_id(plain)[-SUFFIX:], make_id({**plain, name: "else"})[-SUFFIX:]}
     assert len(letters) == 2
 
 
 def test_what_does_not_change_what_is_said_does_not_count() -> None:
     plain = {"title": "Rotate the keys"}
-    assert made_id({**plain, "tags": ("a",), "tier": "core", "severity": "critical"}) == made_id(
+    assert make_id({**plain, "tags": ("a",), "tier": "core", "severity": "critical"}) == make_id(
         plain
     )
 
 
 def test_a_default_that_is_spelled_out_counts_as_the_default() -> None:
     plain = {"title": "Rotate the keys"}
-    assert made_id({**plain, "kind": "fact", "project": "", "text": ""}) == made_id(plain)
+    assert make_id({**plain, "kind": "fact", "project": "", "text": ""}) == make_id(plain)
 
 
 def test_words_that_move_between_fields_make_another_id() -> None:
-    assert made_id({"title": "a", "text": "b"})[-SUFFIX:] != made_id({"title": "ab"})[-SUFFIX:]
-    assert made_id({"title": "a", "why": "b"}) != made_id({"title": "a", "impact": "b"})
+    assert make_id({"title": "a", "text": "b"})[-SUFFIX:] != make_id({"title": "ab"})[-SUFFIX:]
+    assert make_id({"title": "a", "why": "b"}) != make_id({"title": "a", "impact": "b"})

@@ -6,20 +6,20 @@ import msgspec
 import pytest
 from suites.stores.samples import NOON, full_memory, odd_memories
 
-from recollect.ingest.draft import complete
-from recollect.ingest.jsonl import as_line, parsed, raw_lines
+from recollect.ingest.draft import complete_draft
+from recollect.ingest.jsonl import as_line, parse_line, raw_lines
 from recollect.types import Memory
 
 
 def reasons(*raw: bytes) -> list[tuple[int, str]]:
     return [
-        (line.number, line.reason) for line in map(parsed, raw_lines(raw)) if line.draft is None
+        (line.number, line.reason) for line in map(parse_line, raw_lines(raw)) if line.draft is None
     ]
 
 
 def read(*raw: bytes) -> list[Memory]:
-    found = [line.draft for line in map(parsed, raw_lines(raw))]
-    return [complete(one, one.id or "made", None, NOON) for one in found if one is not None]
+    found = [line.draft for line in map(parse_line, raw_lines(raw))]
+    return [complete_draft(one, one.id or "made", None, NOON) for one in found if one is not None]
 
 
 def test_a_written_memory_reads_back_with_every_field() -> None:
@@ -86,4 +86,4 @@ def test_a_byte_order_mark_and_windows_line_ends_do_no_harm() -> None:
 
 def test_each_line_tells_its_size_for_the_progress_bar() -> None:
     raw = (b'{"title": "a"}\n', b"oops\n")
-    assert [line.size for line in map(parsed, raw_lines(raw))] == [15, 5]
+    assert [line.size for line in map(parse_line, raw_lines(raw))] == [15, 5]

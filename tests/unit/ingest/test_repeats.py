@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from recollect import Memory, Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.ingest.jsonl import raw_lines
 from recollect.ingest.saving import MOST_READ, Saved
 from recollect.settings import Embedding, Rerank, Settings
@@ -45,7 +45,7 @@ def vault(tmp_path: Path) -> Iterator[Ticking]:
 
 
 def save(vault: Recollect, **fields: object) -> Saved:
-    [saved] = vault.save_all([draft(fields)])
+    [saved] = vault.save_all([make_draft(fields)])
     return saved
 
 
@@ -243,7 +243,7 @@ def test_a_batch_that_repeats_itself_is_one_memory(vault: Recollect) -> None:
         {"text": f"{KEYS}!", "tags": ["b"]},
         {"text": "Other"},
     ]
-    saved = vault.save_all([draft(row) for row in rows])
+    saved = vault.save_all([make_draft(row) for row in rows])
     assert [one.outcome for one in saved] == ["added", "updated", "added"]
     assert [one.repeated for one in saved] == [False, True, False]
     assert sorted((one.text, one.tags) for one in held(vault)) == [
@@ -254,7 +254,7 @@ def test_a_batch_that_repeats_itself_is_one_memory(vault: Recollect) -> None:
 
 def test_a_batch_keeps_facts_apart_that_differ(vault: Recollect) -> None:
     rows = [{"text": f"Pool {number} of the harbor holds ten"} for number in range(30)]
-    saved = vault.save_all([draft(row) for row in rows])
+    saved = vault.save_all([make_draft(row) for row in rows])
     assert {one.outcome for one in saved} == {"added"}
     assert len(held(vault)) == 30
 
@@ -291,7 +291,7 @@ def test_what_an_edit_moved_elsewhere_is_not_what_is_repeated(vault: Recollect) 
 
 def test_an_end_can_be_added_to_what_had_none(vault: Recollect) -> None:
     vault.save(text=KEYS)
-    [saved] = vault.save_all([draft({"text": KEYS, "valid_until": MAY})])
+    [saved] = vault.save_all([make_draft({"text": KEYS, "valid_until": MAY})])
     assert (saved.outcome, saved.repeated) == ("updated", True)
     assert saved.memory.valid_until == datetime(2026, 5, 31, tzinfo=UTC)
     assert len(held(vault)) == 1

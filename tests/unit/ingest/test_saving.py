@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from suites.stores.samples import CHANGE
 
-from recollect.ingest.draft import LONG_SUFFIX, SUFFIX, draft, made_id
+from recollect.ingest.draft import LONG_SUFFIX, SUFFIX, make_draft, make_id
 from recollect.ingest.saving import Saved, save_drafts
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter, Memory
@@ -29,12 +29,12 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 @pytest.fixture
 def short_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ids without letters: all memories of one title want the same."""
-    monkeypatch.setattr(made_id, "__defaults__", (0,))
+    monkeypatch.setattr(make_id, "__defaults__", (0,))
 
 
 def save(store: SqliteStore, *raw: dict[str, object], now: datetime = NOW) -> list[Saved]:
     with store.writing(CHANGE) as write:
-        return save_drafts(write, [draft(fields) for fields in raw], now, lambda: None)
+        return save_drafts(write, [make_draft(fields) for fields in raw], now, lambda: None)
 
 
 def edit(store: SqliteStore, id: str, text: str) -> None:
@@ -162,7 +162,7 @@ def test_a_memory_saved_again_after_an_edit_leaves_the_edited_one_alone(
         assert outcomes(save(store, row)) == ["unchanged"]
         edit(store, saved.memory.id, f"edit {turn}")
     assert sorted(one.text for one in held(store).values()) == [f"edit {n}" for n in range(5)]
-    first = made_id(row)
+    first = make_id(row)
     assert len(first) == len("deploy-") + SUFFIX
     assert all(id.startswith(first) for id in held(store))
 

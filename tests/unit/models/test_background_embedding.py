@@ -15,7 +15,7 @@ import pytest
 from patience import LONGEST_S, until
 from recollect.engine import Recollect
 from recollect.errors import ProviderError
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.lifetime import Lifetime
 from recollect.models.background_embedding import SHORT
 from recollect.models.embedding_queue import BATCH, BATCH_SIZE, embed_waiting
@@ -108,7 +108,7 @@ Opener = Callable[..., Recollect]
 
 def leave_waiting(open_with: Opener, texts: dict[str, str]) -> None:
     with open_with() as quiet:
-        quiet.save_all([draft({"id": id, "text": text}) for id, text in texts.items()])
+        quiet.save_all([make_draft({"id": id, "text": text}) for id, text in texts.items()])
 
 
 def test_a_save_returns_while_the_model_is_busy_and_a_line_behind_a_long_text_comes_first(

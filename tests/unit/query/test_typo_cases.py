@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from recollect import Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.settings import Embedding, Rerank, Settings
 
 NOTES = (
@@ -179,7 +179,7 @@ HELD_OUT = (
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recollect]:
     settings = Settings(embedding=Embedding("none"), rerank=Rerank("none"))
     with Recollect(home=tmp_path_factory.mktemp("typos"), settings=settings) as opened:
-        opened.save_all([draft(note) for note in NOTES])
+        opened.save_all([make_draft(note) for note in NOTES])
         yield opened
 
 

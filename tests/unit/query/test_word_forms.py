@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from recollect.engine import Recollect
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.query.function_words import content_words, languages_of
 from recollect.query.terms import lowered
 from recollect.query.word_forms import STEMMED, other_forms, prefix_forms
@@ -85,8 +85,10 @@ def test_a_russian_word_is_found_in_another_form_by_blend_alone(tmp_path: Path) 
     with Recollect(tmp_path / "vault.db", settings=OFF, environment={}) as memory:
         memory.save_all(
             [
-                draft({"id": "tides", "title": "Таблица", "text": "Высота приливов у берега."}),
-                draft({"id": "lights", "title": "Огни", "text": "Маяки горят ночью."}),
+                make_draft(
+                    {"id": "tides", "title": "Таблица", "text": "Высота приливов у берега."}
+                ),
+                make_draft({"id": "lights", "title": "Огни", "text": "Маяки горят ночью."}),
             ]
         )
         found = memory.search("Когда были приливы?")

@@ -32,19 +32,19 @@ from service_samples import FORMS, ORDINARY, service_positives
 from examples import examples
 from recollect import Recollect
 from recollect.errors import UserError
-from recollect.ingest.draft import draft, made_id
+from recollect.ingest.draft import make_draft, make_id
 from recollect.ingest.jsonl import raw_lines
 from recollect.ingest.saving import saved_json
 from recollect.secrets import assignments, detectors
 from recollect.secrets.assignments import LONGEST_JUDGED
-from recollect.secrets.detectors import compiled, lowered, spans
+from recollect.secrets.detectors import compile_once, find_spans, to_lower_case
 from recollect.secrets.redaction import (
     DETECTORS,
     SecretPatterns,
+    describe_counts,
+    redact,
     redact_draft,
-    redacted,
     replacement,
-    summary,
 )
 from recollect.settings_reading import load_settings
 
@@ -54,7 +54,7 @@ OFF = {"RECOLLECT_EMBEDDING__PROVIDER": "none", "RECOLLECT_RERANK__PROVIDER": "n
 
 
 def clean(text: str, **own: str) -> str:
-    return redacted(text, SecretPatterns(own))[0]
+    return redact(text, SecretPatterns(own))[0]
 
 
 # Finding
@@ -106,7 +106,7 @@ def test_there_are_enough_samples_of_both_sorts() -> None:
 
 
 def test_no_ordinary_line_is_touched() -> None:
-    assert [line for line in ordinary() if redacted(line) != (line, Counter())] == []
+    assert [line for line in ordinary() if redact(line) != (line, Counter())] == []
 
 
 def test_every_detector_finds_something_in_the_samples() -> None:
@@ -123,7 +123,9 @@ def test_every_detector_finds_something_in_the_samples() -> None:
     ]
     texts = [*(one.text for one in (*EVERY, *later())), *others]
     silent = [
-        one for one in DETECTORS if not any(any(spans(one, text, lowered(text))) for text in texts)
+        one
+        for one in DETECTORS
+        if not any(any(find_spans(one, text, to_lower_case(text))) for text in texts)
     ]
     assert silent == []
 
@@ -134,12 +136,12 @@ def test_whatever_any_pattern_finds_is_looked_for() -> None:
     document = "\n".join(one.text for one in EVERY)
     patterns = SecretPatterns()
     for text in {one.text for one in EVERY}:
-        found = {each for each in DETECTORS if any(spans(each, text, lowered(text)))}
-        assert found <= {*patterns.worth_trying(text)}
-        assert found <= {*patterns.within(document).worth_trying(text)}
-        assert not found or patterns.suspect(text)
+        found = {each for each in DETECTORS if any(find_spans(each, text, to_lower_case(text)))}
+        assert found <= {*patterns.find_candidates(text)}
+        assert found <= {*patterns.narrowed_to(document).find_candidates(text)}
+        assert not found or patterns.is_suspect(text)
         assert not found or patterns.suspect_pieces(text.split())
-    assert redacted(document) == redacted(document, patterns.within(document))
+    assert redact(document) == redact(document, patterns.narrowed_to(document))
 
 
 def test_letters_that_grow_when_made_small_move_nothing() -> None:
@@ -204,14 +206,14 @@ def test_a_token_may_stand_right_behind_an_escape(before: str) -> None:
 
 
 def test_secrets_are_counted_by_kind() -> None:
-    text, counts = redacted(f"{GITHUB} and {GITHUB}, password: hunter2")
+    text, counts = redact(f"{GITHUB} and {GITHUB}, password: hunter2")
     assert text == "[redacted: github token] and [redacted: github token], password: " + (
         "[redacted: password]"
     )
     assert counts == {"github token": 2, "password": 1}
-    assert summary(counts) == "3 secrets were replaced: github token, password"
-    assert summary({"jwt": 1}) == "1 secret was replaced: jwt"
-    assert summary({}) == ""
+    assert describe_counts(counts) == "3 secrets were replaced: github token, password"
+    assert describe_counts({"jwt": 1}) == "1 secret was replaced: jwt"
+    assert describe_counts({}) == ""
 
 
 # Marks
@@ -252,8 +254,8 @@ TEXTS = st.lists(PIECES | st.text(max_size=8), max_size=8).map("".join)
 @given(TEXTS)
 @settings(max_examples=examples(400))
 def test_doing_it_again_changes_nothing(text: str) -> None:
-    once, _ = redacted(text)
-    assert redacted(once) == (once, Counter())
+    once, _ = redact(text)
+    assert redact(once) == (once, Counter())
 
 
 @given(TEXTS)
@@ -261,7 +263,7 @@ def test_doing_it_again_changes_nothing(text: str) -> None:
 def test_nothing_but_what_is_found_changes(text: str) -> None:
     """What is left stands in the text, in the same order, with something between where there is a
     replacement; without one nothing differs at all."""
-    once, counts = redacted(text)
+    once, counts = redact(text)
     if not counts:
         assert once is text or once == text
         return
@@ -278,7 +280,7 @@ def test_lines_beside_a_secret_stay_as_they_are(data: st.DataObject) -> None:
     around = [data.draw(st.sampled_from(lines)) for _ in range(6)]
     one = data.draw(st.sampled_from([one for one in EVERY if "\n" not in one.text]))
     before, after = "\n".join(around[:3]), "\n".join(around[3:])
-    text, counts = redacted(f"{before}\n{one.text}\n{after}")
+    text, counts = redact(f"{before}\n{one.text}\n{after}")
     assert counts
     assert text.startswith(f"{before}\n")
     assert text.endswith(f"\n{after}")
@@ -319,11 +321,11 @@ def test_a_hostile_text_is_read_in_steps_that_grow_with_its_length(
     """Counted is what matches span. What a pattern tries in vain shows in the time: eight times
     the text would take 64 times as long, four seconds and more."""
     for module in (detectors, assignments):
-        monkeypatch.setattr(module, "compiled", cache(Reading))
+        monkeypatch.setattr(module, "compile_once", cache(Reading))
     read, seconds = [], []
     for length in (8_000, 64_000):
         READ[0], start = 0, time.process_time()
-        redacted((unit * (length // len(unit) + 1))[:length])
+        redact((unit * (length // len(unit) + 1))[:length])
         read.append(READ[0])
         seconds.append(time.process_time() - start)
     assert read[1] <= 9 * read[0] + 1000
@@ -336,10 +338,10 @@ def test_a_hostile_text_is_read_in_steps_that_grow_with_its_length(
 
 def test_a_pattern_of_ones_own_replaces_its_match_or_its_group() -> None:
     own = {"acme key": r"acme-[0-9a-f]{8}", "badge": r"badge no\. (?P<secret>\d+)"}
-    text, counts = redacted("acme-01234567, badge no. 42, ok", SecretPatterns(own))
+    text, counts = redact("acme-01234567, badge no. 42, ok", SecretPatterns(own))
     assert text == "[redacted: acme key], badge no. [redacted: badge], ok"
     assert counts == {"acme key": 1, "badge": 1}
-    assert redacted(text, SecretPatterns(own)) == (text, Counter())
+    assert redact(text, SecretPatterns(own)) == (text, Counter())
 
 
 def test_it_sees_one_line_at_a_time() -> None:
@@ -436,24 +438,26 @@ def test_the_environment_gives_patterns_as_json(tmp_path: Path) -> None:
 def test_every_text_of_a_memory_is_redacted() -> None:
     names = ("title", "text", "context", "why", "impact", "details", "kind", "domain", "project",
              "source", "space", "path")  # fmt: skip
-    given = draft(dict.fromkeys(names, GITHUB) | {"tags": ["a", GITHUB], "tier": "core"})
+    given = make_draft(dict.fromkeys(names, GITHUB) | {"tags": ["a", GITHUB], "tier": "core"})
     clean, counts = redact_draft(given)
     said = replacement("github token")
     assert {clean.fields[name] for name in names} == {said}
     assert clean.fields["tags"] == ("a", said)
     assert counts == {"github token": len(names) + 1}
-    assert GITHUB.lower()[:12] not in made_id(clean.fields)
+    assert GITHUB.lower()[:12] not in make_id(clean.fields)
 
 
 def test_a_draft_without_secrets_is_the_same_one() -> None:
-    given = draft({"title": "Tokens last 15 minutes", "text": "password: str", "tags": ["key"]})
+    given = make_draft(
+        {"title": "Tokens last 15 minutes", "text": "password: str", "tags": ["key"]}
+    )
     assert redact_draft(given) == (given, {})
     assert redact_draft(given)[0] is given
 
 
 def test_an_id_with_a_secret_in_it_is_refused_and_not_repeated() -> None:
     with pytest.raises(UserError) as caught:
-        redact_draft(draft({"id": f"key-{GITHUB}", "title": "x"}))
+        redact_draft(make_draft({"id": f"key-{GITHUB}", "title": "x"}))
     assert GITHUB not in str(caught.value)
 
 
@@ -479,7 +483,7 @@ def traces(folder: Path, secret: str) -> list[bytes]:
 
 
 def test_nothing_of_a_secret_reaches_the_disk(vault: Recollect, tmp_path: Path) -> None:
-    [saved] = vault.save_all([draft({"title": f"harmless {GITHUB}", "tags": [GITHUB]})])
+    [saved] = vault.save_all([make_draft({"title": f"harmless {GITHUB}", "tags": [GITHUB]})])
     assert traces(tmp_path, GITHUB) == []
     lines = [json.dumps({"text": f"imported {GITHUB}", "source": GITHUB}).encode()]
     assert vault.import_lines(raw_lines(lines)).redacted == {"github token": 2}
@@ -496,17 +500,19 @@ def test_nothing_of_a_secret_reaches_the_disk(vault: Recollect, tmp_path: Path) 
 
 
 def test_the_answer_counts_what_was_replaced(vault: Recollect) -> None:
-    first, second = vault.save_all([draft({"title": f"a {GITHUB}"}), draft({"title": "plain"})])
+    first, second = vault.save_all(
+        [make_draft({"title": f"a {GITHUB}"}), make_draft({"title": "plain"})]
+    )
     assert first.redacted == {"github token": 1}
     assert saved_json(first)["redacted"] == {"github token": 1}
     assert "redacted" not in saved_json(second)
-    again = vault.save_all([draft({"title": f"a {GITHUB}"})])[0]
+    again = vault.save_all([make_draft({"title": f"a {GITHUB}"})])[0]
     assert (again.memory.id, again.outcome) == (first.memory.id, "unchanged")
 
 
 def test_it_can_be_switched_off_for_one_call_or_for_good(tmp_path: Path) -> None:
     with Recollect(home=tmp_path, environment=OFF) as vault:
-        [kept] = vault.save_all([draft({"title": f"a {GITHUB}"})], redact=False)
+        [kept] = vault.save_all([make_draft({"title": f"a {GITHUB}"})], redact=False)
         assert (GITHUB in kept.memory.title, kept.redacted) == (True, {})
         edited = vault.edited(kept.memory.id, redact=False, text=GITHUB)
         assert (edited.memory.text, edited.redacted) == (GITHUB, {})
@@ -540,11 +546,11 @@ def test_patterns_of_the_settings_take_part(tmp_path: Path) -> None:
     config = "[secrets.patterns]\n'acme key' = 'acme-[0-9a-f]{8}'\n"
     (tmp_path / "config.toml").write_text(config, encoding="utf-8")
     with Recollect(home=tmp_path, environment=OFF) as vault:
-        [saved] = vault.save_all([draft({"title": "It is acme-0123abcd."})])
+        [saved] = vault.save_all([make_draft({"title": "It is acme-0123abcd."})])
     assert saved.memory.title == "It is [redacted: acme key]."
     assert saved.redacted == {"acme key": 1}
 
 
 def test_patterns_are_made_when_they_are_first_needed() -> None:
-    """`compiled` remembers: each pattern is made once."""
-    assert compiled(DETECTORS[0].pattern) is compiled(DETECTORS[0].pattern)
+    """`compile_once` remembers: each pattern is made once."""
+    assert compile_once(DETECTORS[0].pattern) is compile_once(DETECTORS[0].pattern)

@@ -28,7 +28,7 @@ from vault_homes import (
 )
 
 from recollect import Recollect, Response
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.maths import logistic
 from recollect.present.response import as_json
 from recollect.settings import Embedding, Rerank, SearchSettings, Settings, VaultSettings
@@ -60,7 +60,7 @@ def opened(
         vaults=vaults,
     )
     with Recollect(home=path, settings=settings, environment={}, clock=lambda: NOW) as memory:
-        memory.save_all([draft(dict(fields)) for fields in memories])
+        memory.save_all([make_draft(dict(fields)) for fields in memories])
         memory.embed_now()
         yield memory
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect import Recollect, Response
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.present.response import as_json
 from recollect.settings import Embedding, Rerank, SearchSettings, Settings, VaultSettings
 from recollect.types import Result, recompute
@@ -43,7 +43,7 @@ def vault_file(path: Path, memories: Sequence[Fields]) -> Path:
     with Recollect(
         path, home=path.parent, settings=settings(), environment={}, clock=lambda: NOW
     ) as memory:
-        memory.save_all([draft(dict(fields)) for fields in memories])
+        memory.save_all([make_draft(dict(fields)) for fields in memories])
     return path
 
 

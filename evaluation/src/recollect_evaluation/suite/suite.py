@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.ingest.draft import Draft, draft
+from recollect.ingest.draft import Draft, make_draft
 from recollect.ingest.jsonl import Line
 from recollect.settings import Settings
 from recollect.types import Filter, Memory, Response
@@ -167,7 +167,7 @@ def suite() -> Suite:
 def memories() -> Iterator[Draft]:
     """Every memory of the suite's vault."""
     for line in _file("memories.jsonl").splitlines():
-        yield draft(msgspec.json.decode(line))
+        yield make_draft(msgspec.json.decode(line))
 
 
 def _file(name: str) -> bytes:

@@ -110,7 +110,7 @@ def _create(stored: TokenStore, args: argparse.Namespace) -> None:
 
 def _list_tokens(stored: TokenStore, args: argparse.Namespace) -> None:
     now = real_time()
-    every = stored.every()
+    every = stored.list_all()
     if args.json:
         print_rows(args, [_token_facts(token, now) for token in every])
         return
@@ -143,7 +143,7 @@ def _revoke(stored: TokenStore, args: argparse.Namespace) -> None:
 
 
 def _noted(stored: TokenStore, action: str, token: Token) -> None:
-    Audit(stored.access).wrote(OWNER, f"{action} {token.id}", "", 1)
+    Audit(stored.access).log_write(OWNER, f"{action} {token.id}", "", 1)
 
 
 def _token_facts(token: Token, now: datetime) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def access_sessions(args: argparse.Namespace) -> int | None:
 def _list_sessions(store: SessionStore, args: argparse.Namespace) -> None:
     if args.all:
         raise WrongUsage("--all is for end: recollect access sessions end --all")
-    every = store.every()
+    every = store.list_all()
     if args.json:
         print_rows(args, [_session_facts(session) for session in every])
         return
@@ -206,11 +206,11 @@ def _list_sessions(store: SessionStore, args: argparse.Namespace) -> None:
 def _end(store: SessionStore, args: argparse.Namespace) -> None:
     if bool(args.names) == args.all:
         raise WrongUsage("Name the sessions to end, or say --all.")
-    ids = [session.id for session in store.every()] if args.all else args.names
+    ids = [session.id for session in store.list_all()] if args.all else args.names
     store.end(ids)
     audit = Audit(store.access)
     for id in ids:
-        audit.wrote(OWNER, f"end session {id}", "", 1)
+        audit.log_write(OWNER, f"end session {id}", "", 1)
     say(args.json, f"Ended: {', '.join(ids) or 'none; no browser was logged in'}.", ended=ids)
 
 

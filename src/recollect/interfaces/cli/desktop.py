@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from recollect.auth.credentials import SessionStore
-from recollect.auth.token_store import TokenStore, digest, own_token
+from recollect.auth.token_store import TokenStore, digest, load_own_token
 from recollect.errors import NotFound, UserError
 from recollect.files import write_whole
 from recollect.interfaces.cli.arguments import IDS, add_json, argument, flag
@@ -81,7 +81,7 @@ def open_(args: argparse.Namespace) -> None:
         stored = TokenStore(access)
         sessions, link, secret = SessionStore(stored), f"{server.url}/{page}", ""
         if server.auth:
-            secret = sessions.create_link(digest(own_token(home, stored)[0]))
+            secret = sessions.create_link(digest(load_own_token(home, stored)[0]))
             link = f"{server.url}/login/{secret}" + (f"?next=/{quote(page)}" if page else "")
         if args.print or args.json or not _has_screen():
             say(args.json, link, link=link)

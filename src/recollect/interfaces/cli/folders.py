@@ -34,7 +34,7 @@ from recollect.interfaces.cli.syncing import (
 from recollect.interfaces.setup.clients import Machine
 from recollect.present.visible import one_line, visible
 from recollect.present.words import counted
-from recollect.secrets.redaction import summary
+from recollect.secrets.redaction import describe_counts
 from recollect.vaults.keys import on_terminal
 
 EVERY = "all"
@@ -279,7 +279,7 @@ def _report_mirror(done: Mirrored, args: argparse.Namespace) -> int:
         _tell_mirror(done, dry_run=args.dry_run)
     if done.redacted:
         where = "only in the vault, the files are unchanged"
-        print(f"recollect: {summary(done.redacted)}; {where}.", file=sys.stderr)
+        print(f"recollect: {describe_counts(done.redacted)}; {where}.", file=sys.stderr)
     return 1 if done.problems else 0
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from recollect.checks import split_list
 from recollect.documents.memory_markdown import as_markdown
 from recollect.engine import Recollect
-from recollect.ingest.draft import cut_title, draft
+from recollect.ingest.draft import cut_title, make_draft
 from recollect.ingest.saving import REPLACES, Saved, saved_json
 from recollect.interfaces.cli.arguments import (
     CommandParser,
@@ -111,7 +111,7 @@ def thought(words: str, titled: bool) -> dict[str, Any]:
 def _save(args: argparse.Namespace, fields: dict[str, Any]) -> None:
     with opened(lifetime=Lifetime.ONCE) as memory:
         old = meant(memory, args.supersedes)
-        [saved] = memory.save_all([draft(fields, supersedes=old)], redact=args.redact)
+        [saved] = memory.save_all([make_draft(fields, supersedes=old)], redact=args.redact)
         if args.json:
             print_json(saved_json(saved, memory.similar(saved.memory, wait=True)))
         else:
@@ -196,7 +196,7 @@ def edit(args: argparse.Namespace) -> int:
         raise WrongUsage("Nothing to change. Name a field, such as --title.")
     if args.edit:
         raise WrongUsage("Use either --edit or options that change a field.")
-    draft(changes, change=True)  # so that no field is taken for another argument of `edit`
+    make_draft(changes, change=True)  # so that no field is taken for another argument of `edit`
     with opened(lifetime=Lifetime.ONCE) as memory:
         ids = chosen(memory, args, "changed")
         if "text" in changes and not changes["text"] and on_terminal():

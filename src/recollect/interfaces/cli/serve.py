@@ -21,7 +21,7 @@ from prometheus_client.multiprocess import mark_process_dead
 from starlette.types import ASGIApp
 
 from recollect.auth.credentials import Credentials
-from recollect.auth.token_store import TokenStore, digest, own_token
+from recollect.auth.token_store import TokenStore, digest, load_own_token
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, StoreError, UserError
 from recollect.folders.watch import wait_until_alone
@@ -269,8 +269,8 @@ def _credentials(
             )
     if args.no_auth or args.socket:
         return Credentials([], stored), None
-    secret, own = own_token(home, stored)
-    others = token or settings.serve.proxies or stored.any_live(besides=own.id)
+    secret, own = load_own_token(home, stored)
+    others = token or settings.serve.proxies or stored.has_live(besides=own.id)
     if not is_loopback(args.host) and not others:
         raise UserError(
             f"Serving on {args.host} needs a token, since others can reach it. Create one with "

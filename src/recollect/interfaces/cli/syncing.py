@@ -16,7 +16,7 @@ from recollect.interfaces.cli.output import DIM, print_json, progress, styled
 from recollect.models.background_embedding import SHORT, text_size
 from recollect.present.visible import one_line, visible
 from recollect.present.words import counted
-from recollect.secrets.redaction import summary
+from recollect.secrets.redaction import describe_counts
 from recollect.types import Memory
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def tell_redacted(counts: Mapping[str, int]) -> None:
     """Report on standard error, so that programs read the same output as before."""
     if counts:
         them = "it" if sum(counts.values()) == 1 else "them"
-        print(f"recollect: {summary(counts)} (--no-redact keeps {them}).", file=sys.stderr)
+        print(f"recollect: {describe_counts(counts)} (--no-redact keeps {them}).", file=sys.stderr)
 
 
 def add_no_embed(parser: argparse.ArgumentParser) -> None:

@@ -19,7 +19,7 @@ from recollect.errors import UserError
 from recollect.folders.instructions import SOURCE as INSTRUCTIONS
 from recollect.folders.mirroring import installed_mirror
 from recollect.folders.transcript import transcript_clients
-from recollect.ingest.foreign import ForeignMemories, importer, tools
+from recollect.ingest.foreign import ForeignMemories, list_tools, load_importer
 from recollect.ingest.jsonl import (
     Line,
     RawLine,
@@ -60,8 +60,8 @@ def _import_arguments(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="tool",
         metavar="TOOL",
-        help=f"import from another tool: {', '.join(tools())}; from {INSTRUCTIONS} (a project's "
-        "CLAUDE.md, AGENTS.md and rules); or the sessions of a coding agent: "
+        help=f"import from another tool: {', '.join(list_tools())}; from {INSTRUCTIONS} (a "
+        "project's CLAUDE.md, AGENTS.md and rules); or the sessions of a coding agent: "
         f"{', '.join(transcript_clients())}. Instructions and sessions are then followed.",
     )
     parser.add_argument(
@@ -101,7 +101,7 @@ def _foreign(args: argparse.Namespace) -> int:
         return _instructions(args)
     if args.tool in transcript_clients():
         return _transcripts(args)
-    records = ForeignMemories(importer(args.tool), Path(args.file))
+    records = ForeignMemories(load_importer(args.tool), Path(args.file))
     with opened() as memory:
         not_around_home(outside_home(Path(args.file), memory.home), memory.home)
         done = _imported(memory, records, args, None)

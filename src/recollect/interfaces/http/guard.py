@@ -179,7 +179,7 @@ class Guard:
             return
         status, detail, extra = caller
         if status in NOTED:
-            self._audit.refused(UNKNOWN, "request", "", detail)
+            self._audit.log_refusal(UNKNOWN, "request", "", detail)
         request = Request(scope)
         response = self._problems.response(request, status, detail, extra)
         if status in (303, 401) and session_secret(self._credentials, scope):
@@ -225,11 +225,11 @@ class Guard:
         why = NOT_VALID
         try:
             if token is not None:
-                check = self._credentials.token(token)
+                check = self._credentials.check_token(token)
             elif (user := self._users.named(scope, headers)) is not None:
                 check, why = user, NOT_NAMED
             elif session is not None:
-                check = self._credentials.session(session)
+                check = self._credentials.check_session(session)
             else:
                 return self._unknown(scope, headers) if self._credentials.required else OWNER
         except StoreError as error:
@@ -237,14 +237,14 @@ class Guard:
         if not check.wrong:
             scope["browser_session"] = check.session
             return check.caller
-        self._audit.refused(check.caller, "request", "", check.wrong)
+        self._audit.log_refusal(check.caller, "request", "", check.wrong)
         return self._refusal(scope, headers, why)
 
     def _unknown(self, scope: Scope, headers: Headers) -> Refusal:
         """The refusal of a request without a token. Sending a person to the login is none."""
         refusal = self._refusal(scope, headers, ASKED)
         if refusal[0] == 401:
-            self._audit.refused(UNKNOWN, "request", "", "no token")
+            self._audit.log_refusal(UNKNOWN, "request", "", "no token")
         return refusal
 
     def _refusal(self, scope: Scope, headers: Headers, why: str) -> Refusal:

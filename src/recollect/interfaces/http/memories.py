@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.errors import UserError
-from recollect.ingest.draft import Draft, draft
+from recollect.ingest.draft import Draft, make_draft
 from recollect.ingest.saving import saved_json
 from recollect.interfaces.http import schemas
 from recollect.interfaces.http.operations import (
@@ -54,13 +54,13 @@ def refuse_memories(body: object) -> None:
 
 def _draft(fields: dict[str, Any]) -> Draft:
     supersedes = fields.pop("supersedes", None)
-    return draft(fields, supersedes=supersedes)
+    return make_draft(fields, supersedes=supersedes)
 
 
 def refuse_change(body: object) -> None:
     fields = dict(body) if isinstance(body, dict) else {}
     others = ("add_tags", "remove_tags", "append", "section")
-    draft({name: fields[name] for name in fields if name not in others}, change=True)
+    make_draft({name: fields[name] for name in fields if name not in others}, change=True)
 
 
 async def save(call: Call) -> Response:

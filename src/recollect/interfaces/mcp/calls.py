@@ -14,7 +14,7 @@ from recollect.engine import Recollect
 from recollect.engine.browsing import LIMIT, timeline_json
 from recollect.engine.review import review_json
 from recollect.errors import NotFound, UserError
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.ingest.saving import REPLACES, Saved, SimilarMemory, saved_json
 from recollect.interfaces.mcp import arguments
 from recollect.interfaces.mcp.brief import (
@@ -235,7 +235,7 @@ def save(served: Served, args: arguments.SaveArguments) -> ToolAnswer:
     fields = args.fields()
     if served.project is not None:
         fields.setdefault("project", served.project)
-    [saved] = served.engine.save_all([draft(fields, supersedes=args.supersedes)])
+    [saved] = served.engine.save_all([make_draft(fields, supersedes=args.supersedes)])
     similar = served.engine.similar(saved.memory)
     if served.resumed:
         saved = saved._replace(outcome=served.resumed, repeated=False)
@@ -298,7 +298,7 @@ def update(served: Served, args: arguments.UpdateArguments) -> ToolAnswer:
         return _undone(served, args.id)
     if not (changes or part or any(tags.values())):
         raise UserError("Nothing to change; give a field, like text.")
-    draft(changes, change=True)  # so that no field is taken for another argument of `edit`
+    make_draft(changes, change=True)  # so that no field is taken for another argument of `edit`
     done = served.engine.edited(args.id, **tags, **part, **changes)
     after = done.memory
     structured: dict[str, Any] = {

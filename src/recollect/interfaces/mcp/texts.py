@@ -31,7 +31,7 @@ from recollect.present.snippet import flowed
 from recollect.present.views import PointerView, PreviewView, ScanView, SnippetView
 from recollect.present.visible import as_data, label, one_line, quoted, shown_id, visible
 from recollect.present.words import HEADING, about_line, counted, heading_line, state_of, two_lines
-from recollect.secrets.redaction import summary
+from recollect.secrets.redaction import describe_counts
 from recollect.store.history import Version
 from recollect.times import day, minute, on_clock
 from recollect.types import Memory, Response, Result
@@ -237,7 +237,7 @@ def redacted_text(saved: Saved) -> str:
     if not saved.redacted:
         return ""
 
-    return f" {summary(saved.redacted)}."
+    return f" {describe_counts(saved.redacted)}."
 
 
 def _named(memory: Memory, vault: str) -> str:

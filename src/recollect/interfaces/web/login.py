@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Route
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import CAPABILITIES, Caller
 from recollect.auth.credentials import Credentials
-from recollect.auth.token_store import TokenStore, digest, real_time, well_formed
+from recollect.auth.token_store import TokenStore, digest, is_well_formed, real_time
 from recollect.errors import Forbidden, NotFound, UserError
 from recollect.interfaces.http.guard import LONGEST_NEXT, caller_of, session_secret, set_cookie
 from recollect.interfaces.web.rendering import page, redirect, submitted
@@ -62,12 +62,12 @@ class Login:
         token = _token(body)
         address = request.client.host if request.client else ""
         wait_s = self._credentials.attempts.wait_s(address)
-        if wait_s and not well_formed(token):
+        if wait_s and not is_well_formed(token):
             return _later(request, wait_s)
         response = self._begun(request, digest(token))
         if response is not None:
             return response
-        self._credentials.attempts.failed(address)
+        self._credentials.attempts.count_failure(address)
         return _later(request, wait_s) if wait_s else _form(request, WRONG, 401)
 
     def show_link(self, request: Request) -> Response:
@@ -84,33 +84,33 @@ class Login:
         if token_hash and (response := self._begun(request, token_hash)):
             return response
         secret = session_secret(self._credentials, request.scope)
-        if secret is not None and not self._credentials.session(secret).wrong:
+        if secret is not None and not self._credentials.check_session(secret).wrong:
             return redirect(_wanted(request))  # it is logged in already
         return _form(request, USED, 401)
 
     def log_out(self, request: Request) -> Response:
         secret = session_secret(self._credentials, request.scope) or ""
-        check, sessions = self._credentials.session(secret), self._credentials.sessions
+        check, sessions = self._credentials.check_session(secret), self._credentials.sessions
         if check.session is not None and sessions is not None:
             sessions.end([check.session.id])
-            self._audit.wrote(check.caller, f"logout {check.session.id}", "", 1)
-        response = redirect("/login" if self._credentials.offered() else "/")
+            self._audit.log_write(check.caller, f"logout {check.session.id}", "", 1)
+        response = redirect("/login" if self._credentials.has_tokens() else "/")
         set_cookie(response, self._credentials, request, "")
         return response
 
     def _check(self) -> None:
-        if not self._credentials.offered():
+        if not self._credentials.has_tokens():
             raise HTTPException(404)
 
     def _begun(self, request: Request, token_hash: bytes) -> Response | None:
         """A session for that token, and on to the page that was wanted; None where the token is
         not valid."""
         browser = request.headers.get("user-agent", "")
-        secret, check = self._credentials.begin(token_hash, browser)
+        secret, check = self._credentials.begin_session(token_hash, browser)
         if check.session is None:
-            self._audit.refused(check.caller, "login", "", check.wrong)
+            self._audit.log_refusal(check.caller, "login", "", check.wrong)
             return None
-        self._audit.wrote(check.caller, f"login {check.session.id}", "", 1)
+        self._audit.log_write(check.caller, f"login {check.session.id}", "", 1)
         response = redirect(_wanted(request))
         set_cookie(response, self._credentials, request, secret)
         return response
@@ -170,14 +170,14 @@ def access_routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
 
     def show(request: Request, **made: object) -> Response:
         caller, stored = caller_of(request.scope), credentials.stored
-        managed = stored is not None and credentials.managed_by(caller)
+        managed = stored is not None and credentials.may_manage(caller)
         values = {
             "sessions": credentials.visible_sessions(caller),
             "current": request.scope.get("browser_session"),
             "browser_name": browser_name,
             "now": real_time(),
             "managed": managed,
-            "tokens": stored.every() if stored is not None and managed else [],
+            "tokens": stored.list_all() if stored is not None and managed else [],
             "capabilities": CAPABILITIES,
             "lasting": LASTING,
             "secret": "", "wrong": "", "new": None,
@@ -186,7 +186,7 @@ def access_routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
 
     def manager(request: Request) -> tuple[Caller, TokenStore]:
         caller = caller_of(request.scope)
-        if credentials.stored is None or not credentials.managed_by(caller):
+        if credentials.stored is None or not credentials.may_manage(caller):
             raise Forbidden("Only a token that allows everything makes and revokes tokens.")
         return caller, credentials.stored
 
@@ -205,14 +205,14 @@ def access_routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
             )
         except UserError as error:
             return await run_in_threadpool(show, request, wrong=str(error))
-        audit.wrote(caller, f"create token {token.id}", "", 1)
+        audit.log_write(caller, f"create token {token.id}", "", 1)
         return await run_in_threadpool(show, request, secret=secret, new=token)
 
     async def revoke(request: Request) -> Response:
         caller, stored = manager(request)
         for id in (await submitted(request)).getlist("id"):
             await run_in_threadpool(stored.revoke, id)
-            audit.wrote(caller, f"revoke token {id}", "", 1)
+            audit.log_write(caller, f"revoke token {id}", "", 1)
         return redirect("/sessions#tokens")
 
     async def end(request: Request) -> Response:
@@ -228,7 +228,7 @@ def access_routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
             raise NotFound("There is no such session, or it has ended already.")
         await run_in_threadpool(credentials.sessions.end, ids)
         for id in ids:
-            audit.wrote(caller, f"end session {id}", "", 1)
+            audit.log_write(caller, f"end session {id}", "", 1)
         return redirect("/sessions")
 
     return [

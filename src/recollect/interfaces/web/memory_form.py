@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from recollect.engine import Recollect
 from recollect.errors import Changed, NotFound, RecollectError, StoreError, UserError
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import make_draft
 from recollect.ingest.saving import Saved
 from recollect.interfaces.http.parameters import from_parameters
 from recollect.interfaces.http.service import Service
@@ -24,7 +24,7 @@ from recollect.interfaces.web.rendering import (
     submitted,
 )
 from recollect.memory_json import id_path, revision
-from recollect.secrets.redaction import summary
+from recollect.secrets.redaction import describe_counts
 from recollect.types import Memory
 from recollect.vaults.known import HOME
 
@@ -67,7 +67,7 @@ async def save_new(service: Service, request: Request) -> Response:
         values = editing.shown(None) | editing.typed(form)
         return _form(request, None, values, unsaved=True)
     try:
-        [saved] = await service.ask(service.engine.save_all, [draft(editing.as_draft(form))])
+        [saved] = await service.ask(service.engine.save_all, [make_draft(editing.as_draft(form))])
     except (UserError, StoreError) as error:
         if for_script(request):
             raise
@@ -124,7 +124,7 @@ def _save_changes(engine: Recollect, memory: Memory, form: QueryParams) -> Saved
 
 def _redaction_note(saved: Saved) -> str:
     """Say how many secrets were replaced; empty for none."""
-    return f" {summary(saved.redacted)}." if saved.redacted else ""
+    return f" {describe_counts(saved.redacted)}." if saved.redacted else ""
 
 
 async def _conflict(service: Service, request: Request, form: QueryParams) -> Response:

@@ -19,7 +19,7 @@ from recollect import types
 from recollect.demo.load import sample
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, StoreError
-from recollect.ingest.foreign import detected
+from recollect.ingest.foreign import detect_tools
 from recollect.interfaces.http.parameters import SearchParameters, from_parameters
 from recollect.interfaces.http.problems import status_of
 from recollect.interfaces.http.service import Service
@@ -280,7 +280,7 @@ def first_steps() -> dict[str, Any]:
     """What was found on this machine: tools to import from with their place, agents to connect."""
     machine = Machine(os.environ)
     agents = [client for client in CLIENTS.values() if client.installed(machine)]
-    return {"tools": detected(machine.expanded("~")), "agents": agents}
+    return {"tools": detect_tools(machine.expanded("~")), "agents": agents}
 
 
 # The first minutes: what to do with an empty vault, and samples to load and take away again

@@ -116,7 +116,7 @@ async def unlock(service: Service, request: Request) -> Response:
     try:
         await service.ask(service.engine.unlock, form.get("passphrase", ""))
     except Locked:
-        attempts.failed(address)
+        attempts.count_failure(address)
         raise
     return redirect("/")
 

@@ -109,7 +109,7 @@ WRONG = (
 )
 
 
-def triggered(turn: str) -> frozenset[CaptureForm]:
+def triggered_forms(turn: str) -> frozenset[CaptureForm]:
     """The forms that the turn may be in."""
     small = f" {' '.join(turn[:LONGEST].casefold().split())} "
     return frozenset(
@@ -281,7 +281,7 @@ def _compiled(*patterns: str) -> re.Pattern[str]:
 def remarks(turn: str) -> list[Remark]:
     """What of a user's turn is in one of the forms; nothing where there is so much of it that it
     was pasted."""
-    names = triggered(turn)
+    names = triggered_forms(turn)
     forms = [form for form in FORMS if form.name in names]
     found = list(_remarks(turn, forms)) if forms else []
     return found if len(found) <= MOST_IN_A_TURN else []

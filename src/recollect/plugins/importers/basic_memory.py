@@ -17,7 +17,7 @@ from recollect.plugin.importers import (
     ImportedRecord,
     Importer,
     fence_after,
-    refused,
+    refuse_record,
     tag_list,
 )
 from recollect.plugins.importers.files import files_below, present
@@ -50,7 +50,7 @@ def _of_folder(root: Path) -> Iterator[ImportedRecord]:
         try:
             yield _imported(read_note(file, root), root.name)
         except (UserError, OSError) as error:
-            yield refused(where, _sentence(error))
+            yield refuse_record(where, _sentence(error))
     if not found:
         raise UserError(f"{root} is not of {TOOL}: it has no Markdown file.")
 
@@ -61,7 +61,7 @@ def _sentence(error: UserError | OSError) -> str:
 
 def _imported(note: Note, project: str) -> ImportedRecord:
     if not note.body.strip() and not note.fields:
-        return refused(note.where, "It is empty.")
+        return refuse_record(note.where, "It is empty.")
     named = plain(note.fields.get("permalink")) or note.where.removesuffix(".md")
     record = Record(note.where, note.fields, TOOL, project, named)
     record.ignore("permalink")

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from recollect import UserError
-from recollect.plugin.importers import ImportedRecord, Importer, refused
+from recollect.plugin.importers import ImportedRecord, Importer, refuse_record
 from recollect.plugins.importers.chats import (
     Chat,
     ChatMessage,
@@ -58,9 +58,9 @@ def _records(name: str, entry: ExportEntry) -> Iterator[ImportedRecord]:
     where = f"{name}, conversation {entry.number}"
     raw = entry.value
     if entry.reason:
-        yield refused(where, entry.reason)
+        yield refuse_record(where, entry.reason)
     elif not isinstance(raw, dict) or not isinstance(raw.get("mapping"), dict):
-        yield refused(where, "It is not a conversation: it has no `mapping`.")
+        yield refuse_record(where, "It is not a conversation: it has no `mapping`.")
     else:
         yield from exchanges(where, _chat(raw))
 

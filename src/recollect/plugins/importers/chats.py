@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from recollect import UserError
-from recollect.plugin.importers import ImportedRecord, refused
+from recollect.plugin.importers import ImportedRecord, refuse_record
 from recollect.plugins.importers.files import (
     BOM,
     files_below,
@@ -80,7 +80,7 @@ def read_export(
         try:
             checked = _checked_entries(file, check)
         except UserError as error:
-            bad.append(refused(file.name, str(error)))
+            bad.append(refuse_record(file.name, str(error)))
             continue
         good = True
         yield from bad
@@ -228,7 +228,7 @@ def exchanges(where: str, chat: Chat) -> Iterator[ImportedRecord]:
     groups = _groups(chat.turns)
     with_text = [group for group in groups if _has_text(group)]
     if not with_text:
-        yield refused(where, "It has no message with a text.")
+        yield refuse_record(where, "It has no message with a text.")
     # Turns that were never shown are usually before the first question.
     beside = [turn for group in groups if not _has_text(group) for turn in group]
     rest = chain(chat.unmapped, *(turn.unmapped for turn in beside))

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from recollect import UserError
-from recollect.plugin.importers import ImportedRecord, Importer, refused
+from recollect.plugin.importers import ImportedRecord, Importer, refuse_record
 from recollect.plugins.importers.chats import (
     Chat,
     ChatMessage,
@@ -97,7 +97,7 @@ def _records(
     sort = _sort(raw) if isinstance(raw, dict) else ""
     where = f"{name}, {sort or 'entry'} {entry.number}"
     if entry.reason or not isinstance(raw, dict):
-        yield refused(where, entry.reason or "It is not a JSON object.")
+        yield refuse_record(where, entry.reason or "It is not a JSON object.")
     elif sort == "memory":
         yield from _memories(where, raw, projects)
     elif sort == "project":
@@ -105,7 +105,7 @@ def _records(
     elif sort:
         yield from _conversation(where, raw, projects)
     else:
-        yield refused(where, "It is neither a conversation nor a project nor a memory.")
+        yield refuse_record(where, "It is neither a conversation nor a project nor a memory.")
 
 
 # --- conversations ------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ def _profile(
     where: str, id: str, text: object, project: str, unmapped: tuple[str, ...] = ()
 ) -> ImportedRecord:
     if not isinstance(text, str):
-        return refused(where, "It is not a text.")
+        return refuse_record(where, "It is not a text.")
     record = Record(where, {}, NAME, f"memory-{id}", kind="profile")
     record.put("title", f"What Claude remembers{project and ' of '}{project}", "")
     record.put("text", text, "")

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import apsw
 
 from recollect import UserError
-from recollect.plugin.importers import ImportedRecord, refused
+from recollect.plugin.importers import ImportedRecord, refuse_record
 from recollect.plugins.importers.files import first_bytes, present
 
 # Another writer's transaction is over by then.
@@ -149,7 +149,7 @@ def imported(
                 raise UserError(row.reason)
             yield record(row.where, row.values)
         except UserError as error:
-            yield refused(row.where, str(error))
+            yield refuse_record(row.where, str(error))
 
 
 def pairs(connection: apsw.Connection, table: str, key: str, value: str) -> dict[object, object]:

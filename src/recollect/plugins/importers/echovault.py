@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from recollect import UserError
-from recollect.plugin.importers import ImportedRecord, Importer, refused
+from recollect.plugin.importers import ImportedRecord, Importer, refuse_record
 from recollect.plugins.importers.databases import database, imported, require, rows
 from recollect.plugins.importers.files import files_below, json_object, present, text_file
 from recollect.plugins.importers.records import Record, empty, listed, plain, without_repeats
@@ -56,7 +56,7 @@ def _of_index(path: Path) -> Iterator[ImportedRecord]:
         details: dict[object, object] = {}
         for row in rows(connection, "memory_details", "memory_id"):
             if row.values is None:
-                yield refused(row.where, row.reason)
+                yield refuse_record(row.where, row.reason)
             else:
                 details[row.values.get("memory_id")] = row.values.get("body")
 
@@ -69,7 +69,7 @@ def _of_index(path: Path) -> Iterator[ImportedRecord]:
 def _record(where: str, raw: Mapping[str, object]) -> ImportedRecord:
     id = plain(raw.get("id"))
     if not id:
-        return refused(where, "It has no id.")
+        return refuse_record(where, "It has no id.")
     record = Record(where, raw, TOOL, id)
     # Places in EchoVault's own files, and numbers that EchoVault computes.
     record.ignore("id", "rowid", "file_path", "section_anchor", "content_fingerprint")
@@ -125,11 +125,11 @@ def _of_session(file: Path, where: str) -> Iterator[ImportedRecord]:
     try:
         head, body = _halves(text_file(file))
     except UserError as error:
-        yield refused(where, str(error))
+        yield refuse_record(where, str(error))
         return
     sections = list(_sections(body))
     if not sections:
-        yield refused(where, "It has no memory in it.")
+        yield refuse_record(where, "It has no memory in it.")
     head.setdefault("project", file.parent.name)
     # A session lists the tags of all its memories together.
     head["tags" if len(sections) == 1 else "tags of the session"] = head.pop("tags", "").strip("[]")

@@ -21,7 +21,7 @@ from recollect.plugin.importers import (
     our_fields,
     parse,
     read_bytes,
-    refused,
+    refuse_record,
     slug,
     walk,
 )
@@ -38,13 +38,13 @@ def read(path: Path) -> Iterator[ImportedRecord]:
         found = True
         if entry.problem:
             if entry.markdown or entry.problem != LINK:
-                yield refused(entry.path, entry.problem)
+                yield refuse_record(entry.path, entry.problem)
             continue
         record = _record(folder, entry.path)
         if record.fields is not None:
             first = paths.setdefault(str(record.fields["id"]), entry.path)
             if first != entry.path:  # a copy; one would overwrite the other
-                record = refused(entry.path, f"It has the same id as {first}.")
+                record = refuse_record(entry.path, f"It has the same id as {first}.")
         yield record
     if not found:
         raise UserError(f"The folder {path} holds no Markdown file.")
@@ -54,12 +54,12 @@ def _record(folder: Path, path: str) -> ImportedRecord:
     try:
         text = as_text(read_bytes(folder, path))
     except UserError as error:
-        return refused(path, str(error))
+        return refuse_record(path, str(error))
     if not text.strip("\ufeff \t\r\n"):
-        return refused(path, "It is empty.")
+        return refuse_record(path, "It is empty.")
     file = parse(text)
     if file.problem:
-        return refused(path, file.problem)
+        return refuse_record(path, file.problem)
     others = {name: value for name, value in file.others.items() if value not in ("", [], {})}
     if "id" in file.fields:
         return ImportedRecord(path, _ours(file), unmapped=tuple(others))

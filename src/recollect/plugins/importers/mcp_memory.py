@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 
 from recollect import UserError
-from recollect.plugin.importers import ImportedRecord, Importer, refused
+from recollect.plugin.importers import ImportedRecord, Importer, refuse_record
 from recollect.plugins.importers.databases import database, imported, is_database, require, rows
 from recollect.plugins.importers.files import JsonLine, json_lines, json_object, present
 from recollect.plugins.importers.records import Record, empty, listed, plain, without_repeats
@@ -55,13 +55,13 @@ def _of_graph(path: Path) -> Iterator[ImportedRecord]:
         where = f"{path.name}, line {line.number}"
         kind = line.values and line.values.get("type")
         if line.values is None:
-            yield refused(where, line.reason)
+            yield refuse_record(where, line.reason)
         elif kind == "entity":
             yield _entity(where, line.values, relations)
         elif kind != "relation":
-            yield refused(where, "It is neither an entity nor a relation.")
+            yield refuse_record(where, "It is neither an entity nor a relation.")
         elif _relation(line) is None:
-            yield refused(where, "It does not say what it relates.")
+            yield refuse_record(where, "It does not say what it relates.")
         elif line.values.get("from") not in names:
             yield _lone_relation(where, line)
 
@@ -103,7 +103,7 @@ def _entity(
 ) -> ImportedRecord:
     name = plain(raw.get("name"))
     if not name or not name.strip():
-        return refused(where, "It has no name.")
+        return refuse_record(where, "It has no name.")
     record = Record(where, raw, TOOL, name)
     record.ignore("type")
     record.take(title="name", kind="entityType")
@@ -159,7 +159,7 @@ def _linked(connection: apsw.Connection) -> frozenset[object]:
 def _memory(linked: frozenset[object], where: str, raw: dict[str, object]) -> ImportedRecord:
     hashed = plain(raw.get("content_hash"))
     if not hashed:
-        return refused(where, "It has no content_hash.")
+        return refuse_record(where, "It has no content_hash.")
     record = Record(where, raw, TOOL, hashed)
     record.ignore("id", "content_hash", "deleted_at", "embedding_pending")
     unsaid = [name for name, value in UNSAID.items() if raw.get(name) == value]
@@ -195,7 +195,7 @@ def _belief(where: str, raw: dict[str, object]) -> ImportedRecord:
     """A statement that the service derived from several memories."""
     hashed = plain(raw.get("belief_hash"))
     if not hashed:
-        return refused(where, "It has no belief_hash.")
+        return refuse_record(where, "It has no belief_hash.")
     record = Record(where, raw, TOOL, f"belief-{hashed}", kind="belief")
     record.ignore("id", "belief_hash")
     record.take("created_at", "updated_at", text="content")

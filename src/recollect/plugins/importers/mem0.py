@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from recollect import UserError
-from recollect.plugin.importers import ImportedRecord, Importer, refused
+from recollect.plugin.importers import ImportedRecord, Importer, refuse_record
 from recollect.plugins.importers.databases import columns, database, is_database, rows
 from recollect.plugins.importers.files import json_file, json_list, present
 from recollect.plugins.importers.pickles import Made, NotData, data
@@ -76,7 +76,7 @@ def _json(path: Path) -> Iterator[ImportedRecord]:
 
 def _from_json(where: str, raw: object) -> ImportedRecord:
     if not isinstance(raw, dict):
-        return refused(where, "It is not a JSON object.")
+        return refuse_record(where, "It is not a JSON object.")
     flat = {name: value for name, value in raw.items() if name != "metadata"}
     more = raw.get("metadata")
     if isinstance(more, dict):
@@ -96,7 +96,7 @@ def _points(file: Path) -> Iterator[ImportedRecord]:
         for row in rows(connection, "points", "rowid"):
             where = f"{file.parent.name}, {row.where.removeprefix('points, ')}"
             if row.values is None:
-                yield refused(where, row.reason)
+                yield refuse_record(where, row.reason)
             else:
                 yield _point(where, row.values["point"])
 
@@ -106,12 +106,12 @@ def _point(where: str, raw: object) -> ImportedRecord:
     try:
         whole = data(raw) if isinstance(raw, bytes) else None
     except NotData as error:
-        return refused(where, f"It cannot be read: {error}")
+        return refuse_record(where, f"It cannot be read: {error}")
     state = whole.state if isinstance(whole, Made) else None
     point = state.get("__dict__") if isinstance(state, dict) else None
     payload = point.get("payload") if isinstance(point, dict) else None
     if not isinstance(point, dict) or not isinstance(payload, dict):
-        return refused(where, "It is not a point of qdrant.")
+        return refuse_record(where, "It is not a point of qdrant.")
     named = {str(name): value for name, value in payload.items()}
     return _memory(where, named | {"id": point.get("id")}, "data", "")
 
@@ -127,11 +127,11 @@ def _history(file: Path) -> Iterator[ImportedRecord]:
             raise UserError(f"{file} is not of {NAME}: it has no table 'history'.")
         for row in rows(connection, "history", "rowid"):
             if row.values is None:
-                yield refused(row.where, row.reason)
+                yield refuse_record(row.where, row.reason)
             elif isinstance(id := row.values.get("memory_id"), str) and id:
                 last[id] = (row.where, row.values)
             else:
-                yield refused(row.where, "It does not say of which memory it is.")
+                yield refuse_record(row.where, "It does not say of which memory it is.")
     for id, (where, values) in last.items():
         if values.get("event") != "DELETE" and not values.get("is_deleted"):
             rest = {name: values[name] for name in values if name not in ("id", "memory_id")}
@@ -145,7 +145,7 @@ def _memory(where: str, raw: Mapping[str, object], text: str, extra: str) -> Imp
     """`text`: the name of the text there; `extra`: the prefix of the names of metadata."""
     id = raw.get("id")
     if empty(id) or not isinstance(id, str | int):
-        return refused(where, "It has no id.")
+        return refuse_record(where, "It has no id.")
     record = Record(where, raw, NAME, str(id))
     record.ignore("id", "hash", "text_lemmatized", "score", "event", "old_memory", "is_deleted")
     record.take(text=text, space="user_id", source="agent_id", project="app_id")

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import apsw
 
 from recollect import UserError
-from recollect.plugin.importers import ImportedRecord, Importer, refused
+from recollect.plugin.importers import ImportedRecord, Importer, refuse_record
 from recollect.plugins.importers.databases import (
     as_blobs,
     columns,
@@ -102,7 +102,7 @@ def _chroma_drawers(connection: apsw.Connection) -> Iterator[Drawer | ImportedRe
     segments = pairs(connection, "segments", "id", "collection")
     for row in rows(connection, "embeddings", "id", without=("seq_id",)):
         if row.values is None:
-            yield refused(row.where, row.reason)
+            yield refuse_record(row.where, row.reason)
         elif names.get(segments.get(row.values["segment_id"])) not in BESIDE:
             about = _metadata(connection, row.values["id"])
             text = about.pop("chroma:document", None)
@@ -135,7 +135,7 @@ def _exact_drawers(connection: apsw.Connection) -> Iterator[Drawer | ImportedRec
     names = pairs(connection, "collections", "id", "name")
     for row in rows(connection, "documents", "rowid", without=("embedding",)):
         if row.values is None:
-            yield refused(row.where, row.reason)
+            yield refuse_record(row.where, row.reason)
         elif names.get(row.values["collection_id"]) not in BESIDE:
             about = json_object(row.values["metadata_json"])
             yield Drawer(row.where, str(row.values["id"]), row.values["document"], about)
@@ -227,7 +227,7 @@ def _graph(file: Path) -> Iterator[ImportedRecord]:
         if "name" in columns(connection, "entities"):
             for row in rows(connection, "entities", "id"):
                 if row.values is None:
-                    yield refused(row.where, row.reason)
+                    yield refuse_record(row.where, row.reason)
                     continue
                 names[row.values["id"]] = row.values["name"]
                 yield from _entity(row.where, row.values)
@@ -257,7 +257,7 @@ def _fact(names: Mapping[object, object], where: str, raw: Mapping[str, object])
     ends = [plain(names.get(end, end)) or "" for end in both]
     relation = (plain(record.use("predicate")) or "").replace("_", " ")
     if not all((*ends, relation)):
-        return refused(where, "It lacks its subject, its predicate or its object.")
+        return refuse_record(where, "It lacks its subject, its predicate or its object.")
     record.put("text", f"{ends[0]} {relation} {ends[1]}", "")
     record.put("tags", ends, "")
     record.take("valid_from", path="source_file", created_at="extracted_at")

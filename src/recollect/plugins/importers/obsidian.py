@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from recollect import UserError
-from recollect.plugin.importers import ImportedRecord, Importer, refused, structure, tag_list
+from recollect.plugin.importers import ImportedRecord, Importer, refuse_record, structure, tag_list
 from recollect.plugins.importers.files import (
     LARGEST_TEXT,
     files_below,
@@ -68,15 +68,15 @@ def _of_files(files: list[Path], root: Path) -> Iterator[ImportedRecord]:
         where = file.relative_to(root).as_posix()
         try:
             if templates and where.startswith(f"{templates}/"):
-                yield refused(where, "It is a template.")
+                yield refuse_record(where, "It is a template.")
             elif file.suffix.lower() == ".canvas":
                 yield _canvas(file, where, root.name)
             else:
                 yield _note(read_note(file, root), root.name)
         except UserError as error:
-            yield refused(where, str(error))
+            yield refuse_record(where, str(error))
         except OSError as error:
-            yield refused(where, f"It cannot be read: {error.strerror}.")
+            yield refuse_record(where, f"It cannot be read: {error.strerror}.")
 
 
 def _templates(root: Path) -> str:
@@ -91,9 +91,9 @@ def _templates(root: Path) -> str:
 
 def _note(note: Note, vault: str) -> ImportedRecord:
     if not note.body.strip() and not note.fields:
-        return refused(note.where, "It is empty.")
+        return refuse_record(note.where, "It is empty.")
     if "excalidraw-plugin" in note.fields:
-        return refused(note.where, "It is a drawing.")
+        return refuse_record(note.where, "It is a drawing.")
     named = note.where.removesuffix(".md")
     record = Record(note.where, note.fields, TOOL, vault, named)
     put_title_and_text(record, note)
@@ -136,11 +136,11 @@ def _canvas(file: Path, where: str, vault: str) -> ImportedRecord:
     """The cards of a canvas, top to bottom, as one text; notes on it have their own records."""
     raw = whole_file(file, LARGEST_TEXT)
     if not raw.strip():
-        return refused(where, "It is empty.")
+        return refuse_record(where, "It is empty.")
     canvas = json_value(raw, "It")
     nodes = canvas.get("nodes", []) if isinstance(canvas, dict) else None
     if not isinstance(canvas, dict) or not isinstance(nodes, list):
-        return refused(where, "It is not a canvas.")
+        return refuse_record(where, "It is not a canvas.")
     record = Record(where, canvas, TOOL, vault, where)
     record.ignore("nodes")
     record.put("title", file.stem, "name")

@@ -19,7 +19,7 @@ from recollect.plugin.importers import (
     is_text,
     iso,
     parse_time,
-    refused,
+    refuse_record,
     slug,
     tag_list,
 )
@@ -172,7 +172,7 @@ class Record:
             if name not in self._used and not empty(value):
                 self.leave(clean_text(name))
         if not any(str(self._fields.get(name, "")).strip() for name in ("title", "text")):
-            return refused(self.where, "It has neither a title nor a text.")
+            return refuse_record(self.where, "It has neither a title nor a text.")
         return ImportedRecord(self.where, self._fields, "", tuple(self._unmapped))
 
 
@@ -189,7 +189,7 @@ def without_repeats(records: Iterator[ImportedRecord]) -> Iterator[ImportedRecor
     for record in records:
         id = record.fields and record.fields["id"]
         if id and id in seen:
-            yield refused(record.where, f"A record before it has the same id, {id!r}.")
+            yield refuse_record(record.where, f"A record before it has the same id, {id!r}.")
         else:
             seen.add(id)
             yield record

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path, PureWindowsPath
 
 from recollect import UserError
-from recollect.plugin.importers import ImportedRecord, Importer, refused
+from recollect.plugin.importers import ImportedRecord, Importer, refuse_record
 from recollect.plugins.importers.databases import (
     SourceRow,
     database,
@@ -67,7 +67,7 @@ def _of_vault(path: Path) -> Iterator[ImportedRecord]:
         yield from imported(rows(connection, "memories", "id"), partial(_memory, names))
         if next(rows(connection, "transcript_messages", "id"), None):
             reason = "Chats are not imported, only what was remembered of them."
-            yield refused("transcript_messages", reason)
+            yield refuse_record("transcript_messages", reason)
 
 
 def _entry(linked: frozenset[object], where: str, raw: Mapping[str, object]) -> ImportedRecord:
@@ -131,7 +131,7 @@ def _of_bundles(path: Path) -> Iterator[ImportedRecord]:
         try:
             bundle = json_file(file)
         except UserError as error:
-            yield refused(where, str(error))
+            yield refuse_record(where, str(error))
             continue
         entries = bundle.get("entries") if isinstance(bundle, dict) else None
         if isinstance(bundle, dict) and isinstance(entries, list):

@@ -22,10 +22,10 @@ from recollect.plugin.mirrors import (
     ParsedFile,
     as_markdown,
     as_text,
-    complete,
+    complete_draft,
     content_digest,
-    draft,
-    made_id,
+    make_draft,
+    make_id,
     note_fields,
     our_fields,
     parse,
@@ -78,8 +78,8 @@ class Actions:
         changes = self._changes(file, memory.id)
         if memory.id not in self._before:
             changes.pop("updated_at", None)
-        cleaned = self._clean(draft(changes, change=True))
-        return complete(cleaned, memory.id, memory, memory.updated_at) == memory
+        cleaned = self._clean(make_draft(changes, change=True))
+        return complete_draft(cleaned, memory.id, memory, memory.updated_at) == memory
 
     def _changes(self, file: MirrorFile, id: str) -> dict[str, object]:
         """The file's fields as changes of its memory, None for those it does not give. A file that
@@ -147,7 +147,7 @@ class Actions:
         beside = there.path if there else self._placement.beside(file.path, self._vault.now())
         note = f"the file's version is now {beside}, and the memory {id}"
         self._step("conflict", memory.id, file.path, note)
-        version = draft(self._conflicting(memory, file) | {"id": id})
+        version = make_draft(self._conflicting(memory, file) | {"id": id})
         self._clean(version)  # a version that cannot be saved must not be written either
         if self._dry:
             return
@@ -172,7 +172,7 @@ class Actions:
         return fields
 
     def _take_beside(self, version: Draft, id: str, path: str, extras: str) -> None:
-        text = as_markdown(complete(version, id, None, self._vault.now()), extras)
+        text = as_markdown(complete_draft(version, id, None, self._vault.now()), extras)
         digest = self._folder.add(path, text)
         memory = self._save(version)
         self.entries[id] = _entry(memory, path, digest, _stamp(parse(text)), kept=True)
@@ -192,7 +192,7 @@ class Actions:
     def take_in(self, id: str, file: MirrorFile) -> None:
         """Save a file whose id no live memory has: a forgotten one comes back, else a new one is
         added."""
-        content = draft(_fields(file) | {"id": id})
+        content = make_draft(_fields(file) | {"id": id})
         self._step("take in", id, file.path)
         if self._dry:
             return
@@ -215,9 +215,9 @@ class Actions:
         fields.pop("id", None)
         if "project" not in fields and (project := self._placement.project_of(file.path)):
             fields["project"] = project
-        draft(fields)  # refuse it before anything is made from it
+        make_draft(fields)  # refuse it before anything is made from it
         id = self._new_id(fields)
-        content = draft(fields | {"id": id})
+        content = make_draft(fields | {"id": id})
         self._clean(content)
         self.files[id] = file
         self._step("take in", id, file.path)
@@ -243,9 +243,9 @@ class Actions:
         return self._folder.replace(file.path, file.digest, with_fields(file.text, {"id": id}))
 
     def _new_id(self, fields: Mapping[str, object]) -> str:
-        id, number = made_id(fields), 1
+        id, number = make_id(fields), 1
         while id in self.memories or id in self.files or id in self.entries:
-            id = made_id(fields, LONG_SUFFIX) + (f"-{number}" if number > 1 else "")
+            id = make_id(fields, LONG_SUFFIX) + (f"-{number}" if number > 1 else "")
             number += 1
         return id
 
