@@ -25,7 +25,8 @@ from recollect_postgres.migration import migrations
 
 DEPLOY = ROOT / "postgres" / "deploy"
 FILES = sorted(file for file in DEPLOY.rglob("*") if file.is_file())
-SHOWN = [*FILES, DOCS / "guide" / "teams.md", DOCS / "how-to" / "run-a-team-server.md"]
+PAGE = DOCS / "how-to" / "use-postgresql.md"
+SHOWN = [*FILES, PAGE, DOCS / "how-to" / "run-a-team-server.md"]
 VARIABLES = {"RECOLLECT_HOME", "RECOLLECT_TOKEN", "RECOLLECT_AGENT_TOKEN"}
 # In a shell, in a list of YAML or JSON, in a unit.
 COMMAND = re.compile(r'(?:\$ |\[|\["|/bin/|: |&& |`)recollect(?P<rest>[", ]+[^\n`\]]*)')
@@ -160,9 +161,8 @@ def test_dashboard_and_alerts_ask_for_what_the_server_counts(server: Server) -> 
     assert 'stage="total"' in text
 
 
-def test_the_guide_for_teams_lists_the_migrations_that_there_are() -> None:
-    page = (DOCS / "guide" / "teams.md").read_text("utf-8")
-    listed = re.findall(r"^(\d{4}) (\w+)$", page, re.MULTILINE)
+def test_the_page_about_postgresql_lists_the_migrations_that_there_are() -> None:
+    listed = re.findall(r"^(\d{4}) (\w+)$", PAGE.read_text("utf-8"), re.MULTILINE)
     assert [(int(number), name) for number, name in listed] == [
         (one.number, one.name) for one in migrations()
     ]
