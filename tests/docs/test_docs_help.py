@@ -27,7 +27,7 @@ from recollect.types import Filter, Memory
 HELP: dict[str, Any] = runpy.run_path(str(DOCS / "update_help.py"))
 REFERENCE = DOCS / "reference"
 COMMANDS_PAGE = (REFERENCE / "commands.md").read_text(encoding="utf-8")
-LINKED = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
+LINKED = [*PAGES, *(ROOT / f"{name}.md" for name in ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING"))]
 KEYS = [
     (section, key, getattr(held, key))
     for section, held in msgspec.structs.asdict(Settings()).items()
@@ -153,8 +153,8 @@ def test_no_link_within_the_documentation_is_dead(file: Any) -> None:
             assert anchor in anchors(linked), f"{file.name}: {linked.name} has no #{anchor}"
 
 
-def test_every_folder_is_on_the_map_in_contributing() -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+def test_every_folder_is_on_the_map_in_architecture() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     for top in (ROOT / "src" / "recollect", ROOT / "tests"):
         folders = {file.parent for file in top.rglob("*.py")} - {top}
         assert folders, top
@@ -162,9 +162,16 @@ def test_every_folder_is_on_the_map_in_contributing() -> None:
             assert f"\n| `{folder.name}/" in text, f"{folder.name}/ is not on the map"
 
 
-def test_every_page_can_be_reached_from_the_readme() -> None:
-    linked = {(ROOT / target.partition("#")[0]).resolve() for target in links(ROOT / "README.md")}
-    assert {file.resolve() for file in DOCS.rglob("*.md")} <= linked
+def test_every_page_is_in_the_list_that_the_readme_links_to() -> None:
+    index = DOCS / "README.md"
+    assert "docs/README.md" in links(ROOT / "README.md")
+    linked = {(DOCS / target.partition("#")[0]).resolve() for target in links(index)}
+    assert {file.resolve() for file in DOCS.rglob("*.md")} - {index.resolve()} <= linked
+
+
+def test_the_readme_links_to_each_page_once() -> None:
+    found = links(ROOT / "README.md")
+    assert len(found) == len(set(found)) > 5
 
 
 def test_the_picture_needs_nothing_from_elsewhere() -> None:
