@@ -32,7 +32,6 @@ BROWSERS = ("chromium", "chromium-headless-shell", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 DESKTOP = (1280, 860)
 SMALL = (960, 560)
-PHONE = (390, 844)
 QUESTION = "/?q=how+do+we+refresh+tokens"
 
 
@@ -58,32 +57,12 @@ def live(page: Page) -> None:
     page.wait_for_selector("[data-feed-state]:not(:empty)")
 
 
-def palette(page: Page) -> None:
-    page.wait_for_load_state("networkidle")  # until then nothing listens to keys
-    page.keyboard.press("Control+k")
-    page.wait_for_selector(".palette [role=option]")
-    page.keyboard.type("token")
-    page.wait_for_selector("[aria-label=Memories] [role=option]")
-
-
-def nothing(page: Page) -> None:
-    page.wait_for_load_state("networkidle")
-
-
-# File, address, size, theme, what to do before the picture is taken. Those of EMPTY show a vault in
-# which nothing is.
+# File, address, size, what to do before the picture is taken.
 PICTURES = (
-    ("page-search", QUESTION, DESKTOP, "light", search),
-    ("page-search-dark", QUESTION, DESKTOP, "dark", search),
-    ("page-phone", QUESTION, PHONE, "light", search),
-    ("page-lab", "/lab?q=refresh+tokens&left=covalence&right=blend", DESKTOP, "light", lab),
-    ("page-timeline", "/timeline", DESKTOP, "light", nothing),
-    ("page-upkeep", "/upkeep", DESKTOP, "light", nothing),
-    ("page-project", "/project/harbor-api", DESKTOP, "light", nothing),
-    ("page-live", "/live", SMALL, "light", live),
-    ("page-palette", "/browse", SMALL, "dark", palette),
+    ("page-search", QUESTION, DESKTOP, search),
+    ("page-lab", "/lab?q=refresh+tokens&left=covalence&right=blend", DESKTOP, lab),
+    ("page-live", "/live", SMALL, live),
 )
-EMPTY = (("page-first", "/", SMALL, "light", nothing),)
 
 
 def main() -> int:
@@ -91,15 +70,14 @@ def main() -> int:
     if chromium is None:
         print("There is no Chromium here; Debian's package is named chromium.", file=sys.stderr)
         return 1
-    with serving() as full, serving(samples=False) as empty, sync_playwright() as playwright:
+    with serving() as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        pictures = [(full, *one) for one in PICTURES] + [(empty, *one) for one in EMPTY]
-        for url, name, address, (width, height), theme, prepare in pictures:
+        for name, address, (width, height), prepare in PICTURES:
             if sys.argv[1:] and name not in sys.argv[1:]:
                 continue
             page = browser.new_page(
                 viewport={"width": width, "height": height},
-                color_scheme=theme,  # type: ignore[arg-type]
+                color_scheme="light",
                 reduced_motion="reduce",
             )
             page.goto(url + address)
@@ -113,11 +91,10 @@ def main() -> int:
 
 
 @contextmanager
-def serving(*, samples: bool = True) -> Iterator[str]:
+def serving() -> Iterator[str]:
     """A server over the sample memories, with time enough for the reranker to read them all."""
     with tempfile.TemporaryDirectory() as home:
-        if samples:
-            fill(home)
+        fill(home)
         process = subprocess.Popen(
             [str(Path(sys.executable).with_name("recollect")), "serve", "--port", "0", "--no-auth"],
             env=os.environ
