@@ -66,13 +66,13 @@ class VectorMatch(NamedTuple):
     key: int
 
 
-# Of a long text so many passages, about 100 kB, can be compared word by word: the first ones.
+# Only the first passages of a long text, about 100 kB, can be compared word by word.
 MOST_TOKENWISE = 64
 
 
 class StoredVector(NamedTuple):
-    """A vector of a memory, the characters of the passage that it is of, and the packed vectors of
-    the passage's tokens; none of a model that gives none."""
+    """A vector of a memory, the characters of the passage that it embeds, and the packed vectors of
+    the passage's tokens (empty for a model without token vectors)."""
 
     span: Span
     vector: Vector
@@ -80,7 +80,7 @@ class StoredVector(NamedTuple):
 
 
 class NearPassage(NamedTuple):
-    """A passage of a memory: its characters, none where it is the whole memory, and the packed
+    """A passage of a memory: its characters (empty if it is the whole memory), and the packed
     vectors of its tokens."""
 
     span: Span
@@ -88,17 +88,17 @@ class NearPassage(NamedTuple):
 
 
 class KeywordMatches(NamedTuple):
-    """The matches of a keyword index, best first; `note` tells when they are not ranked by BM25."""
+    """The matches of a keyword index, best first. `note` says so if BM25 did not rank them."""
 
     matches: list[Match]
     note: str | None = None
 
 
 class KeywordQuery(Struct, frozen=True):
-    """What a keyword index is asked: the best `limit` memories that match an FTS5 expression and
-    pass the filter, by BM25 with a weight for each column (one that is not named has none). BM25
-    counts in the index, or as `common` says: what several indexes count together. Matching raises
-    DeadlineOver once `deadline` is over."""
+    """A query to a keyword index: the best `limit` memories that match an FTS5 expression and pass
+    the filter, by BM25 with a weight for each column (0 for a column that is not named). BM25 uses
+    the statistics of the index, or `common`: those of several indexes together. Matching raises
+    DeadlineOver at `deadline`."""
 
     index: KeywordIndexName
     expression: str
@@ -122,8 +122,8 @@ class Waiting(NamedTuple):
 
 
 class EmbeddedText(NamedTuple):
-    """A memory with a vector, the text it was made of, and whether the tokens of each passage are
-    there and as they were written; of a long text those of the first `MOST_TOKENWISE`."""
+    """A memory with a vector, and the text that was embedded. `has_tokens`: the token vectors of
+    each passage are there and intact; of a long text, those of the first `MOST_TOKENWISE`."""
 
     key: int
     text: str
@@ -131,7 +131,7 @@ class EmbeddedText(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """How many of the live memories have a vector of a model."""
+    """The number of live memories with a vector of a model, and the number of live memories."""
 
     embedded: int
     memories: int
@@ -150,7 +150,7 @@ class Stored(NamedTuple):
 
 
 class FeedbackEvent(NamedTuple):
-    """Whether a memory was the right result for a query, and when somebody said so."""
+    """A user's verdict on a memory for a query, with its time."""
 
     query: str
     memory_id: str
@@ -159,8 +159,8 @@ class FeedbackEvent(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What was said last of a memory for a query. `words`: the query normalised; two queries with
-    the same words are one."""
+    """The latest verdict on a memory for a query. `words` is the normalised query; queries with
+    equal words count as one."""
 
     words: str
     query: str
@@ -168,13 +168,13 @@ class Verdict(NamedTuple):
     accepted: bool
 
 
-# A decided remark is known so long: until then its transcript may be read again.
+# How long a decided remark is remembered: its transcript may be read again until then.
 CAPTURED_KEPT = timedelta(days=180)
 UseKind = Literal["returned", "opened", "accepted", "taken back"]
 
 
 class ReviewDecision(NamedTuple):
-    """What was decided of a review item, and when; `until`: it comes back then."""
+    """A decision on a review item, with its time. The item comes back at `until`."""
 
     decision: str
     at: datetime
@@ -182,9 +182,9 @@ class ReviewDecision(NamedTuple):
 
 
 class CapturedRemark(NamedTuple):
-    """What a user said that may be worth keeping: when and where, in which form (see
-    `capture.forms`), and the fields of the memory that it would be. `mark`: the same for the same
-    sentence in the same session."""
+    """Something a user said that may be worth keeping: when and where, in which form (see
+    `capture.forms`), and the fields of the memory it would become. Equal sentences of one session
+    have equal `mark`s."""
 
     mark: bytes
     at: datetime
@@ -197,7 +197,7 @@ class CapturedRemark(NamedTuple):
 
 
 class FeedbackState(NamedTuple):
-    """Whether there is any feedback, and what was learned from it; '' for nothing."""
+    """`given`: there is feedback. `lesson`: the weights learned from it; '' if none."""
 
     given: bool
     lesson: str
@@ -208,7 +208,7 @@ AGES = {f"{days}d": timedelta(days=days) for days in (1, 7, 30, 365)}
 
 
 class Facets(NamedTuple):
-    """How many memories have each value, most first."""
+    """The number of memories with each value, most frequent first."""
 
     project: dict[str, int]
     kind: dict[str, int]
@@ -218,7 +218,7 @@ class Facets(NamedTuple):
 
 
 class Dates(NamedTuple):
-    """How many memories there are for each day, earliest day first."""
+    """The number of memories for each day, earliest day first."""
 
     made: dict[date, int]
     expiring: dict[date, int]
@@ -233,44 +233,45 @@ class MemoryStamp(NamedTuple):
 
 class KeywordIndex(Protocol):
     def match(self, query: KeywordQuery) -> KeywordMatches:
-        """The best matches among live memories, best first, ties by id."""
+        """Return the best matches among live memories, best first, ties by id."""
 
     def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
-        """What BM25 counts in this index for the expression."""
+        """Return the numbers that BM25 needs for the expression."""
 
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> dict[str, int]:
-        """How many rows of the index hold each of these words."""
+        """Return the number of rows that hold each of these words."""
 
     def tokens(self, text: str) -> list[str]:
-        """The text's tokens in order, as the stemmed index stores them."""
+        """Return the text's tokens in order, as the stemmed index stores them."""
 
     def terms(self, index: KeywordIndexName, start: str) -> list[str]:
-        """The tokens of an index that begin so, as it stores them, by alphabet."""
+        """Return the stored tokens of an index that begin with `start`, sorted."""
 
 
 class VectorIndex(Protocol):
     def nearest(
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
     ) -> list[VectorMatch]:
-        """The `limit` live memories nearest by cosine among those that pass the filter."""
+        """Return the `limit` live memories nearest by cosine among those that pass the filter."""
 
     def similarities(
         self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0
     ) -> dict[str, float]:
-        """The cosine of each of these memories that has a vector of the model."""
+        """Return the cosine of each of these memories that has a vector of the model."""
 
     def nearest_passages(
         self, identity: str, vector: Vector, ids: Sequence[str]
     ) -> dict[str, NearPassage]:
-        """Of the passages of each of these memories that have tokens of the model, the nearest by
-        cosine."""
+        """Return the passage nearest by cosine of each of these memories that has token vectors of
+        the model."""
 
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
-        """The cosine of each pair of these memories, in this order, that have one vector each."""
+        """Return the cosine of each pair of these memories, in this order, that have one vector
+        each."""
 
     def stored(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
-        """The vectors of each of these memories that has any, in this order: one, or one for each
-        passage."""
+        """Return the vectors of each of these memories that has any, in this order: one for the
+        memory, or one for each passage."""
 
     def put(
         self,
@@ -284,10 +285,10 @@ class VectorIndex(Protocol):
     ) -> None:
         """Store vectors by memory key; refuse a dimension other than the vault's.
 
-        A key that comes several times is a memory in passages; `spans` says where each one is.
-        `tokens` are the packed tokens of each, of a model that gives any.
-        `texts` are the texts that were embedded: where a memory's text has changed since then, its
-        vector is dropped and the memory goes on waiting.
+        A key that comes several times is a memory in passages; `spans` gives the characters of
+        each. `tokens` are the packed token vectors of each, if the model has any. `texts` are the
+        texts that were embedded: if a memory's text has changed since, its vector is dropped and
+        the memory keeps waiting.
         """
 
     def waiting(
@@ -299,93 +300,94 @@ class VectorIndex(Protocol):
         among: Sequence[str] | None = None,
         without: Collection[int] = (),
     ) -> list[Waiting]:
-        """Live memories without a vector of this model: core memories, else some thousand of the
-        newest; of these the smallest first, the oldest of equal ones. Those behind the first only
-        as long as all together have at most `size` bytes. Only those with the ids `among`, whatever
-        they are; none with the keys `without`."""
+        """Return live memories without a vector of this model, smallest first, then oldest: core
+        memories, or else some thousands of the newest. After the first one, stop when they exceed
+        `size` bytes together. `among` limits them to these ids, `without` leaves out these keys."""
 
     def lease(self) -> AbstractContextManager[bool]:
-        """The right to embed what `waiting` gives in the block: True, and nobody else is given the
-        same meanwhile. A file has it for one process at a time, and one thread of it. It ends with
-        the block, or with the process."""
+        """Enter the block with True if no other thread or process is embedding; `waiting` then
+        gives its memories to this one alone. The lease ends with the block or the process."""
 
     def coverage(self, identity: str) -> Coverage:
-        """How many live memories have a vector of this model."""
+        """Return how many live memories have a vector of this model."""
 
     def model(self) -> str | None:
-        """The identity of the vault's model, whose vectors serve searches; None before the first
-        vector."""
+        """Return the identity of the vault's model, whose vectors serve searches; None before the
+        first vector."""
 
     def begin(self, identity: str, dimensions: int) -> None:
-        """Let vectors of this model be stored beside those of the vault's model, whatever their
-        dimension. In a vault without one, it is the vault's model."""
+        """Allow vectors of this model next to those of the vault's model, whatever their dimension.
+        Without a vault's model, it becomes the vault's model."""
 
     def adopt(self, identity: str) -> int:
         """Make this the vault's model and remove every other model's vectors, in one transaction;
         return their number."""
 
     def embedded(self, identity: str, after: int, limit: int) -> list[EmbeddedText]:
-        """Live memories with a vector of this model, by key, from the first above `after` on."""
+        """Return up to `limit` live memories with a vector of this model, by key, above `after`."""
 
 
 class TopicIndex(Protocol):
     def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Match]:
-        """Memories with a tag equal to one of the words: most words first, then newest, then id."""
+        """Return memories with a tag equal to one of the words: most words first, then newest, then
+        id."""
 
 
 class Vocabulary(Protocol):
     def documents(self) -> int:
-        """How many live memories there are."""
+        """Return the number of live memories."""
 
     def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
-        """The number of live memories that contain each token; unknown tokens are left out."""
+        """Return how many live memories contain each token; unknown tokens are left out."""
 
     def beginning(self, start: str, shortest: int, longest: int) -> dict[str, int]:
-        """The tokens of these lengths that begin so, and how many live memories contain each."""
+        """Return the tokens of these lengths that begin with `start`, and how many live memories
+        contain each."""
 
 
 class Memories(Protocol):
     def get(self, ids: Sequence[str]) -> dict[str, Memory]:
-        """The live memories among these ids."""
+        """Return the live memories among these ids."""
 
     def stamps(self, ids: Sequence[str]) -> dict[str, MemoryStamp]:
-        """The stamps of the live memories among these ids."""
+        """Return the stamps of the live memories among these ids."""
 
     def find(self, ids: Sequence[str]) -> dict[str, Stored]:
-        """The memories with these ids, forgotten ones included."""
+        """Return the memories with these ids, forgotten ones included."""
 
     def ids(self, *, forgotten: bool = False) -> list[str]:
-        """Every live memory's id at one moment, in browsing order; with `forgotten`, those of the
-        forgotten ones follow."""
+        """Return the ids of all live memories at one moment, in browsing order; with `forgotten`,
+        followed by those of the forgotten ones."""
 
     def browse(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
-        """Core, then capture, then file, newest first in each; only what comes after `after`."""
+        """Return memories of tier core, then capture, then file, newest first in each; only those
+        after `after`."""
 
     def newest(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
-        """The memories changed last, newest first. `after`: from behind a place on."""
+        """Return the memories changed last, newest first; only those after `after`."""
 
     def made(self, filter: Filter, limit: int, *, oldest: bool = False) -> list[Memory]:
-        """By the time they were made, newest first, or oldest first."""
+        """Return memories by creation time, newest first, or oldest first."""
 
     def replaced(self, ids: Sequence[str]) -> list[Memory]:
-        """The live memories whose place one of these has taken, by a link; newest first."""
+        """Return the live memories that a link marks as replaced by one of these; newest first."""
 
     def values(self, column: UsedColumn) -> list[str]:
-        """The kinds or the projects that live memories have, the first thousand by name."""
+        """Return the kinds or projects of live memories, the first thousand by name."""
 
     def projects(self, names: Sequence[str]) -> list[str]:
-        """Those of these names that are projects of live memories, in this order."""
+        """Return those of these names that are projects of live memories, in this order."""
 
     def facets(self, filter: Filter, now: datetime) -> Facets:
         """Count the live memories that pass the filter by project, kind, source and tag: every
-        value but the empty one, most first, equal counts by name. Tags that differ only in case
-        count as one. Count also those changed within each of AGES before `now`."""
+        value but the empty one, most frequent first, equal counts by name. Tags that differ only in
+        case count as one. Count also those changed within each of AGES before `now`."""
 
     def expiring(
         self, filter: Filter, limit: int, *, until: datetime, since: datetime | None = None
     ) -> list[Memory]:
-        """The memories that expire between `since` and `until`, soonest first; without `since` all
-        that expire until then, latest first. Equal times are ordered by id."""
+        """Return the memories that expire between `since` and `until`, soonest first; without
+        `since`, all that expire until then, latest first. Equal times are ordered by id."""
 
     def dates(self, filter: Filter) -> Dates:
         """Count the memories that pass the filter by the day (UTC) they were made and the day they
@@ -399,7 +401,7 @@ class Writing(Protocol):
     def files(self) -> StoredFiles: ...
 
     def find(self, ids: Iterable[str]) -> dict[str, Stored]:
-        """The memories with these ids, forgotten ones included."""
+        """Return the memories with these ids, forgotten ones included."""
 
     def add(self, memory: Memory) -> Stored:
         """Write a memory whose id is not in the store yet."""
@@ -417,11 +419,11 @@ class Writing(Protocol):
         """Remove a memory for good."""
 
     def index_added(self, prepared: PreparedMemories | None = None) -> None:
-        """Index what `writing_many` has added since the last call. `prepared`: what is ready made
+        """Index what `writing_many` has added since the last call. `prepared` holds the index rows
         of these memories, in the order in which they were added."""
 
     def complete_feedback(self, events: Iterable[tuple[FeedbackEvent, int]]) -> int:
-        """Record, in order, each event that is stored less often than its number says; returns how
+        """Record, in order, each event that is stored less often than its number says; return how
         many were added."""
 
 
@@ -456,14 +458,14 @@ class Store(Protocol):
     def usage(self) -> StoredUsage: ...
 
     def writing(self, change: Change) -> AbstractContextManager[Writing]:
-        """Begin a write transaction. It waits for other writers and is durable when the block
-        ends. What memories were before it is kept, and why they were changed: `change`."""
+        """Begin a write transaction. It waits for other writers and is durable when the block ends.
+        The memories' previous versions are kept, with the reason given in `change`."""
 
     def writing_many(
         self, change: Change, prepared: PreparedMemories | None = None
     ) -> AbstractContextManager[Writing]:
-        """Begin a write transaction that may add many memories; no search within it needs to find
-        them. `prepared`: what is ready made of those that it will probably add; some of it may be
+        """Begin a write transaction that may add many memories, and need not find them before it
+        ends. `prepared` holds the index rows of the memories it will probably add; some may be
         written before the transaction begins."""
 
     def close(self) -> None:

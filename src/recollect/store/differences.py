@@ -1,4 +1,4 @@
-"""What a memory was before a change, as the fields that differ.
+"""Differences: the fields of a memory as they were before a change.
 
 A difference is a CRC-32 and a MessagePack array: the number of the version that the change made,
 and the old values by the number of their field. Of a longer text it keeps only the part that
@@ -32,14 +32,14 @@ FIELDS = (
 MOMENTS = ("forgotten_at", *TIMES)
 SHORT = 16  # characters: a shorter text is kept whole
 CHECK = 4  # bytes of the checksum
-MADE = b""  # of the change that made the memory: nothing was there before
+MADE = b""  # the difference of the change that made the memory
 
 _fields = attrgetter(*FIELDS[1:])
 
 
 def difference(before: Stored, after: Stored, number: int) -> bytes:
-    """What `before` had that `after` has not, as of the change that made version `number`; empty
-    bytes where they are the same."""
+    """Return the fields of `before` that differ from `after`, for the change that made version
+    `number`; empty bytes if none do."""
     kept: dict[int, Any] = {}
     cut: list[str] = []
     pairs = zip(
@@ -67,19 +67,19 @@ def difference(before: Stored, after: Stored, number: int) -> bytes:
 
 
 def number_of(difference: bytes) -> int:
-    """The number of the version that the change made."""
+    """Return the number of the version that the change made."""
     return _decoded(difference)[0] if difference else 1
 
 
 def changed_by(difference: bytes) -> tuple[str, ...]:
-    """The fields that differ."""
+    """Return the names of the fields that differ."""
     places = _decoded(difference)[1] if difference else {}
     return tuple([FIELDS[place] for place in sorted(places)])
 
 
 def earlier(after: Stored, difference: bytes) -> Stored | None:
-    """The memory before the change; None if it was not there. BadRow where the difference
-    does not belong to `after`, or either is damaged."""
+    """Return the memory before the change, or None if the change made it. Raise BadRow if the
+    difference does not belong to `after`, or either is damaged."""
     if not difference:
         return None
     _, kept = _decoded(difference)
@@ -125,7 +125,7 @@ def _check(payload: bytes, texts: Sequence[str]) -> bytes:
 
 
 def _common(a: str, b: str) -> int:
-    """How many characters both begin with."""
+    """Return the length of the common prefix."""
     if a == b:
         return len(a)
     low, high = 0, min(len(a), len(b))

@@ -1,4 +1,4 @@
-"""What every store does with feedback, however it keeps it."""
+"""Feedback, as every store keeps and reads it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # In `meta`: what was learned, and the last feedback that is not learned from any more.
 LESSON, LEARNED_UNTIL = "lesson", "learned_until"
 EVENT = "query, memory_id, accepted, given_at"
-NARROWER = "<narrower>"  # where a condition may stand in `STANDING`
+NARROWER = "<narrower>"  # is replaced by a condition in `STANDING`
 EVERY = f"SELECT {EVENT} FROM feedback WHERE {{vault}} ORDER BY key"
 COUNTED = """
 SELECT coalesce(sum(CASE WHEN accepted THEN 1 ELSE 0 END), 0), count(*) FROM"""
@@ -33,7 +33,7 @@ SELECT EXISTS (SELECT 1 FROM feedback WHERE {vault}),
 NEWEST = "SELECT coalesce(max(key), 0) FROM feedback WHERE {vault}"
 QUERY_VECTORS = """
 SELECT words, vector FROM feedback_vectors WHERE {vault} AND model = ? ORDER BY key DESC"""
-# Another value whenever feedback or its vectors have changed.
+# The values change whenever feedback or its vectors change.
 MARKS = """
 SELECT (SELECT max(key) FROM feedback WHERE {vault}),
        (SELECT count(*) FROM feedback WHERE {vault}),
@@ -51,15 +51,15 @@ SELECT {EVENT}, words, count(*) FROM feedback WHERE {{vault}} GROUP BY 1, 2, 3, 
 SET_NOTE = """
 INSERT INTO meta VALUES ({own}?, ?)
     ON CONFLICT ({key}key) DO UPDATE SET value = excluded.value"""
-# Queries without a vector are compared word by word, so many of them, the newest.
+# The newest queries without a vector are compared word by word: at most this many.
 MOST_UNEMBEDDED = 1000
 
 FeedbackRow = tuple[str, str, bool, int, str]
 
 
 class Queries(NamedTuple):
-    """The queries that there is feedback on: those with a vector of a model, and the others.
-    `marks` tells whether anything has changed since they were read."""
+    """The queries with feedback: those with a vector of a model, and the others. `marks` shows
+    whether anything has changed since they were read."""
 
     marks: tuple[object, ...]
     words: list[str]
@@ -68,8 +68,8 @@ class Queries(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What was said of a memory for a query. `of`: the memory that it was merged into, if it was:
-    whatever was said of one holds for the other."""
+    """A verdict on a memory for a query. `of`: the memory that it was merged into, if it was. A
+    verdict on one holds for the other."""
 
     words: str
     query: str
@@ -79,8 +79,8 @@ class Said(NamedTuple):
 
 
 class StoredFeedback:
-    """What is asked of a store's feedback. A store says what stands (`STANDING`: of one memory for
-    one query what was said last) and which `QUESTIONS` it is learned from."""
+    """The feedback of a store. A subclass says which verdict holds (`STANDING`: the latest on a
+    memory for a query) and from which `QUESTIONS` the weights are learned."""
 
     STANDING: str
     QUESTIONS: str
@@ -99,8 +99,8 @@ class StoredFeedback:
             connection.execute(self._read.sql(INSERT), row)
 
     def take_back(self, words: str, memory_id: str, accepted: bool | None = None) -> bool:
-        """Remove what was said of a memory for a query, or only if it was this; returns whether
-        there was anything."""
+        """Remove the verdicts on a memory for a query, or only if the latest is `accepted`; return
+        True if there were any."""
         with self._read.writing() as connection:
             rows = [row for row in self._standing([words]) if row.of == memory_id]
             if not rows or accepted not in (None, rows[-1].accepted):
@@ -112,18 +112,18 @@ class StoredFeedback:
         return True
 
     def _taken_back(self, connection: Any) -> None:
-        """What else a store does then."""
+        """Do what else the store needs after feedback was removed."""
 
     def every(self) -> list[FeedbackEvent]:
-        """All feedback, in the order in which it came."""
+        """Return all feedback, oldest first."""
         return events_of(self._rows(EVERY))
 
     def counts(self) -> tuple[int, int]:
-        """How often a result was accepted and dismissed; each time counts, also the same again."""
+        """Return how often results were accepted and dismissed, repetitions included."""
         return self._counted("feedback WHERE {vault}")
 
     def standing(self) -> tuple[int, int]:
-        """How many results are accepted and dismissed now."""
+        """Return how many results are accepted and dismissed now."""
         return self._counted(f"({self.STANDING.replace(NARROWER, '')}) AS standing")
 
     def _counted(self, table: str) -> tuple[int, int]:
@@ -131,7 +131,7 @@ class StoredFeedback:
         return accepted, events - accepted
 
     def state(self) -> FeedbackState:
-        """Whether there is any feedback, and what was learned from it, in one look."""
+        """Return whether there is feedback and what was learned from it, in one statement."""
         [(exists, lesson)] = self._rows(STATE, LESSON)
         return FeedbackState(bool(exists), lesson or "")
 
@@ -149,20 +149,20 @@ class StoredFeedback:
             connection.execute(self._read.sql(SET_NOTE), (LEARNED_UNTIL, str(last)))
 
     def questions(self) -> list[FeedbackEvent]:
-        """The last acceptance for each query that has an accepted result, oldest first, as far as
-        it is learned from."""
+        """Return the latest acceptance for each query with an accepted result, oldest first,
+        without those that learning ignores."""
         return events_of(self._rows(self.QUESTIONS, LEARNED_UNTIL))
 
     @abstractmethod
     def unembedded(self, identity: str, limit: int) -> dict[str, str]:
-        """The queries that have no vector of this model, by their words, the newest first."""
+        """Return queries without a vector of this model, by their words, newest first."""
 
     @abstractmethod
     def embed(self, identity: str, vectors: Mapping[str, Vector]) -> None:
         """Keep the vectors of queries, by their words."""
 
     def on(self, words: Sequence[str]) -> list[Verdict]:
-        """What stands for these queries."""
+        """Return the verdicts that hold for these queries."""
         standing = {
             (row.words, row.of): Verdict(row.words, row.query, row.of, row.accepted)
             for row in self._standing(words)
@@ -170,7 +170,7 @@ class StoredFeedback:
         return list(standing.values())
 
     def _standing(self, words: Sequence[str]) -> list[Said]:
-        """What was said last of each result of these queries, in the order in which it was said."""
+        """Return the latest verdict on each result of these queries, oldest first."""
         standing = self.STANDING.replace(NARROWER, "AND words {among}")
         sql = f"SELECT words, query, memory_id, accepted FROM ({standing}) AS s ORDER BY key"
         rows = self._rows(sql, self._read.listed(words))
@@ -183,8 +183,8 @@ class StoredFeedback:
     def near(
         self, identity: str | None, vector: Vector | None, least: float
     ) -> dict[str, float | None]:
-        """The words of the queries there is feedback on whose cosine is at least that, with the
-        cosine; and None for those without a vector of the model, as far as they are the newest."""
+        """Return the words of the queries with feedback whose cosine is at least `least`, with the
+        cosine, and the newest of those without a vector of the model, with None."""
         known = self._followed(identity or "")
         found: dict[str, float | None] = dict.fromkeys(known.unembedded)
         if known.vectors is None or vector is None:
@@ -198,7 +198,7 @@ class StoredFeedback:
         }
 
     def _followed(self, identity: str) -> Queries:
-        """The queries as they are now; read again where something has changed."""
+        """Return the current queries; read them again if something has changed."""
         marks = self._rows(MARKS)[0]
         known = self._queries.get(identity)
         if known is None or known.marks != marks:
@@ -222,7 +222,7 @@ class StoredFeedback:
 
 
 def row_of(event: FeedbackEvent) -> FeedbackRow:
-    """Query, memory, whether it was accepted, when, and the query's words."""
+    """Return the columns of a feedback row: query, memory, verdict, time, and the query's words."""
     words = normalised(event.query)
     return event.query, event.memory_id, event.accepted, to_micros(event.at), words
 
@@ -237,7 +237,7 @@ def events_of(rows: Iterable[Sequence[object]]) -> list[FeedbackEvent]:
 def complete_feedback(
     connection: Any, sql: Callable[[str], str], events: Iterable[tuple[FeedbackEvent, int]]
 ) -> int:
-    """Record each event that is stored less often than its number says; returns how many."""
+    """Record each event that is stored less often than its number says; return how many."""
     counted = connection.execute(sql(STORED))
     stored: Counter[Any] = Counter({tuple(row): count for *row, count in counted})
     rows = []

@@ -1,4 +1,4 @@
-"""Folders whose files are memories: what a store keeps of them, and what is asked of it."""
+"""Folders whose files are memories, as a store keeps them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from recollect.store.vault import SqlDatabase
 from recollect.times import to_micros
 
-# Begins what stands in the place of a project for a folder of transcripts, which have one each.
+# Prefix of the `project` of a folder of transcripts; each transcript has its own project.
 TRANSCRIPTS = "sessions of "
 FOLDER = """
 SELECT o.key, o.path, o.project, o.redact, o.followed, (SELECT count(*) FROM files f
@@ -63,8 +63,8 @@ SELECT m.id FROM files f JOIN {chunks} c ON {c.vault} AND c.file = f.key
 
 
 class Folder(NamedTuple):
-    """A folder whose files are memories. `followed`: whether its changes are to be followed;
-    `files`: the number of its files."""
+    """A folder whose files are memories. `followed`: its changes are followed. `files`: how many it
+    has."""
 
     key: int
     path: str
@@ -75,15 +75,15 @@ class Folder(NamedTuple):
 
     @property
     def client(self) -> str:
-        """The coding agent whose transcripts its files are; empty for documents."""
+        """The coding agent whose transcripts the files are; empty for documents."""
         named = self.project.startswith(TRANSCRIPTS)
         return self.project.removeprefix(TRANSCRIPTS) if named else ""
 
 
 class StoredFile(NamedTuple):
-    """A file of a folder as it was when it was last read. `path` is relative to the folder;
-    `changed_ns` and `read_ns` are nanoseconds since 1970; `reason` tells why the file is left out
-    (empty: it is not); `gone`: the file was deleted and its memories are forgotten."""
+    """A file of a folder when it was last read. `path` is relative to the folder; `changed_ns` and
+    `read_ns` are nanoseconds since 1970; `reason` says why the file is left out (empty: it is not);
+    `gone`: the file was deleted and its memories are forgotten."""
 
     key: int
     path: str
@@ -97,7 +97,7 @@ class StoredFile(NamedTuple):
 
 
 class FileChunk(NamedTuple):
-    """The part of its file that a memory is: its number, counted from 1, and its lines."""
+    """The part of a file that a memory holds: its number, counted from 1, and its lines."""
 
     memory_id: str
     number: int
@@ -121,14 +121,15 @@ class FileCopy(NamedTuple):
 
 
 class StoredFolders:
-    """Reading, and the folders themselves. `first_parts`: the statement for that."""
+    """The folders of a vault, and reading their files. `first_parts` is the statement for the
+    method."""
 
     def __init__(self, database: SqlDatabase, first_parts: str) -> None:
         self._database, self._sql = database, database.sql
         self._first_parts = first_parts
 
     def all(self) -> list[Folder]:
-        """Every folder, by path."""
+        """Return every folder, by path."""
         return [*map(_folder, self._database.rows(self._sql(f"{FOLDER} ORDER BY o.path")))]
 
     def add(self, path: str, project: str, *, redact: bool, followed: bool, at: datetime) -> Folder:
@@ -141,28 +142,29 @@ class StoredFolders:
         return _folder(row)
 
     def files(self, folder: Folder) -> dict[str, StoredFile]:
-        """The folder's files by path, including those that are gone."""
+        """Return the folder's files by path, including those that are gone."""
         files = map(_file, self._database.rows(self._sql(FILE), folder.key))
         return {file.path: file for file in files}
 
     def places(self, ids: Sequence[str]) -> dict[str, ChunkPlace]:
-        """The chunk of each of these memories that is part of a file."""
+        """Return the chunk of each of these memories that is part of a file."""
         rows = self._database.rows(self._sql(PLACES), self._database.listed(ids))
         places = (ChunkPlace(file, FileChunk(*rest)) for file, *rest in rows)
         return {place.chunk.memory_id: place for place in places}
 
     def around(self, file: int, number: int, reach: int) -> list[FileChunk]:
-        """The live chunks of a file up to `reach` before and after the one of that number."""
+        """Return the live chunks of a file up to `reach` before and after chunk `number`."""
         sql = self._sql(OF_FILE + AROUND + IN_ORDER)
         rows = self._database.rows(sql, file, number - reach, number + reach)
         return [FileChunk(*row) for row in rows]
 
     def first_parts(self, paths: Sequence[str]) -> dict[str, str]:
-        """The memory that each of these files begins with; a path is whole, or below a folder."""
+        """Return the first memory of each of these files; a path is absolute, or relative to a
+        folder."""
         return dict(self._database.rows(self._first_parts, self._database.listed(paths)))
 
     def copies(self) -> list[list[FileCopy]]:
-        """The files that two folders have with the same content, each with all its copies."""
+        """Return the files with equal content in two folders, each with all its copies."""
         found: dict[bytes, list[FileCopy]] = {}
         for digest, folder, path, id in self._database.rows(self._sql(COPIES)):
             found.setdefault(digest, []).append(FileCopy(f"{folder}/{path}", id))
@@ -170,8 +172,8 @@ class StoredFolders:
 
 
 class StoredFiles:
-    """The part of a write transaction that is about files. `flush` writes the memories that were
-    put off, which chunks refer to."""
+    """The part of a write transaction that is about files. `flush` writes delayed memories, to
+    which chunks refer."""
 
     def __init__(
         self,
@@ -183,12 +185,12 @@ class StoredFiles:
         self._connection, self._sql, self._listed, self._flush = connection, sql, listed, flush
 
     def stored(self, folder: Folder, paths: Sequence[str]) -> dict[str, StoredFile]:
-        """The states of the files at these paths as they are now, by path."""
+        """Return the current states of the files at these paths, by path."""
         rows = self._rows(f"{FILE} AND path {{among}}", folder.key, self._listed(paths))
         return {file.path: file for file in map(_file, rows)}
 
     def put(self, folder: Folder, file: StoredFile) -> int:
-        """Write a file's state and return its key; one without a key (0) is added."""
+        """Write a file's state and return its key; a file with key 0 is added."""
         gone = file.read_ns // 1000 if file.gone else None
         values = (
             file.path, file.size, file.changed_ns, file.inode, file.read_ns, file.digest,
@@ -201,27 +203,27 @@ class StoredFiles:
         return int(key)
 
     def remove_file(self, folder: Folder, path: str) -> None:
-        """Remove the state of the file that was at that path."""
+        """Remove the state of the file at that path."""
         sql = "DELETE FROM files WHERE {vault} AND folder = ? AND path = ?"
         self._change(sql, folder.key, path)
 
     def chunks(self, file: int, after: int = 0) -> list[FileChunk]:
-        """The memories of a file after its first so many chunks, in order, forgotten ones
+        """Return the memories of a file with a chunk number above `after`, in order, forgotten ones
         included."""
         self._flush()
         sql = f"{OF_FILE} AND c.number > ?{IN_ORDER}"
         return [FileChunk(*row) for row in self._rows(sql, file, after)]
 
     def put_chunks(self, file: int, chunks: Mapping[int, FileChunk], after: int = 0) -> None:
-        """Replace the file's memories after its first so many chunks: which chunk each is, by the
-        memory's key."""
+        """Replace the file's chunks with a number above `after`; `chunks` gives the chunk of each
+        memory by its key."""
         self._flush()
         self._change(REMOVE_CHUNKS, file, after)
         rows = [(memory, file, *chunk[1:]) for memory, chunk in chunks.items()]
         self._connection.cursor().executemany(self._sql(PUT_CHUNK), rows)
 
     def memories(self, folder: Folder) -> list[str]:
-        """The ids of all live memories of a folder's files."""
+        """Return the ids of all live memories of a folder's files."""
         self._flush()
         return [id for (id,) in self._rows(MEMORIES, folder.key)]
 

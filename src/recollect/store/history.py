@@ -1,4 +1,4 @@
-"""What memories were: who changed them, when and why, and what is asked of a store about that."""
+"""The history of memories: who changed them, when and why, as every store keeps it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ MOST_REMOVED = 1_000
 LATEST = (1 << 63) - 1
 LATELY = 100  # writes
 BEGIN = "begin"
-VERSION_BYTES = 30  # of a version beside what it keeps, with its index
+VERSION_BYTES = 30  # of a version without its difference, with its index
 WRITE_BYTES = 80
-ROOM = 0.05  # of the size to keep: so much more is removed, so that not every write has to
+ROOM = 0.05  # share of the size to keep that is removed too, so that not every write has to
 OF = """
 SELECT v.write, v.before, w.operation, w.at, w.action, w.interface, w.client, w.{author},
        w.automatic, w.reason, w.target, w.undoes
@@ -45,7 +45,7 @@ OPERATIONS = """
 SELECT w.seq, w.at, w.undoes, w.action, w.interface, w.client, w.{author}, w.automatic
   FROM writes w
  WHERE {w.vault} AND w.seq = w.operation AND w.{author} = ? AND NOT w.automatic AND """
-# An operation stands again when its undo was taken back.
+# An operation counts again if its undo was taken back.
 DONE = """w.undoes IS NULL AND w.action <> 'migrate'
    AND NOT EXISTS (SELECT 1 FROM writes u WHERE {u.vault} AND u.undoes = w.seq
    AND NOT EXISTS (SELECT 1 FROM writes r WHERE {r.vault} AND r.undoes = u.seq))
@@ -90,8 +90,8 @@ RemovableVersion = tuple[int, int, int]
 
 
 class Author(NamedTuple):
-    """Who writes: through which interface, with which program, and the name of their token (empty:
-    the owner). `automatic`: nobody asked for it, as when a folder is followed."""
+    """The author of a write: the interface, the program, and the name of the token (empty: the
+    owner). `automatic`: no user asked for it, as when a folder is followed."""
 
     interface: str
     client: str = ""
@@ -100,15 +100,14 @@ class Author(NamedTuple):
 
 
 class WriteOperation:
-    """What one command does, in however many writes. `number` is that of the first one; None until
-    there is one."""
+    """One command's writes. `number` is that of the first write; None until there is one."""
 
     def __init__(self) -> None:
         self.number: int | None = None
 
 
 class Change(NamedTuple):
-    """Why a write is made. `clock` is asked when the write is complete, so that later writes have
+    """Why a write is made. `clock` is read when the write is complete, so that later writes have
     later times. `target`: the id merged into, or of the successor. `undoes`: the number of the
     operation that it takes back."""
 
@@ -121,15 +120,15 @@ class Change(NamedTuple):
     undoes: int | None = None
 
     def committed(self, write: int | None) -> None:
-        """Tell the operation its number, now that the write cannot be undone any more."""
+        """Set the operation's number after the write is durable."""
         if self.operation is not None and self.operation.number is None:
             self.operation.number = write
 
 
 class Version(NamedTuple):
-    """A memory as it was after a change, and what is known of the change. Versions are numbered
-    from 1; version 1 is what was made, or what was there when history began (`action` is `begin`
-    then, and `write` 0). `changed`: the fields that differ from the version before."""
+    """A memory after a change, and the change. Versions are numbered from 1. Version 1 is the new
+    memory, or the memory when history began (then `action` is `begin` and `write` 0). `changed`:
+    the fields that differ from the version before."""
 
     number: int
     write: int
@@ -151,7 +150,7 @@ class Version(NamedTuple):
 
 
 class Done(NamedTuple):
-    """An operation: its number, when it began, what it was, the ids of the memories that it
+    """An operation: its number, time and action, its author, the ids of the memories that it
     changed, and for an undo the number of the operation that it took back."""
 
     number: int
@@ -163,7 +162,7 @@ class Done(NamedTuple):
 
 
 class LoggedWrite(NamedTuple):
-    """A write of history: what it was, whose, of how many memories, and the keys of a few."""
+    """A write of history: its action and author, the number of memories, and the keys of a few."""
 
     seq: int
     operation: int
@@ -175,8 +174,8 @@ class LoggedWrite(NamedTuple):
 
 
 class Keep(NamedTuple):
-    """How much of history is kept: what is younger than `days`, the newest `versions` of each
-    memory, or the newest up to `size` bytes in all. Exactly one is given."""
+    """How much of history to keep: `days`, the newest `versions` of each memory, or the newest up
+    to `size` bytes in all. Exactly one is given."""
 
     days: float | None = None
     versions: int | None = None
@@ -184,7 +183,7 @@ class Keep(NamedTuple):
 
 
 def merged_then(history: StoredHistory, ids: Iterable[str], then: datetime) -> dict[str, str]:
-    """Those of these ids that were merged into another memory by that moment, with its id."""
+    """Return the ids that had been merged into another memory by that moment, with its id."""
     into: dict[str, str] = {}
     for id in ids:
         kept, seen = id, set[str]()
@@ -200,7 +199,7 @@ def merged_then(history: StoredHistory, ids: Iterable[str], then: datetime) -> d
 
 
 def parse_keep(text: str) -> Keep:
-    """What the setting `history.keep` says: "90d", "20" versions, or "512 MB"."""
+    """Parse the setting `history.keep`: "90d", "20" versions, or "512 MB"."""
     found = re.fullmatch(KEEP, text)
     assert found is not None  # the settings check it
     number, unit = int(found[1]), found[2]
@@ -212,8 +211,8 @@ def parse_keep(text: str) -> Keep:
 def versions_of(
     rows: Iterable[Sequence[Any]], stored: Stored, begins: datetime
 ) -> Iterable[Version]:
-    """A memory's versions, newest first, from its rows and from what it is now. A row: the write,
-    what was before it, and the columns of the write."""
+    """Yield a memory's versions, newest first, from its rows and its current state. A row is the
+    write, the difference, and the columns of the write."""
     last: Stored | None = stored
     number = 2
     for write, before, operation, at, action, *author, reason, target, undoes in rows:
@@ -234,7 +233,8 @@ def versions_of(
 def wound_back(
     rows: Iterable[tuple[int, bytes]], now: Mapping[int, Stored]
 ) -> dict[int, Stored | None]:
-    """What memories were before these differences, which come newest first for each key."""
+    """Return memories as they were before these differences, which come newest first for each
+    key."""
     then: dict[int, Stored | None] = {**now}
     for key, before in rows:
         after = then[key]
@@ -246,7 +246,7 @@ def wound_back(
 def _until_enough(
     rows: Iterable[RemovableVersion], size: int, keep: int | None
 ) -> list[RemovableVersion]:
-    """Of the oldest versions as many as it takes from a size to that to keep; all without one."""
+    """Return as many of the oldest versions as bring `size` down to `keep`; all without `keep`."""
     over = 0.0 if keep is None else size - keep * (1 - ROOM)
     chosen = []
     for row in rows:
@@ -263,8 +263,8 @@ def author_of(row: Sequence[Any]) -> Author:
 
 
 class StoredHistory:
-    """A store says since when history is known, how many bytes it takes, and how versions are
-    removed."""
+    """The history of a store. A subclass says when it begins, how many bytes it takes, and how to
+    remove versions."""
 
     BEGINS: str
     NOW: str  # the bytes of history, and the number of the last write
@@ -274,7 +274,8 @@ class StoredHistory:
         self._rows, self._sql = database.rows, database.sql
 
     def of(self, id: str) -> list[Version]:
-        """The versions of a memory, live or forgotten, newest first; none of an unknown one."""
+        """Return the versions of a memory, live or forgotten, newest first; none if it is
+        unknown."""
         with self._database.reading():
             if not (found := self._memories.find([id])):
                 return []
@@ -282,26 +283,26 @@ class StoredHistory:
             return [*versions_of(rows, found[id], self.begins() or EPOCH)]
 
     def last_write(self, at: datetime) -> int:
-        """The number of the last write that counts at that time: the one before the first write
-        that is later. 0: none does."""
+        """Return the number of the last write at that time: the one before the first later write. 0
+        if there is none."""
         return int(self._rows(self._sql(LAST_WRITE), to_micros(at))[0][0])
 
     def changed_since(self, at: datetime) -> dict[int, Stored | None]:
-        """Each memory that was changed since then, by key, as it was; None where it was not there
-        yet. What was purged is not among them."""
+        """Return each memory changed since then, by key, as it was; None if it did not exist yet.
+        Purged memories are left out."""
         with self._database.reading():
             rows: list[Any] = self._rows(self._sql(SINCE), self.last_write(at))
             return wound_back(rows, self._memories.keyed({key for key, _ in rows}))
 
     def changed_ids(self, write: int) -> frozenset[str]:
-        """The ids of the memories that were changed since the write of that number."""
+        """Return the ids of the memories changed since that write."""
         return frozenset(id for (id,) in self._rows(self._sql(CHANGED_IDS), write))
 
     def log(
         self, *, after: int, before: int, limit: int, project: str, by: str
     ) -> Sequence[LoggedWrite]:
-        """The writes between these numbers, newest first: all, or those of a memory of the project,
-        or by the client, interface or user of that name."""
+        """Return the writes between these numbers, newest first: all, or those of a memory of the
+        project, or by the client, interface or user of that name."""
         asked = (after, before, by, by, project, project, limit)
         writes = []
         for seq, operation, at, action, *author, size, keys in self._rows(self._sql(LOG), *asked):
@@ -311,13 +312,13 @@ class StoredHistory:
         return writes
 
     def begins(self) -> datetime | None:
-        """From when on it is known what memories were; None in a vault that was never written."""
+        """Return the time from which versions are known; None in a vault that was never written."""
         [(moment,)] = self._rows(self.BEGINS)
         return None if moment is None else from_micros(int(moment))
 
     def operations(self, user: str, limit: int, *, undone: bool = False) -> Sequence[Done]:
-        """The last operations that this user asked for and that were not taken back, newest first,
-        without those that take others back; with `undone` the last undos that were not."""
+        """Return the last operations of this user that were not taken back, newest first, without
+        undos; with `undone`, the last undos that were not taken back."""
         sql = self._sql(OPERATIONS + (UNDONE if undone else DONE))
         with self._database.reading():
             return [
@@ -329,23 +330,23 @@ class StoredHistory:
         return tuple([id for (id,) in self._rows(self._sql(IDS), operation, operation)])
 
     def alone(self, operation: int) -> bool:
-        """Whether an operation changed one memory alone."""
+        """Return True if an operation changed exactly one memory."""
         return len(self._rows(self._sql(f"{IDS} LIMIT 2"), operation, operation)) == 1
 
     def size(self) -> int:
-        """How many bytes versions take, about."""
+        """Return the approximate number of bytes that versions take."""
         return int(self._rows(self.NOW)[0][0])
 
     def due(self, keep: Keep, now: datetime, *, whole: bool = False) -> bool:
-        """Whether there are versions that need not be kept. By their number, only memories that
-        were changed lately are looked at, unless it is the `whole` vault."""
+        """Return True if there are versions to remove. A limit by number looks only at memories
+        changed lately, or at the `whole` vault."""
         return bool(self._removable(keep, now, 1, whole=whole))
 
     def compact(
         self, keep: Keep, now: datetime, *, whole: bool = False, most: int = MOST_REMOVED
     ) -> int:
-        """Remove versions that need not be kept, oldest first, at most so many; returns how many
-        were removed. `whole` as for `due`."""
+        """Remove up to `most` versions that need not be kept, oldest first; return how many.
+        `whole`: see `due`."""
         if self._database.frozen or not self.due(keep, now, whole=whole):
             return 0
         with self._database.writing() as connection:
@@ -356,7 +357,7 @@ class StoredHistory:
     def _removable(
         self, keep: Keep, now: datetime, most: int, *, whole: bool
     ) -> list[RemovableVersion]:
-        """The oldest versions that need not be kept, at most so many."""
+        """Return up to `most` of the oldest versions that need not be kept."""
         size, last = self._now()
         if keep.versions is not None:
             since = 0 if whole else last - LATELY

@@ -1,5 +1,5 @@
-"""A memory as the columns of a row, and back; the conditions of a Filter on those columns, which
-both stores write alike, but for the sign of a value; and lists of memories, read alike."""
+"""Memories as rows, lists of memories, and a Filter as SQL conditions, as both stores share
+them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SELECT value FROM used WHERE value IS NOT NULL LIMIT 1000"""
 GROUPED = """
 SELECT {field}, count(*) FROM memories WHERE {{vault}} AND forgotten_at IS NULL
  GROUP BY 1 ORDER BY 2 DESC, 1"""
-LAST = "\U0010ffff"  # no text that begins as another does comes behind that one and this
+LAST = "\U0010ffff"  # texts that begin with `start` sort before `start + LAST`
 LIMITLESS = 1 << 60
 
 _texts = attrgetter(*COLUMNS)
@@ -58,7 +58,7 @@ _same_content = attrgetter(*SAME_CONTENT)
 
 
 class BadRow(ValueError):
-    """What is stored of a memory is not what was written."""
+    """A stored memory is not what was written."""
 
 
 def stored_id(id: object) -> str:
@@ -69,13 +69,13 @@ def stored_id(id: object) -> str:
 
 
 def values_of(memory: Memory) -> tuple[str | int | None, ...]:
-    """The columns FIELDS of a memory."""
+    """Return the columns FIELDS of a memory."""
     times = (None if moment is None else to_micros(moment) for moment in _times(memory))
     return *_texts(memory), *times
 
 
 def content_hash(texts: Sequence[str]) -> bytes:
-    """A hash of the fields SAME_CONTENT: equal for two memories that say the same, in any vault."""
+    """Return a hash of the fields SAME_CONTENT: equal for equal memories in any vault."""
     return content_digest("\0".join(texts), 16)
 
 
@@ -84,7 +84,8 @@ def content_hash_of(memory: Memory) -> bytes:
 
 
 def as_stored(key: Any, forgotten_at: Any, tags: Sequence[str], fields: Sequence[Any]) -> Stored:
-    """A row as a memory; `fields` are the columns FIELDS. BadRow where a time is not valid."""
+    """Return a row as a memory; `fields` are the columns FIELDS. Raise BadRow if a time is not
+    valid."""
     values: dict[str, Any] = dict(zip(FIELDS, fields, strict=True))
     for name in TIMES:
         if (micros := values[name]) is not None:
@@ -94,7 +95,7 @@ def as_stored(key: Any, forgotten_at: Any, tags: Sequence[str], fields: Sequence
 
 
 def _moment(micros: Any) -> datetime:
-    """The time in a column; a damaged row may hold any value."""
+    """Return the time in a column; raise BadRow if damage has left none."""
     try:
         return from_micros(micros)
     except (TypeError, OverflowError) as error:
@@ -102,8 +103,8 @@ def _moment(micros: Any) -> datetime:
 
 
 class Conditions:
-    """Conditions on the memories table, named `m`, with their values. `sign` stands for a value;
-    a column of `unindexed` chooses no index."""
+    """Conditions on the table memories, named `m`, with their values. `sign` is the placeholder for
+    a value; columns in `unindexed` choose no index."""
 
     def __init__(self, sign: str, unindexed: Collection[str] = ()) -> None:
         self._sign = sign
@@ -116,7 +117,7 @@ class Conditions:
         self.values += values
 
     def columns(self, filter: Filter) -> None:
-        """What a memory's columns must be, and must not be; any of several values is right."""
+        """Add which values columns must have, and must not have; any of several values passes."""
         for column in EQUAL:
             wanted = getattr(filter, column)
             plus = "+" if column in self._unindexed else ""
@@ -139,7 +140,8 @@ class Conditions:
             self.add(f"(m.valid_until IS NULL OR m.valid_until > {self._sign})", at)
 
     def tags(self, filter: Filter, tagged: str, stored: Callable[[str], Any]) -> None:
-        """`tagged`: that a memory has a tag; `stored`: how the store writes one."""
+        """Add conditions on tags. `tagged` is the condition for one tag; `stored` returns a tag as
+        the store writes it."""
         for no, tags in (("", filter.tags), ("NOT ", filter.without_tags)):
             for tag in tags:
                 self.add(no + tagged, stored(tag))
@@ -150,8 +152,8 @@ class Conditions:
 
 class ListedMemories:
     """Memories by their ids and keys, and lists of them, each along an index or sorted by it. A
-    store says how it reads a row (`READ`, `from_row`), what its orders are, and what a filter is
-    for it (`where`)."""
+    store defines how it reads a row (`READ`, `from_row`), its orders, and its form of a filter
+    (`where`)."""
 
     READ: str
     BROWSING: str
@@ -162,7 +164,7 @@ class ListedMemories:
 
     @abstractmethod
     def where(self, filter: Filter, *, forgotten: bool = False) -> tuple[str, list[Any]]:
-        """A condition on the memories table, named `m`, and its values."""
+        """Return a condition on the table memories, named `m`, and its values."""
 
     @abstractmethod
     def find(self, ids: Sequence[str]) -> dict[str, Stored]: ...
@@ -224,7 +226,7 @@ class ListedMemories:
         return [value for (value,) in self._read.rows(self._read.sql(USED[column]))]
 
     def grouped(self) -> dict[str, dict[str, int]]:
-        """How many live memories have each kind, tier and project, most first."""
+        """Return how many live memories have each kind, tier and project, most frequent first."""
         return {
             f"{field}s": dict(self._read.rows(self._read.sql(GROUPED.format(field=field))))
             for field in ("kind", "tier", "project")
@@ -251,7 +253,7 @@ class ListedMemories:
         *values: object,
         forgotten: bool = False,
     ) -> list[Stored]:
-        """What passes the filter and meets another condition, in this order."""
+        """Return the memories that pass the filter and the condition `more`, in this order."""
         condition, own = self.where(filter, forgotten=forgotten)
         more = self._read.sql(f"{more} ORDER BY {order} LIMIT ?")
         return self._stored(condition + more, *own, *values, limit)

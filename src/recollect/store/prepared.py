@@ -1,4 +1,4 @@
-"""What is made of memories before they are written, in any process; it needs no vault."""
+"""The index rows of memories, prepared before a write, in any process and without a vault."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from recollect.store.base import KeywordIndexName
 
 
 class PackedIndex(NamedTuple):
-    """One index of a segment. `documents`: which of the packed memories it holds, by their place in
-    the input, and `lengths`: the tokens of each, both as uint32."""
+    """One index of a segment. `documents`: the positions of its memories in the input; `lengths`:
+    the number of tokens of each; both as uint32."""
 
     documents: bytes
     lengths: bytes
@@ -31,7 +31,7 @@ class PreparedMemories(NamedTuple):
     vocabulary: Mapping[str, int]
 
     def __reduce__(self) -> tuple[Callable[[bytes], PreparedMemories], tuple[bytes]]:
-        """As MessagePack between processes: pickle takes twice as long for so many small values."""
+        """Pickle as MessagePack: for many small values, pickle takes twice as long."""
         return _received, (msgspec.msgpack.encode(self),)
 
 

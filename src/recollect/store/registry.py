@@ -1,5 +1,5 @@
-"""Where a vault is kept: in a file here, or, by the scheme of `store.url`, where an installed
-package keeps it (entry points of the group `recollect.stores`)."""
+"""Opening the vault that the settings name: a file, or a URL that an installed package opens (entry
+points of the group `recollect.stores`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ POSTGRES = ("postgres", "postgresql")
 
 
 class StoreType(Protocol):
-    """What an entry point of the group is: a module, or an object, that opens vaults of a URL."""
+    """The object of an entry point of the group: a module or an object that opens vaults at a
+    URL."""
 
     def open_store(self, place: StoreSettings, *, lifetime: Lifetime) -> VaultStore:
         """Open the vault named `place.vault`."""
@@ -43,12 +44,13 @@ def opened_store(
 
 
 def opened_access(home: Path, place: StoreSettings) -> Access:
-    """Open tokens, browser sessions and logs: in the home, or with a URL beside the vault there."""
+    """Open tokens, browser sessions and logs: in the home, or with a URL in the same database."""
     return store_type(place.url).open_access(place) if place.url else HomeAccess(home)
 
 
 def store_type(url: str) -> StoreType:
-    """Return what opens URLs of this scheme. No error quotes the URL: it may hold a password."""
+    """Return the object that opens URLs of this scheme. No error quotes the URL: it may hold a
+    password."""
     scheme, separator, _ = url.partition("://")
     known = entry_points_of(GROUP)
     if separator and scheme in known:

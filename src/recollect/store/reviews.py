@@ -1,5 +1,5 @@
-"""What people decided of review items, what agents proposed, and how far a look through the vault
-came."""
+"""Decisions on review items, remarks captured from conversations, and captured memories that
+age."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ SELECT 0, id FROM memories
  WHERE {vault} AND {changed since} AND forgotten_at IS NULL ORDER BY {newest first} LIMIT ?"""
 MOST_CHANGED = 5_000
 NOTE = "SELECT value FROM meta WHERE {vault} AND key = ?"
-# A sentence that is known stays as it is, but for where it stands: before a turn is in the
-# transcript, its line is an estimate.
+# A known sentence changes only its place: before a turn is in the transcript, its line is an
+# estimate.
 ADD = """
 INSERT INTO candidates AS c VALUES ({own}?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT ({key}mark) DO UPDATE
@@ -59,7 +59,7 @@ class Reviews:
         self._database, self._sql = database, database.sql
 
     def all(self) -> dict[str, ReviewDecision]:
-        """Every decision and proposal, by item."""
+        """Return every decision and proposal, by item."""
         return {
             item: ReviewDecision(
                 decision, from_micros(at), None if until is None else from_micros(until)
@@ -74,14 +74,14 @@ class Reviews:
             connection.execute(self._sql(DECIDE), values)
 
     def unchecked(self, key: int, changed_at: int, limit: int) -> list[tuple[int, str]]:
-        """The keys and ids of the live memories behind this key, so many, and of those changed
-        since then."""
+        """Return the keys and ids of up to `limit` live memories with a key above `key`, and of
+        those changed since `changed_at`."""
         behind = self._database.rows(self._sql(BEHIND), key, limit)
         changed = self._database.rows(self._sql(CHANGED), changed_at, MOST_CHANGED)
         return [(place, id) for place, id in behind + changed]
 
     def note(self, key: str) -> str:
-        """What was noted under this key; '' for nothing."""
+        """Return the note under this key; '' if there is none."""
         rows = self._database.rows(self._sql(NOTE), key)
         return str(rows[0][0]) if rows else ""
 
@@ -95,14 +95,14 @@ class CapturedRemarks:
         self._database, self._sql = database, database.sql
 
     def waiting(self) -> list[CapturedRemark]:
-        """What nobody has decided, the oldest first."""
+        """Return the remarks that wait for a decision, oldest first."""
         return [
             CapturedRemark(mark, from_micros(at), *texts, msgspec.json.decode(fields))  # type: ignore[call-arg]
             for mark, at, *texts, fields in self._database.rows(self._sql(WAITING))
         ]
 
     def known(self, marks: Sequence[bytes]) -> dict[bytes, str | None]:
-        """Those of the marks that were captured before, and where they stand; None: decided."""
+        """Return the places of the marks that were captured before; None if decided."""
         if not marks:
             return {}
         sql = self._sql(f"{KNOWN} ({', '.join('?' * len(marks))})")
@@ -115,7 +115,7 @@ class CapturedRemarks:
                 connection.execute(self._sql(ADD), values)
 
     def settle(self, mark: bytes, now: datetime) -> None:
-        """Decided: what was said goes from here, and with it the marks of long ago."""
+        """Mark a remark as decided: remove its text, and remarks decided long ago."""
         with self._database.writing() as connection:
             connection.execute(self._sql(SETTLE), (mark,))
             long_ago = to_micros(moved(now, -CAPTURED_KEPT))
@@ -123,7 +123,8 @@ class CapturedRemarks:
 
 
 class Aging:
-    """`where`: a filter as a condition on the memories, named `m`, and its values."""
+    """Captured memories that may be obsolete. `where` turns a filter into a condition on the table
+    memories, named `m`, and its values."""
 
     def __init__(
         self, database: SqlDatabase, where: Callable[[Filter], tuple[str, list[Any]]]
@@ -132,22 +133,22 @@ class Aging:
         self._where = where
 
     def unchanged(self, filter: Filter, before: datetime, *, unless_useful: bool) -> list[str]:
-        """Captures that nobody has changed since then, oldest first; without those that somebody
-        opened or accepted."""
+        """Return captures not changed since `before`, oldest first; `unless_useful` leaves out
+        those opened or accepted."""
         useful = UNOPENED if unless_useful else ""
         return self._oldest(filter, " AND m.updated_at < ?" + useful, before)
 
     def unreturned(self, filter: Filter, before: datetime) -> list[str]:
-        """Captures that were neither changed nor returned, opened or accepted since then."""
+        """Return captures that were not changed, returned, opened or accepted since `before`."""
         unused = " AND m.updated_at < ? AND coalesce(u.last_at, 0) < ?"
         return self._oldest(filter, unused, before, before)
 
     def beyond(self, filter: Filter, most: int) -> list[str]:
-        """Of the captures of each project all but those that were changed or used last."""
+        """Return the captures of each project without the `most` that were changed or used last."""
         return self._ids(BEYOND, filter, most)
 
     def weak(self, before: datetime, limit: int) -> list[str]:
-        """Captures that nobody signed and that were of no use since they were made, before then."""
+        """Return captures without a source, made before `before` and never used."""
         nobody = " AND m.source = '' AND m.created_at < ? AND coalesce(u.last_at, 0) = 0"
         return self._oldest(Filter(), nobody, before)[:limit]
 

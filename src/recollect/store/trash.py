@@ -1,4 +1,4 @@
-"""What was forgotten and can be brought back."""
+"""Forgotten memories, which can be brought back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BEHIND = " AND m.forgotten_at <= ? AND (m.forgotten_at < ? OR m.id > ?)"
 
 
 class TrashPlace(NamedTuple):
-    """Where a forgotten memory stands in the trash."""
+    """The position of a forgotten memory in the trash, for paging."""
 
     at: datetime
     id: str
@@ -33,8 +33,8 @@ class TrashPlace(NamedTuple):
 
 class Trashed(NamedTuple):
     """A forgotten memory: when, by whom (the name of their token; empty: the owner), through which
-    interface and program, and why it is gone: what was done, its reason, and the id of the memory
-    that it was merged into. What history no longer knows is empty."""
+    interface and program, and why: the action, its reason, and the id of the memory that it was
+    merged into. Fields that history has lost are empty."""
 
     memory: Memory
     at: datetime
@@ -55,7 +55,7 @@ class Trashed(NamedTuple):
 
     @property
     def by(self) -> str:
-        """Who did it, and how: `laptop, mcp`; the owner has no name."""
+        """The user and the program, as in `laptop, mcp`; the owner has no name."""
         return ", ".join(filter(None, (self.user, self.client or self.interface)))
 
     @property
@@ -64,7 +64,7 @@ class Trashed(NamedTuple):
 
 
 def trashed_json(trashed: Trashed) -> dict[str, object]:
-    """A forgotten memory for programs."""
+    """Return a forgotten memory as JSON values."""
     return {
         "memory": memory_json(trashed.memory),
         "forgotten_at": iso(trashed.at),
@@ -81,7 +81,7 @@ class Trash:
         self._memories = memories
 
     def listed(self, filter: Filter, limit: int, after: TrashPlace | None = None) -> list[Trashed]:
-        """What was forgotten, the last first."""
+        """Return forgotten memories, the latest first."""
         behind: tuple[Any, ...] = ()
         if after is not None:
             at = to_micros(after.at)
@@ -100,12 +100,12 @@ class Trash:
         return self._memories.count(filter, forgotten=True)
 
     def merged(self, ids: Sequence[str]) -> dict[str, str]:
-        """Those of these ids that were merged into another memory, with its id."""
+        """Return the ids that were merged into another memory, with its id."""
         return merged(self._database, ids)
 
 
 def merged(database: SqlDatabase, ids: Sequence[str]) -> dict[str, str]:
-    """Those of these ids that were merged into another memory, with its id."""
+    """Return the ids that were merged into another memory, with its id."""
     into: dict[str, str] = {}
     asked = list(ids)
     for _ in range(MOST_MERGES):
@@ -127,6 +127,6 @@ def _last(into: dict[str, str], id: str) -> str:
 
 
 def _written(database: SqlDatabase, ids: Sequence[str]) -> dict[str, list[Any]]:
-    """What was last written of each of these that is forgotten."""
+    """Return the last write of each of these memories that is forgotten."""
     rows = database.rows(database.sql(WRITES), database.listed(ids))
     return {id: write for id, *write in rows}

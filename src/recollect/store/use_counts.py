@@ -1,5 +1,5 @@
-"""How often memories were of use: what is in the vault, and what is not yet, as a number for memory
-and kind, and a time."""
+"""How often memories were returned, opened and accepted: counts in the vault, and pending ones,
+each a memory's key with the kind of use, and a time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Counts = dict[int, list[int]]  # of a memory's key: returned, opened, accepted, 
 
 
 def summed(records: Iterable[tuple[int, int]]) -> Counts:
-    """The counts of records, each of 4 × the memory's key + the kind, and microseconds."""
+    """Return the counts of records, each 4 × the memory's key + the kind, and microseconds."""
     found: Counts = {}
     for number, at in records:
         key, kind = divmod(number, 4)
@@ -50,7 +50,8 @@ def summed(records: Iterable[tuple[int, int]]) -> Counts:
 
 
 class StoredUsage:
-    """Counting never writes by itself: a write takes the counts along, or who stays does."""
+    """Counts of uses. Counting never writes by itself: the next write includes the counts, or a
+    long-lived process writes them."""
 
     def __init__(self, database: SqlDatabase) -> None:
         self._read = database
@@ -61,28 +62,27 @@ class StoredUsage:
     @property
     @abstractmethod
     def due(self) -> bool:
-        """Whether there is anything to take into the vault, and this process did so a minute ago or
+        """True if counts are pending and this process last wrote some over a minute ago, or
         never."""
 
     @abstractmethod
     def fold(self) -> None:
-        """Take what was counted into the vault. StoreError while somebody else writes: then it is
-        for the next one to do."""
+        """Write the pending counts. Raise StoreError if another process holds the write lock; the
+        next call tries again."""
 
     @abstractmethod
     def settle(self) -> None:
-        """Take everything into the vault now, for whoever reads the table, as far as that is
-        possible."""
+        """Write all pending counts now if possible, before the table is read."""
 
     @abstractmethod
     def _keys(self, ids: Sequence[str]) -> list[int]: ...
 
     @abstractmethod
     def _waiting(self) -> Iterable[tuple[int, int]]:
-        """What is not in the vault yet."""
+        """Return the pending counts."""
 
     def count(self, kind: UseKind, ids: Sequence[str], at: datetime) -> list[int]:
-        """Note a use of these memories; returns their keys."""
+        """Note a use of these memories; return their keys."""
         keys = self._keys(ids)
         number, moment = KINDS.index(kind), to_micros(at)
         with self._guard:
@@ -90,7 +90,7 @@ class StoredUsage:
         return keys
 
     def of(self, ids: Sequence[str]) -> dict[str, Use]:
-        """The use of each of these live memories that was ever used."""
+        """Return the use of each of these live memories that was ever used."""
         found, waiting = {}, summed(self._waiting())
         for id, key, *stored in self._read.rows(self._read.sql(READ), self._read.listed(ids)):
             *counts, last_at = (count or 0 for count in stored)
@@ -101,7 +101,7 @@ class StoredUsage:
         return found
 
     def totals(self) -> dict[str, int]:
-        """How many memories were used, and how often in all."""
+        """Return how many memories were used, and how often in all."""
         [row] = self._read.rows(self._read.sql(TOTALS))
         counts = Counter(dict(zip(("memories", *KINDS), map(int, row), strict=False)))
         waiting = list(self._waiting())

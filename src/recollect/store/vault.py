@@ -1,4 +1,4 @@
-"""All that the engine asks of a vault beyond searching it: each store of a home does this."""
+"""The store that the engine needs, beyond searching: every store of a home implements it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Done = TypeVar("Done")
 
 
 class Finding(NamedTuple):
-    """One check of the doctor: what is wrong (None: nothing). `note`: what a repair cost."""
+    """The result of one check of the doctor: the problem, or None. `note`: what a repair lost."""
 
     check: str
     problem: str | None
@@ -28,36 +28,36 @@ class Finding(NamedTuple):
 
 
 class SqlDatabase(Protocol):
-    """What holds the vault, as far as the statements that both stores share need it. These have `?`
-    for a value, and names in braces for what differs: `{vault}`, or `{m.vault}` of a table named
-    `m`, is the condition that a row belongs to the vault, since a file holds no others."""
+    """The vault's database, for the SQL that both stores share. Its statements have `?` for a
+    value, and names in braces for what differs: `{vault}`, or `{m.vault}` for a table named `m`, is
+    the condition that a row belongs to the vault (always true in a file, which holds one vault)."""
 
     @property
     def frozen(self) -> bool:
-        """Whether it can only be read."""
+        """True if the vault is read-only."""
 
     def sql(self, text: str) -> str:
-        """A shared statement as this database writes it."""
+        """Return a shared statement in this database's dialect."""
 
     def listed(self, values: Iterable[str | int]) -> Any:
-        """The value of `{among}`."""
+        """Return the value of `{among}`."""
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """All rows of a statement."""
+        """Return all rows of a statement."""
 
     def reading(self) -> AbstractContextManager[Any]:
-        """A connection; what is read in the block is of one moment."""
+        """Enter a block with a connection that reads one snapshot."""
 
     def translated(self) -> AbstractContextManager[None]:
         """Raise the database's errors as StoreError."""
 
     def writing(self) -> AbstractContextManager[Any]:
-        """A connection with a transaction that is durable at its end."""
+        """Enter a block with a connection in a transaction that is durable at its end."""
 
 
 class VaultDatabase(SqlDatabase, Protocol):
-    """What holds the vault. `locked`: it is encrypted, and open. `at_rest`: the idle lock has
-    closed it, and the next call opens it."""
+    """The vault's database, for the engine. `locked`: it is encrypted and open. `at_rest`: the idle
+    lock has closed it; the next call opens it."""
 
     @property
     def locked(self) -> bool: ...
@@ -67,14 +67,14 @@ class VaultDatabase(SqlDatabase, Protocol):
 
     @property
     def place(self) -> str:
-        """Where it is, for people: a path, or a database without user and password."""
+        """The location, for people: a path, or a database without user and password."""
 
     def probes(self) -> dict[str, Callable[[], None]]:
-        """What it depends on, each with a call that raises what is wrong with it."""
+        """Return what the vault depends on, each with a call that raises its error."""
 
     def retrying(self, action: Callable[[], Done]) -> Done:
-        """What `action` returns. Where the connection to a database was lost in its middle, and
-        nothing of it was written, it is called again, for as long as the settings say."""
+        """Return the result of `action`. If the connection was lost and nothing was written, call
+        it again, for as long as the settings say."""
 
     def note_damage(self, sentence: str | None) -> None:
         """Note that the vault is damaged, or with None that it is not."""
@@ -82,30 +82,31 @@ class VaultDatabase(SqlDatabase, Protocol):
 
 class VaultMemories(Memories, Protocol):
     def keyed(self, keys: Collection[int]) -> dict[int, Stored]:
-        """The memories of these keys, forgotten ones too; those that were purged are left out."""
+        """Return the memories of these keys, forgotten ones included, purged ones left out."""
 
     def beginning(self, start: str, limit: int, *, forgotten: bool = False) -> list[str]:
-        """The ids that begin so, by alphabet: of live memories, or of forgotten ones."""
+        """Return the ids that begin with `start`, sorted: of live memories, or of forgotten
+        ones."""
 
     def ending(self, end: str, limit: int, *, forgotten: bool = False) -> list[str]:
-        """Return the ids that end so, like `beginning`. Every id is looked at."""
+        """Return the ids that end with `end`, like `beginning`. This reads every id."""
 
     def around(
         self, filter: Filter, at: datetime, limit: int, *, field: MomentField, later: bool
     ) -> list[Memory]:
-        """The memories whose `field` is next to a moment, nearest first: later ones, or those of
-        the moment and before it. Of `updated_at` only those that have changed since they were
-        made."""
+        """Return the memories whose `field` is nearest to a moment, nearest first: later ones, or
+        those at the moment and before it. For `updated_at`, only those changed after their
+        creation."""
 
 
 class VaultTopics(TopicIndex, Protocol):
     def hashed(self, word: str) -> bytes:
-        """A hash of the lower-cased word that only this vault can make."""
+        """Return a hash of the lower-cased word that only this vault can make."""
 
 
 class VaultVectors(VectorIndex, Protocol):
     def whole(self, identity: str) -> tuple[list[int], Vector]:
-        """The keys of all memories that have one vector, and these vectors, as float16."""
+        """Return the keys of all memories with exactly one vector, and these vectors as float16."""
 
 
 class VaultStore(Store, Protocol):
@@ -138,30 +139,30 @@ class VaultStore(Store, Protocol):
     def trash(self) -> Trash: ...
 
     def searching(self) -> AbstractContextManager[Sequence[Degraded]]:
-        """A block around a search, and at its end what the answer has to tell. Where a transaction
-        costs a round trip, it is one for all."""
+        """Enter a block around a search; it yields what the answer has to report as degraded. A
+        database with round trips uses one transaction for all reads."""
 
     def moment(self) -> AbstractContextManager[object]:
-        """A block in which everything is read as of one moment. It gives a value that is the same
-        as long as nothing was written."""
+        """Enter a block that reads one snapshot. It yields a value that stays equal until something
+        is written."""
 
     def changes(self) -> int:
-        """A number that changes whenever another one has written."""
+        """Return a number that changes whenever another connection has written."""
 
     def counts(self) -> dict[str, Any]:
-        """How many memories, tags and so on there are."""
+        """Return the numbers of memories, tags and so on."""
 
     def rebuild(self) -> None:
-        """Make everything that is derived from the memories again, except vectors."""
+        """Rebuild everything derived from the memories, except vectors."""
 
     def examine(self, advance: Callable[[int], None] = lambda done: None) -> list[Finding]:
-        """Check every memory and everything that is derived from them."""
+        """Check every memory and everything derived from them."""
 
     def glance(self) -> list[Finding]:
-        """Check what can be checked at once, however large the vault is."""
+        """Run the checks that are quick however large the vault is."""
 
     def scrub(self) -> None:
-        """Remove what is left of purged memories."""
+        """Remove the remains of purged memories."""
 
     def resume_merging(self) -> None:
-        """For a process that stays: do, beside everything else, the upkeep that others left."""
+        """Do in the background the upkeep that other processes left; for a long-lived process."""

@@ -1,5 +1,5 @@
-"""Codes of vectors, which a search scans: they propose the nearest, and the true cosines of those,
-which the caller reads from the store, decide.
+"""Codes of vectors, which a search scans. They propose the nearest; the true cosines of those, from
+the stored vectors, decide.
 
 Nothing is learned: a code depends on its own vector alone. A vector's code is int8, with a scale.
 The score by such a code has a known error, and the scan, by simsimd, proposes every row that can be
@@ -33,14 +33,14 @@ LEVELS = 127  # on either side of 0
 # Rounding errors are independent and uniform, so the error of a product has a standard deviation of
 # 1/√12 of a step. Five of them: one row in two million errs by more.
 ERROR = 5 / 12**0.5
-# Rows are proposed whose scores are by so many errors less than the last one wanted. With twice the
-# error nothing can be missing; less is nearly always enough, and a check tells where it is not.
+# Rows are proposed down to this many errors below the last score wanted. With twice the error
+# nothing can be missing; less is nearly always enough, and a check notices where it is not.
 SLACK = 1.5
-# Rows to read at most in one go. Only vectors that are nearly all alike need more.
+# The most rows to read at once. Only vectors that are nearly all alike need more.
 MOST_READ = 4096
-# Up to this share of all, the rows that pass a filter are copied, and the copies scanned.
+# If at most this share of the rows passes a filter, they are copied and the copies scanned.
 MOST_COPIED = 0.25
-# Of more vectors than these, sign bits are scanned, which a new process reads five times as fast.
+# With more vectors than this, sign bits are scanned, which a new process reads five times as fast.
 LARGE = 250_000
 # Of sign bits: the share of rows, and the least number, that differ least from those of the query
 # and are compared with the query itself; and how many vectors are read then. Chosen by
@@ -67,7 +67,7 @@ class CodedVectors(NamedTuple):
 
 
 class PassingVectors(NamedTuple):
-    """The vectors that pass a filter: those in these rows; None: all."""
+    """The vectors that pass a filter: those in these rows; all if `rows` is None."""
 
     coded: CodedVectors
     rows: Rows | None
