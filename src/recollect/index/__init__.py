@@ -1,2 +1,2 @@
-"""The keyword index as a library: tokens, postings and bytes. It knows no store: SQLite and
-PostgreSQL keep what it makes, and read it for it."""
+"""The keyword index as a library of tokens, postings and bytes. It knows no store: SQLite and
+PostgreSQL keep its rows and read them back for it."""

@@ -1,20 +1,20 @@
-"""What an index keeps of a token, and what BM25 counts in it; all that needs no arrays."""
+"""The row of a token, and the numbers for BM25, without arrays."""
 
 from __future__ import annotations
 
 from math import log
 from typing import NamedTuple
 
-# A token, its number of documents, its columns and widths as bits, its postings and its places.
+# A token, its number of documents, its columns and widths as bits, its postings and its positions.
 Row = tuple[str, int, int, bytes, bytes]
 K1, B = 1.2, 0.75  # FTS5's own
 LEAST_IDF = 1e-6  # what FTS5 gives to a word that most rows have
-ALMOST = 1 - 1e-9  # of a score: what rounding may take away
+ALMOST = 1 - 1e-9  # a factor that allows for rounding of scores
 
 
 class KeywordStatistics(NamedTuple):
-    """What BM25 counts in a keyword index: its rows, their tokens, and how many rows hold each
-    phrase of an expression, in order."""
+    """The numbers that BM25 needs of a keyword index: its rows, their tokens, and how many rows
+    hold each phrase of an expression, in order."""
 
     rows: int
     tokens: int
@@ -22,7 +22,7 @@ class KeywordStatistics(NamedTuple):
 
 
 def inverse_frequencies(statistics: KeywordStatistics) -> list[float]:
-    """`ln((N − n + ½) / (n + ½))` of each phrase."""
+    """Return `ln((N − n + ½) / (n + ½))` for each phrase."""
     found = (
         log((max(0, statistics.rows - holding) + 0.5) / (holding + 0.5))
         for holding in statistics.holding

@@ -1,4 +1,4 @@
-"""What an expression finds in the segments of an index, and where its phrases stand."""
+"""Evaluating a match expression over the segments of an index."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Columns = frozenset[int] | None
 
 
 class Occurring:
-    """The phrases in the segments; what was read once is kept. Raises DeadlineOver at the
-    deadline, which is looked at before each word and each phrase."""
+    """The phrases of an expression in the segments; what is read once is kept. Raises DeadlineOver
+    at the deadline, which is checked before each word and each phrase."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Occurring:
         self._standing: dict[str, Documents] = {}
 
     def hits(self, phrase: Phrase, columns: Columns) -> Hits:
-        """The live documents that hold the phrase, and how often."""
+        """Return the live documents that hold the phrase, with its frequency in each."""
         asked = (phrase.tokens, phrase.first, columns)
         if asked not in self._hits:
             self._check()
@@ -50,7 +50,7 @@ class Occurring:
         return self._hits[asked]
 
     def counted(self, places: Occurrences) -> Hits:
-        """How often each document has one of these occurrences."""
+        """Return the number of these occurrences in each document."""
         if not len(places):
             return NO_HITS
         documents = places >> DOCUMENT
@@ -59,8 +59,9 @@ class Occurring:
         return Hits(documents[starts], (1.0, np.add.reduceat(weights, starts)))
 
     def phrase(self, phrase: Phrase, columns: Columns) -> Occurrences:
-        """Where the phrase begins. Most words of a question stand nowhere in an index of parts, or
-        in no document together: then their places are not read."""
+        """Return the occurrences of the phrase by their first token. Most words of a query are in
+        no segment of the subwords, or never together in one document: then their positions are not
+        read."""
         common = self._together(phrase.tokens)
         if common is not None and not len(common):
             return common
@@ -73,7 +74,7 @@ class Occurring:
         return found[found & 0xFFFFFFFF == 0] if phrase.first else found
 
     def near(self, leaf: Leaf) -> list[Occurrences]:
-        """Return those occurrences of each phrase that are part of a match of NEAR, as FTS5 keeps
+        """Return the occurrences of each phrase that are part of a match of NEAR, as FTS5 counts
         them (`fts5ExprNearIsMatch`): a phrase begins at most its size and the distance before the
         last one."""
         found = [self.phrase(phrase, leaf.columns) for phrase in leaf.phrases]
@@ -91,7 +92,8 @@ class Occurring:
         ]
 
     def _together(self, tokens: Sequence[PhraseToken]) -> Documents | None:
-        """The documents that hold all of these tokens but the prefixes; None where all are."""
+        """Return the documents that hold all of these tokens, prefixes ignored; None if all are
+        prefixes."""
         common: Documents | None = None
         for text in dict.fromkeys(token.text for token in tokens if not token.prefix):
             documents = self._documents(text)
@@ -107,14 +109,15 @@ class Occurring:
         return self._standing[text]
 
     def _counted(self, token: PhraseToken, columns: Columns) -> Hits:
-        """The documents that hold a token, and how often."""
+        """Return the documents that hold a token, with its frequency in each."""
         if token.prefix:
             return self._beginning(token.text, columns)
         postings = self._segments.postings(token.text)
         return NO_HITS if postings is None else self._weighted(postings, columns)
 
     def _beginning(self, start: str, columns: Columns) -> Hits:
-        """The documents that hold tokens that begin so, and how often all of them together."""
+        """Return the documents with tokens that begin with `start`, and how often all of them
+        together."""
         large, small = self._segments.cells(start)
         size = len(self._segments.keys)
         total, marked = np.zeros(size), np.zeros(size, bool)
@@ -147,8 +150,8 @@ class Occurring:
     def _places(
         self, token: PhraseToken, columns: Columns, common: Documents | None
     ) -> Occurrences:
-        """Every occurrence of a token in these columns, in order; of a prefix only those in the
-        documents that hold the other words."""
+        """Return every occurrence of a token in these columns, in order; of a prefix only those in
+        the documents that hold the other words."""
         self._check()
         if token.prefix:
             every = self._occurrences(self._segments.beginning(token.text), columns)
@@ -174,7 +177,7 @@ def mask(documents: NDArray[np.integer], size: int) -> NDArray[np.bool_]:
 
 
 def _held(every: Occurrences, wanted: Occurrences) -> NDArray[np.bool_]:
-    """Which of those wanted are there; both are in order."""
+    """Return which of the wanted values are in `every`; both are in order."""
     places = np.searchsorted(every, wanted)
     return every.take(places, mode="clip") == wanted if len(every) else np.zeros(len(wanted), bool)
 
@@ -191,9 +194,9 @@ Mask = NDArray[np.bool_]
 
 
 class SegmentMatches(NamedTuple):
-    """`matched`: which documents match, None for those that any phrase hits. `holding`: how many
-    documents hold each phrase. `hits`: where each phrase counts. `miscounted`: FTS5 counts them
-    elsewhere."""
+    """`matched`: the documents that match; None for those that any phrase hits. `holding`: the
+    number of documents with each phrase. `hits`: the documents in which each phrase counts.
+    `miscounted`: FTS5 counts phrases elsewhere too."""
 
     matched: Mask | None
     holding: list[int]
@@ -202,7 +205,7 @@ class SegmentMatches(NamedTuple):
 
 
 def counted(segments: SegmentedSearch, node: Node, columns: int) -> list[int]:
-    """How many documents of the segments hold each phrase."""
+    """Return how many documents of the segments hold each phrase."""
     occurring = Occurring(segments, (1.0,) * columns)
     return _holding(occurring, node)
 
@@ -213,7 +216,7 @@ def evaluated(
     weights: Sequence[float],
     deadline: Deadline = NO_DEADLINE,
 ) -> SegmentMatches:
-    """Return what the expression finds in the segments; raise DeadlineOver at the deadline."""
+    """Return the matches of the expression in the segments; raise DeadlineOver at the deadline."""
     occurring = Occurring(segments, weights, deadline)
     holding = _holding(occurring, node)
     if _any_of(node, weights):
@@ -232,8 +235,8 @@ def evaluated(
 def visited(
     segments: SegmentedSearch, node: Node, weights: Sequence[float], deadline: Deadline
 ) -> list[int]:
-    """Return the keys of the live memories in segments at which FTS5 looks: each holds all words of
-    a phrase or of a NEAR."""
+    """Return the keys of the live memories in segments that FTS5 visits: each holds all words of a
+    phrase or of a NEAR."""
     occurring = Occurring(segments, weights, deadline)
     size = len(segments.keys)
     marked = np.zeros(size, bool)
@@ -246,7 +249,7 @@ def visited(
 
 
 def _any_of(node: Node, weights: Sequence[float]) -> bool:
-    """Whether a document matches if any phrase is there, and scores more than 0 then."""
+    """Return True if any phrase makes a document match with a score above 0."""
     sides = node.sides if isinstance(node, Branch) and node.operator == "OR" else [node]
     return all(
         isinstance(side, Leaf)
@@ -270,7 +273,7 @@ class _Found(NamedTuple):
 
 
 class _Evaluation:
-    """A phrase counts where everything matches that it is part of."""
+    """Evaluates nodes. A phrase counts in the documents that match everything it is part of."""
 
     def __init__(self, segments: SegmentedSearch, occurring: Occurring) -> None:
         self._size = len(segments.keys)

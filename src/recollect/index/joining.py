@@ -1,4 +1,4 @@
-"""Several segments as one: their postings put together, without a look at the memories."""
+"""Joining several segments into one, from their postings alone."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from recollect.index.postings import (
 from recollect.index.segments import Documents, Segment
 
 SMALL = 64  # documents of a token
-# Reads the next tokens behind this one: the last of them, None at the end, and the rows of each
-# source, by alphabet.
+# Reads the tokens after this one: returns the last token read, None at the end, and the rows of
+# each source in token order.
 ReadBehind = Callable[[str], tuple[str | None, list[list[Row]]]]
 
 
 def joined_documents(sources: Sequence[Segment]) -> tuple[Documents, list[Numbers]]:
-    """The live documents of all, and for each source the new numbers of its documents, -1 for the
-    dead."""
+    """Return the live documents of all sources, and for each source the new numbers of its
+    documents, -1 for the dead."""
     live = [np.ones(len(s.keys), np.bool_) if s.live is None else s.live for s in sources]
     every = [source.keys[mask] for source, mask in zip(sources, live, strict=True)]
     lengths = [source.lengths[mask] for source, mask in zip(sources, live, strict=True)]
@@ -50,7 +50,7 @@ def joined_documents(sources: Sequence[Segment]) -> tuple[Documents, list[Number
 
 
 def joined_rows(read: ReadBehind, numbers: Sequence[Numbers]) -> Iterator[list[Row]]:
-    """The rows of the joined index, some at a time, where documents have these new numbers."""
+    """Yield batches of rows of the joined index. `numbers` are the new numbers of documents."""
     for names, found in occurrences(read, numbers):
         yield encoded(names, in_order(found))
 
@@ -58,8 +58,8 @@ def joined_rows(read: ReadBehind, numbers: Sequence[Numbers]) -> Iterator[list[R
 def occurrences(
     read: ReadBehind, numbers: Sequence[Numbers]
 ) -> Iterator[tuple[list[str], Occurrences]]:
-    """All tokens by alphabet, some at a time, with their occurrences in all sources, in no order.
-    `numbers`: the new numbers of each source's documents, -1 for those that are left out."""
+    """Yield batches of tokens, sorted, with their unordered occurrences in all sources. `numbers`:
+    the new numbers of each source's documents, -1 for those to leave out."""
     low: str | None = ""
     while low is not None:
         low, rows = read(low)
@@ -81,8 +81,8 @@ def _together(found: Sequence[Occurrences]) -> Occurrences:
 
 
 def in_order(found: Occurrences) -> Occurrences:
-    """The occurrences by token and document. What a document has of a token comes from one row, and
-    stands there in order."""
+    """Sort occurrences by token and document. A document's occurrences of a token come from one row
+    and are already in order."""
     return selected(found, np.argsort(found.tokens << 32 | found.places.documents, kind="stable"))
 
 
@@ -91,7 +91,7 @@ def selected(found: Occurrences, which: NDArray[Any]) -> Occurrences:
 
 
 def read_rows(rows: Sequence[Row], rank: dict[str, int]) -> Occurrences:
-    """The occurrences in the rows of one source, of each token by its rank, in no order."""
+    """Return the unordered occurrences in the rows of one source, each token by its rank."""
     small: defaultdict[int, list[Row]] = defaultdict(list)  # by their bits
     parts: list[Occurrences] = []
     for row in rows:
@@ -106,13 +106,13 @@ def read_rows(rows: Sequence[Row], rank: dict[str, int]) -> Occurrences:
 
 
 def _renumbered(found: Occurrences, new: Numbers) -> Occurrences:
-    """The occurrences by the new numbers; those in dead documents are left out."""
+    """Return the occurrences by the new numbers, without those in dead documents."""
     renumbered = found.places._replace(documents=new[found.places.documents])
     return selected(found._replace(places=renumbered), renumbered.documents >= 0)
 
 
 def _small(rows: Sequence[Row], rank: dict[str, int], how: Layout) -> Occurrences:
-    """The occurrences of tokens that stand in a few documents: most tokens."""
+    """Return the occurrences of tokens with few documents, as most tokens have."""
     names, counts, _, postings, places = zip(*rows, strict=True)
     documents, columns, times = cells_alike(how, counts, postings)
     row: Numbers = np.repeat(np.arange(len(rows)), np.array(counts) * len(how.columns))

@@ -22,8 +22,8 @@ class PhraseToken(NamedTuple):
 
 
 class Phrase(NamedTuple):
-    """Tokens one behind the other; `first`: they begin their column. Without tokens it matches
-    nothing. `texts`: what they were cut from."""
+    """Consecutive tokens; `first`: they begin their column. Without tokens it matches nothing.
+    `texts` are the texts that they were cut from."""
 
     tokens: tuple[PhraseToken, ...]
     first: bool
@@ -31,18 +31,18 @@ class Phrase(NamedTuple):
 
     @property
     def written(self) -> str:
-        """As FTS5 reads it."""
+        """The phrase in FTS5's syntax."""
         return str(Near((self.texts,), first=self.first))
 
     @property
     def single(self) -> bool:
-        """Whether it is a word wherever it stands: its frequency is enough to count it."""
+        """True for one word at any position: its frequency is enough to count it."""
         return len(self.tokens) == 1 and not self.first
 
 
 class Leaf(Struct):
-    """Phrases near each other, mostly one alone. `columns`: the numbers of those that count; None
-    for all."""
+    """Phrases near each other, mostly a single one. `columns`: the numbers of those that count;
+    None for all."""
 
     phrases: list[Phrase]
     distance: int = DISTANCE
@@ -50,12 +50,12 @@ class Leaf(Struct):
 
     @property
     def single(self) -> bool:
-        """Whether it is one word, wherever that stands."""
+        """True for one word at any position."""
         return len(self.phrases) == 1 and self.phrases[0].single
 
     @property
     def nothing(self) -> bool:
-        """Whether it can match no row."""
+        """True if it can match no row."""
         return not self.phrases[0].tokens or self.columns == frozenset()
 
 
@@ -70,23 +70,23 @@ Node = Leaf | Branch
 
 
 def resolved(expression: Expression, columns: Sequence[str], tokenize: Tokenize) -> Node:
-    """The expression over an index with these columns, whose texts `tokenize` splits."""
+    """Return the expression over an index with these columns; `tokenize` splits its texts."""
     return _Resolver(columns, tokenize).node(expression)
 
 
 def leaves(node: Node) -> list[Leaf]:
-    """The leaves from left to right: their phrases are FTS5's phrases, in its order."""
+    """Return the leaves from left to right: their phrases are FTS5's phrases, in its order."""
     if isinstance(node, Leaf):
         return [node]
     return [leaf for side in node.sides for leaf in leaves(side)]
 
 
 def is_miscounted(node: Node, matches: Callable[[Node], bool], *, beside: bool = False) -> bool:
-    """Whether FTS5 counts phrases in rows where what they are part of does not match, or misses
-    some (fts5_expr.c): it does so in three cases, all of them beside OR or NOT.
+    """Return True if FTS5 counts phrases in rows that do not match, or misses some (fts5_expr.c).
+    This happens in three cases, all of them next to OR or NOT.
 
     NEAR of phrases, or in some columns, stops at the first phrase that a row does not have: the
-    ones before it count, and those behind it count as in an earlier row. An AND that fails, with OR
+    ones before it count, and those after it count as in an earlier row. An AND that fails, with OR
     or NOT in it, also empties the phrases that are at a later row. The right side of a NOT whose
     left side matches no row stays at its first row, and counts there.
 
@@ -105,8 +105,8 @@ def is_miscounted(node: Node, matches: Callable[[Node], bool], *, beside: bool =
 
 
 def asked_tokens(node: Node) -> tuple[set[str], set[str]]:
-    """The tokens that are looked for: those that count wherever they stand, and those whose places
-    count. What only a prefix finds is in neither."""
+    """Return the tokens to look up: those that count at any position, and those whose positions
+    count. Prefixes are in neither set."""
     alone, placed = set[str](), set[str]()
     for leaf in leaves(node):
         for phrase in leaf.phrases:
@@ -151,7 +151,7 @@ class _Resolver:
         return Phrase(tuple(tokens), first, tuple(texts))
 
     def narrow(self, node: Node, within: Within) -> None:
-        """Let these columns alone match; those of a filter inside another count in both."""
+        """Let only these columns match; a filter inside another counts in both."""
         named = {self.columns.index(name) for name in within.columns}
         numbers = frozenset(range(len(self.columns))) - named if within.others else named
         for leaf in leaves(node):
@@ -159,12 +159,12 @@ class _Resolver:
 
 
 def _empty(node: Node) -> bool:
-    """Whether it holds no word."""
+    """Return True if the node holds no word."""
     return isinstance(node, Leaf) and not node.phrases[0].tokens
 
 
 def _branch(operator: str, sides: Sequence[Node]) -> Node:
-    """The sides joined; those that are joined by the same operator themselves become part of it."""
+    """Join the sides; sides joined by the same operator become part of the result."""
     if len(sides) == 1:
         return sides[0]
     joined: list[Node] = []

@@ -1,8 +1,8 @@
-"""The postings of a token as bytes: in which documents it stands, how often in each column, where.
+"""The postings of a token as bytes: its documents, its frequency in each column, and its positions.
 
 Documents of a segment are numbered from 0 in the order of their keys. A row has the number of
-documents; a bit for each column in which the token stands, and above these bits how many bytes each
-number takes; the postings: how far each document is behind the one before, then for each of those
+documents; a bit for each column that has the token, and above these bits how many bytes each number
+takes; the postings: the distance of each document from the one before, then for each of those
 columns one frequency a document; and the places: the position of every occurrence, by document,
 then column. Numbers are little-endian and take as many bytes as the largest of the row needs.
 """
@@ -29,7 +29,7 @@ WIDTH_BITS = 3  # for each of: documents, frequencies, places
 Numbers = NDArray[np.integer[Any]]
 # The number of a segment, then documents, bits and postings of a token there.
 PostingsRow = tuple[int, int, int, bytes]
-# From where to where the documents of each segment are numbered among those of all.
+# The first and last number of each segment's documents among those of all segments.
 Bounds = Mapping[int, tuple[int, int]]
 
 
@@ -57,7 +57,7 @@ class Occurrences(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """What the bits of a row say: the columns, and how many bytes each number takes."""
+    """The bits of a row: its columns, and how many bytes each number takes."""
 
     columns: tuple[int, ...]
     gaps: int
@@ -73,7 +73,7 @@ def layout(bits: int) -> Layout:
 
 
 def read_postings(rows: Sequence[PostingsRow], bounds: Bounds) -> Postings:
-    """The postings of one token in these rows, which are in order of their segments."""
+    """Return the postings of one token in these rows, which are in order of their segments."""
     how = [layout(bits) for _, _, bits, _ in rows]
     columns = sorted({column for one in how for column in one.columns})
     size = sum(count for _, count, _, _ in rows)
@@ -95,7 +95,8 @@ def read_postings(rows: Sequence[PostingsRow], bounds: Bounds) -> Postings:
 
 
 def read_cells(rows: Sequence[PostingsRow], bounds: Bounds) -> Places:
-    """What several rows tell of documents and columns, with the frequency instead of a position."""
+    """Return the documents and columns of several rows, with the frequency instead of a
+    position."""
     alike: defaultdict[int, list[PostingsRow]] = defaultdict(list)
     for row in rows:
         alike[row[2]].append(row)
@@ -119,7 +120,7 @@ def read_cells(rows: Sequence[PostingsRow], bounds: Bounds) -> Places:
 
 
 def cells_alike(how: Layout, sizes: Sequence[int], postings: Sequence[bytes]) -> Places:
-    """The cells of rows that are laid out alike. They are read together: most are small, and each
+    """Return the cells of rows with equal layout. They are read together: most are small, and each
     by itself takes as long as a large one."""
     counts = np.array(sizes)
     ends = [how.gaps * size for size in sizes]
@@ -139,7 +140,7 @@ def cells_alike(how: Layout, sizes: Sequence[int], postings: Sequence[bytes]) ->
 
 
 def read_places(count: int, bits: int, postings: bytes, places: bytes) -> Places:
-    """Every occurrence that a row tells of."""
+    """Return every occurrence in a row."""
     found = read_postings([(0, count, bits, postings)], {0: (0, 1 << 32)})
     times = found.frequencies.T.ravel()
     documents = np.repeat(np.repeat(found.documents, len(found.columns)), times)
@@ -148,7 +149,7 @@ def read_places(count: int, bits: int, postings: bytes, places: bytes) -> Places
 
 
 def encoded(tokens: Sequence[str], occurrences: Occurrences) -> list[Row]:
-    """The row of each token that occurs; a token's number is its place in `tokens`."""
+    """Return the row of each token that occurs; a token's number is its place in `tokens`."""
     numbers, (documents, columns, positions) = occurrences
     if not len(numbers):
         return []
@@ -163,7 +164,7 @@ def encoded(tokens: Sequence[str], occurrences: Occurrences) -> list[Row]:
     bits = np.bitwise_or.reduceat(1 << cell_columns, first_cell)
     sizes = counts * np.bitwise_count(bits)
     starts = np.cumsum(sizes) - sizes
-    # Where each cell's frequency stands: the token's start, the column's rank, the document's.
+    # The place of each cell's frequency: the token's start, the column's rank, the document's.
     per_token = np.diff(first_cell, append=len(cells))
     rank = np.bitwise_count(np.repeat(bits, per_token) & ((1 << cell_columns) - 1))
     place = np.repeat(np.arange(len(postings)), np.diff(postings, append=len(cells)))
@@ -190,8 +191,8 @@ def encoded(tokens: Sequence[str], occurrences: Occurrences) -> list[Row]:
 
 
 def _parts(numbers: Numbers, begins: Numbers) -> tuple[Numbers, list[bytes]]:
-    """How many bytes each number takes in the part that begins at each of these places, and the
-    parts in so many bytes."""
+    """Return the bytes that each number takes in the part that begins at each place, and the
+    encoded parts."""
     largest = np.maximum.reduceat(numbers, begins)
     widths = np.array(WIDTHS)[np.searchsorted([1 << 8, 1 << 16], largest, "right")]
     known = {width: numbers.astype(UNSIGNED[width]).tobytes() for width in WIDTHS}
@@ -205,7 +206,7 @@ def _parts(numbers: Numbers, begins: Numbers) -> tuple[Numbers, list[bytes]]:
 
 
 def _begins(*sorted_by: Numbers) -> NDArray[np.intp]:
-    """Where a new combination of values begins."""
+    """Return the positions where a new combination of values begins."""
     new = np.zeros(len(sorted_by[0]), np.bool_)
     new[:1] = True
     for values in sorted_by:

@@ -1,5 +1,5 @@
-"""BM25 over the segments of an index, which are ranked as part of the whole: as FTS5 computes it,
-by the same formula, in the same order, in float64."""
+"""BM25 over the segments of an index, as FTS5 computes it: the same formula, in the same order, in
+float64, with the statistics of the whole index."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from recollect.index.segmented import SegmentedSearch
 Keys = NDArray[np.int64]
 Scores = NDArray[np.float64]
 
-SPARSE = 16  # where fewer than one document in so many is hit, only these are looked at
+SPARSE = 16  # if fewer than one document in 16 is hit, only these are scored
 MANY = 0.5  # hits for each document: with fewer left, adding them takes no longer than choosing
-FEW = 50  # looking up a candidate takes as long as adding so many hits
+FEW = 50  # looking up a candidate takes as long as adding 50 hits
 BLOCK = 256
 
 
@@ -28,7 +28,8 @@ def scored(
     statistics: KeywordStatistics,
     limit: int | None = None,
 ) -> tuple[Keys, Scores]:
-    """The key and the score of every match, in no order; with `limit` at least of the best ones."""
+    """Return the key and score of every match, unordered; with `limit`, at least of the best
+    ones."""
     bm25 = Bm25(inverse_frequencies(statistics), statistics.tokens / max(1, statistics.rows) or 1.0)
     chosen = None if limit is None else candidates(segments, matches, bm25, limit)
     if chosen is None:
@@ -43,19 +44,20 @@ class Bm25(NamedTuple):
     average: float
 
     def norm(self, lengths: NDArray[np.integer]) -> Scores:
-        """What a document's length adds to the frequency below the line."""
+        """Return the share of a document's length in the denominator."""
         norm = K1 * ((1 - B) + (B * lengths) / self.average)
         return norm.astype(np.float64, copy=False)
 
     def part(self, phrase: int, frequencies: Scores, norm: Scores) -> Scores:
-        """What a phrase adds to the scores of documents: `idf · f · (k1 + 1) / (f + norm)`."""
+        """Return a phrase's addition to the scores of documents: `idf · f · (k1 + 1) / (f +
+        norm)`."""
         added = frequencies * (K1 + 1.0)
         added /= frequencies + norm
         added *= self.inverse[phrase]
         return added
 
     def most(self, phrase: int) -> float:
-        """More than a phrase adds to any document."""
+        """Return an upper bound of a phrase's addition to any score."""
         return self.inverse[phrase] * (K1 + 1.0)
 
 
@@ -77,7 +79,7 @@ def _added(
     phrases: Iterable[int],
     scores: Scores,
 ) -> Scores:
-    """The scores of all documents, to which these phrases are added."""
+    """Add these phrases to the scores of all documents."""
     for phrase in phrases:
         hits = matches.hits[phrase]
         norm = bm25.norm(segments.lengths.take(hits.documents))
@@ -88,7 +90,7 @@ def _added(
 def _some(
     segments: SegmentedSearch, matches: SegmentMatches, bm25: Bm25, documents: Keys
 ) -> tuple[Keys, Scores]:
-    """The scores of these documents, which are in order."""
+    """Return the scores of these documents, which are in order."""
     norm = bm25.norm(segments.lengths[documents])
     scores = np.zeros(len(documents))
     for phrase, hits in enumerate(matches.hits):
@@ -103,7 +105,7 @@ def _some(
 def candidates(
     segments: SegmentedSearch, matches: SegmentMatches, bm25: Bm25, limit: int
 ) -> Keys | None:
-    """The documents that may be among the best; None where that saves nothing.
+    """Return the documents that may be among the best; None if that saves nothing.
 
     MaxScore (Turtle and Flood, 1995): phrases add to the scores from the rarest on. Once all that
     are left cannot lift a document above the best that there are, only documents count that are
@@ -130,15 +132,15 @@ def candidates(
 
 
 def least_of_best(scores: Scores, limit: int) -> float:
-    """The lowest of the highest scores; 0 where there are fewer. It is at least the lowest of so
-    many blocks' highest: most scores are below that."""
+    """Return the lowest of the `limit` highest scores; 0 if there are fewer. Each block's highest
+    score gives a lower bound, which most scores do not reach."""
     blocks = scores[: len(scores) // BLOCK * BLOCK].reshape(-1, BLOCK).max(axis=1)
     least = _nth(blocks, limit)
     return _nth(scores[scores >= least] if least else scores[scores > 0], limit)
 
 
 def _nth(values: Scores, number: int) -> float:
-    """The value that so many are not below; 0 where there are fewer."""
+    """Return the `number`-th highest value; 0 if there are fewer."""
     if len(values) < number:
         return 0.0
     return float(np.partition(values, len(values) - number)[len(values) - number])

@@ -1,4 +1,4 @@
-"""All segments of an index as a search reads them: as if they were one."""
+"""All segments of an index, read as one."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ PlacesRow = tuple[int, int, int, bytes, bytes]
 
 
 class Hits:
-    """Documents in order, and how often each holds a phrase: each count with the weight of its
-    column."""
+    """Documents in order, and how often each holds a phrase: the counts of each column with its
+    weight."""
 
     __slots__ = ("counts", "documents")
 
@@ -35,7 +35,7 @@ class Hits:
         self.counts = counts
 
     def frequencies(self, places: slice | NDArray[np.intp] = EVERY) -> NDArray[np.float64]:
-        """The weighted frequency in each document, or in those at these places."""
+        """Return the weighted frequency in each document, or in those at these places."""
         if not self.counts:
             return np.zeros(len(self.documents[places]))
         (weight, counts), *others = self.counts
@@ -45,12 +45,12 @@ class Hits:
         return total
 
     def at(self, places: NDArray[np.intp] | NDArray[np.bool_]) -> Hits:
-        """Those at these places."""
+        """Return the hits at these places."""
         counts = ((weight, counts[places]) for weight, counts in self.counts)
         return Hits(self.documents[places], *counts)
 
     def among(self, mask: NDArray[np.bool_] | None) -> Hits:
-        """Those of documents that are marked."""
+        """Return the hits in marked documents."""
         return self if mask is None else self.at(mask[self.documents])
 
 
@@ -58,31 +58,31 @@ NO_HITS = Hits(np.zeros(0, np.int64))
 
 
 class TokenRows(Protocol):
-    """The rows of tokens in all segments of an index, each with the number of its segment, then its
-    documents, bits and postings: at one moment, in order of the segments."""
+    """The rows of tokens in all segments of an index, in one snapshot: each row has the number of
+    its segment, then its documents, bits and postings, in order of the segments."""
 
     def prefetch(self, node: Node) -> None:
-        """Read at once what an expression needs; what only a prefix finds comes later."""
+        """Read at once what an expression needs; tokens of prefixes are read later."""
 
     def postings(self, token: str) -> Sequence[PostingsRow]: ...
 
     def places(self, tokens: Sequence[str]) -> Sequence[PlacesRow]:
-        """The rows of all these tokens, in order of the segments, and the places behind the
-        postings."""
+        """Return the rows of all these tokens, in order of the segments, with the positions
+        last."""
 
     def beginning(self, start: str) -> Sequence[PostingsRow]:
-        """The rows of all tokens that begin so, in any order."""
+        """Return the rows of all tokens that begin with `start`, in any order."""
 
     def tokens(self, start: str) -> Sequence[tuple[str, int]]:
-        """These tokens by alphabet, and how many documents hold each, the dead included."""
+        """Return these tokens, sorted, with the number of their documents, the dead included."""
 
     def damaged(self, what: str) -> Exception:
         """Return the store's error for rows that are not what was written."""
 
 
 class SegmentedSearch:
-    """One index of all segments, within a transaction. What is read of all of them becomes one
-    array: the time hardly depends on how many segments there are."""
+    """One index of all segments, within a transaction. Rows of all segments become one array, so
+    the time hardly depends on the number of segments."""
 
     def __init__(self, rows: TokenRows, index: SegmentedIndex) -> None:
         self._rows = rows
@@ -93,14 +93,14 @@ class SegmentedSearch:
         self.prefetch = rows.prefetch
 
     def postings(self, token: str) -> Postings | None:
-        """The token's documents, the dead included, and its frequencies."""
+        """Return the token's documents, the dead included, and its frequencies."""
         rows = self._rows.postings(token)
         with self._telling_damage():
             return read_postings(rows, self._bounds) if rows else None
 
     def places(self, tokens: Sequence[str]) -> list[Places]:
-        """Every occurrence of these tokens, segment by segment, those in dead documents included.
-        Only of one token they are in order."""
+        """Return every occurrence of these tokens, segment by segment, those in dead documents
+        included. They are in order for a single token only."""
         found: list[Places] = []
         with self._telling_damage():
             for segment, rows in groupby(self._rows.places(tokens), SEGMENT):
@@ -109,8 +109,8 @@ class SegmentedSearch:
         return found
 
     def cells(self, start: str) -> tuple[list[Postings], Places | None]:
-        """What the tokens have that begin so, the dead included: the postings of each common one,
-        and the cells of the others, in no order."""
+        """Return the tokens that begin with `start`, the dead included: the postings of each common
+        one, and the unordered cells of the others."""
         rows = self._rows.beginning(start)
         small = [row for row in rows if row[1] < LARGE]
         with self._telling_damage():
@@ -118,9 +118,9 @@ class SegmentedSearch:
             return large, read_cells(small, self._bounds) if small else None
 
     def beginning(self, start: str) -> list[str]:
-        """The tokens of live documents that begin so, by alphabet."""
+        """Return the tokens of live documents that begin with `start`, sorted."""
         dead = len(self.keys) - self.rows
-        # What stands in more documents than are dead stands in a live one.
+        # A token in more documents than are dead is in a live one.
         return [
             token
             for token, documents in self._rows.tokens(start)
@@ -128,12 +128,12 @@ class SegmentedSearch:
         ]
 
     def _is_live(self, token: str) -> bool:
-        """Whether a live document holds the token."""
+        """Return True if a live document holds the token."""
         found = self.postings(token)
         return found is not None and (self.live is None or bool(self.live[found.documents].any()))
 
     def _moved(self, segment: int, documents: Numbers) -> Documents:
-        """The documents of a row of this segment by their numbers among those of all."""
+        """Return the documents of a row of this segment by their numbers among all documents."""
         start, end = self._bounds[segment]
         if int(documents.max()) >= end - start:
             raise ValueError("it has no such document")

@@ -1,4 +1,5 @@
-"""Segments in memory: the documents of each, which of them count, and all of an index as one."""
+"""Segments in memory: their documents, which of them are live, and all segments of an index as
+one."""
 
 from __future__ import annotations
 
@@ -13,13 +14,14 @@ Mask = NDArray[np.bool_]
 
 
 class SegmentSource(Protocol):
-    """The segments of a vault at one moment, whichever database holds them."""
+    """The segments of a vault in one snapshot, in any database."""
 
     def changes(self, after: int) -> Sequence[tuple[int, int]]:
-        """The log behind this entry: each memory, and up to which segment it was changed."""
+        """Return the log after this entry: each memory, and the last segment that it was changed
+        for."""
 
     def documents(self, number: int, words: int) -> Documents:
-        """The documents of an index of a segment."""
+        """Return the documents of an index of a segment."""
 
 
 class Documents(NamedTuple):
@@ -30,7 +32,7 @@ class Documents(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """One index of one segment, as of one moment. `live`: which documents count, None for all."""
+    """One index of one segment in one snapshot. `live`: which documents count; None for all."""
 
     number: int
     words: int
@@ -44,13 +46,13 @@ class Segment(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """How many documents count."""
+        """The number of live documents."""
         return len(self.keys) if self.live is None else int(self.live.sum())
 
 
 class SegmentedIndex(NamedTuple):
-    """One index of all segments, by the changes up to `seq`. Its documents are those of the
-    segments, one segment behind the other; `rows` and `tokens` count the live ones."""
+    """One index of all segments, with the changes up to `seq`. Its documents are those of the
+    segments, one segment after the other; `rows` and `tokens` count the live ones."""
 
     seq: int
     numbers: tuple[int, ...]
@@ -63,7 +65,7 @@ class SegmentedIndex(NamedTuple):
     tokens: int
 
     def each(self) -> list[Segment]:
-        """The segments by themselves."""
+        """Return the segments separately."""
         parts = map(slice, self.starts, self.starts[1:])
         return [
             Segment(
@@ -78,16 +80,16 @@ class SegmentedIndex(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """The log up to `seq`: the keys of memories, and up to which segment each was changed."""
+    """The log up to `seq`: the keys of memories, and the last segment that each was changed for."""
 
-    numbers: tuple[int, ...]  # of the segments that there were
+    numbers: tuple[int, ...]  # of the segments
     seq: int
     memories: Keys
     segments: Keys
 
 
 class SegmentCache:
-    """What is in memory of segments: for each thread as of its own moment."""
+    """Segments in memory, shared by threads that read different snapshots."""
 
     def __init__(self) -> None:
         nothing = np.zeros(0, np.int64)
@@ -130,7 +132,7 @@ class SegmentCache:
 
 
 def _living(index: SegmentedIndex, changes: Changes) -> SegmentedIndex:
-    """The index by these changes."""
+    """Return the index with these changes applied."""
     live: Mask | None = None
     for segment, start in zip(
         index.each() if len(changes.memories) else (), index.starts, strict=False
@@ -145,7 +147,7 @@ def _living(index: SegmentedIndex, changes: Changes) -> SegmentedIndex:
 
 
 def changed_places(keys: Keys, memories: Keys) -> NDArray[np.intp]:
-    """Where these memories are among the sorted keys."""
+    """Return the places of these memories among the sorted keys."""
     if not len(keys):
         return np.zeros(0, np.intp)
     places = np.minimum(np.searchsorted(keys, memories), len(keys) - 1)

@@ -174,7 +174,7 @@ class LoggedWrite(NamedTuple):
 
 
 class Keep(NamedTuple):
-    """How much of history to keep: `days`, the newest `versions` of each memory, or the newest up
+    """The part of history to keep: `days`, the newest `versions` of each memory, or the newest up
     to `size` bytes in all. Exactly one is given."""
 
     days: float | None = None

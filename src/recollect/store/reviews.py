@@ -81,7 +81,7 @@ class Reviews:
         return [(place, id) for place, id in behind + changed]
 
     def note(self, key: str) -> str:
-        """Return the note under this key; '' if there is none."""
+        """Return the note under this key; '' without one."""
         rows = self._database.rows(self._sql(NOTE), key)
         return str(rows[0][0]) if rows else ""
 

@@ -1,5 +1,7 @@
-"""How often memories were returned, opened and accepted: counts in the vault, and pending ones,
-each a memory's key with the kind of use, and a time."""
+"""Counts of uses: how often memories were returned, opened and accepted.
+
+Some are in the vault, others pending: a memory's key with the kind of use, and a time.
+"""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class CodedVectors(NamedTuple):
 
 
 class PassingVectors(NamedTuple):
-    """The vectors that pass a filter: those in these rows; all if `rows` is None."""
+    """The vectors that pass a filter: those in `rows`, or all without `rows`."""
 
     coded: CodedVectors
     rows: Rows | None

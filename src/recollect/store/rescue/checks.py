@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 SMALL_TABLES = ("meta", "corpus", "tags", "segments", "models", "folders")
 NEWEST = 1_000  # memories that a quick check compares with their checksums,
 SPREAD = 1_000  # and as many from all over the vault
-# Of the table itself: an index of it may be what is damaged.
+# Read from the table itself: an index of it may be damaged.
 LIVE = "FROM memories NOT INDEXED WHERE forgotten_at IS NULL"
 WRONGLY_WAITING = f"""
     SELECT (SELECT count(*) FROM ({WAITING}) r WHERE NOT EXISTS
@@ -70,7 +70,7 @@ STEPS = """
     SELECT documents, documents + (SELECT coalesce(sum(length(lengths) / 4), 0)
                                      FROM segment_documents) FROM corpus"""
 
-# What SQLite spends its time in. How long the others take differs from vault to vault.
+# Checks that run mostly inside SQLite. The time of the others differs from vault to vault.
 BESIDE = ("file",)
 EITHER = ("stemmed index", "subwords index", "plain index", "details index")
 
@@ -85,8 +85,8 @@ def examine(
     beside: Callable[[Part], Future[dict[str, Finding]]] | None = None,
     advance: Advance = lambda done: None,
 ) -> list[Finding]:
-    """The finding of every check. `beside` runs a part of them in another thread, by a connection
-    of its own. Whichever thread is done with its part takes the next index."""
+    """Return the finding of every check. `beside` runs some of them in another thread, by a
+    connection of its own. The thread that finishes first takes the next index."""
     step = _by_memory(connection, advance)
     every = [*FullChecks(connection, hashed, step).checks()]
     either = deque(EITHER)
@@ -105,7 +105,7 @@ def examine(
 
 
 def examine_store(store: SqliteStore, advance: Advance) -> list[Finding]:
-    """The finding of every check of a vault, on two cores."""
+    """Return the finding of every check of a vault, on two cores."""
     database = store.database
 
     def run(part: Part) -> dict[str, Finding]:
@@ -125,21 +125,21 @@ def examine_store(store: SqliteStore, advance: Advance) -> list[Finding]:
 
 
 def _taken(left: deque[str]) -> Iterator[str]:
-    """What is left, one at a time: another thread may take the next."""
+    """Yield the checks that are left, one at a time: another thread may take the next."""
     with suppress(IndexError):
         while True:
             yield left.popleft()
 
 
 def glance(connection: apsw.Connection, hashed: TopicHash) -> list[Finding]:
-    """The findings of checks that take no longer the larger the vault is: small tables, sums that
-    must agree, and a sample of the memories and of their words."""
+    """Return the findings of checks whose time does not grow with the vault: small tables, sums
+    that must agree, and a sample of the memories and of their words."""
     quick = QuickChecks(connection, hashed)
     return [_finding(connection, check, look) for check, look in quick.checks().items()]
 
 
 def _by_memory(connection: apsw.Connection, advance: Advance) -> Advance:
-    """Turns steps of the checks, each of which goes through the memories, into memories."""
+    """Return `advance` for steps of the checks, each of which goes through the memories."""
     try:
         memories, rows = connection.execute(STEPS).fetchall()[0]
     except apsw.Error:  # damaged: the checks say so
@@ -196,7 +196,8 @@ class QuickChecks:
         return _not_saved(self._connection, sorted(keys))
 
     def _words(self, index: KeywordIndexName) -> str | None:
-        """Whether as many memories are indexed as there are, and the words of some are right."""
+        """Check that as many memories are indexed as there are, and that a sample has the right
+        words."""
         rows = self._connection.execute(f"SELECT count(*) FROM {TABLES[index]}_docsize").get
         packed, problem = in_segments(self._connection, index, None)
         indexed, live = int(rows) + len(packed), self._connection.execute(
@@ -242,19 +243,19 @@ class FullChecks(QuickChecks):
         return not buffer.is_alone(self._connection)
 
     def _moment(self) -> object:
-        """Something else after every write, whoever writes."""
+        """Return a value that changes whenever any process writes."""
         return self._connection.pragma("data_version"), self._connection.total_changes()
 
     def _live(self) -> Keys:
-        """The keys of the live memories, ascending; read once, unless somebody writes."""
+        """Return the keys of the live memories, ascending; read once until something is written."""
         moment = self._moment()
         if self._live_keys is None or self._live_keys[0] != moment:
             self._live_keys = moment, keys_of(self._connection.execute(f"SELECT key {LIVE}"))
         return self._live_keys[1]
 
     def _words(self, index: KeywordIndexName) -> str | None:
-        """FTS5's own check of the structure, a comparison of its rows, lengths and words with a new
-        index, and a look at the segments: each memory must be in one place."""
+        """Check FTS5's structure, compare its rows, lengths and words with a new index, and check
+        the segments: each memory must be in one place."""
         connection, table = self._connection, TABLES[index]
         # An idle connection remembers the index as it was; only a search makes it read it again.
         connection.execute(f"SELECT 1 FROM {table} WHERE {table} MATCH '\"\"'").fetchall()
@@ -275,8 +276,8 @@ class FullChecks(QuickChecks):
         return f"{len(indexed) - len(expected)} memories are in it twice"
 
     def _expected(self, index: KeywordIndexName, packed: Keys) -> Keys:
-        """The memories that the index should hold, ascending. Which of those in segments have
-        subwords is known of the sample alone."""
+        """Return the memories that the index should hold, ascending. Which memories in segments
+        have subwords is checked for the sample alone."""
         connection = self._connection
         if index == "details":
             return keys_of(connection.execute(f"SELECT key {LIVE} AND {buffer.OF_WORDS[index]}"))

@@ -1,4 +1,4 @@
-"""Making anew what is derived from the memories, and checking and repairing their history."""
+"""Rebuilding what is derived from the memories, and checking and repairing their history."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ TOTAL = f"""
 
 
 def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
-    """Within a transaction, make the keyword indexes, the vocabulary, the topic hashes, the list
-    of memories without a vector and the vectors' codes again. Vectors of a wrong size are removed
-    and will be made again."""
+    """Within a transaction, rebuild the keyword indexes, the vocabulary, the topic hashes, the list
+    of memories without a vector, and the vectors' codes. Vectors of a wrong size are removed and
+    wait to be embedded."""
     _rebuild_words(connection)
     connection.execute("UPDATE corpus SET documents = (SELECT count(*) FROM indexed)")
     vocabulary.fill(connection)
@@ -54,7 +54,7 @@ def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
 
 
 def _rebuild_words(connection: apsw.Connection) -> None:
-    """Make the keyword indexes anew: in the buffer, or of many memories in segments."""
+    """Rebuild the keyword indexes: in the buffer, or in segments if there are many memories."""
     buffer.clear(connection)
     for table in SEGMENTS:
         connection.execute(f"DELETE FROM {table}")
@@ -66,7 +66,7 @@ def _rebuild_words(connection: apsw.Connection) -> None:
 
 
 def history_problem(connection: apsw.Connection) -> str | None:
-    """What is wrong with the versions; None for nothing."""
+    """Return what is wrong with the versions; None if nothing."""
     if wrong := len({memory for memory, _, _ in unreadable(connection)}):
         return f"{wrong} memories have earlier versions that are not what was written"
     counted, real = connection.execute(SIZE).get, connection.execute(TOTAL).get
@@ -74,7 +74,7 @@ def history_problem(connection: apsw.Connection) -> str | None:
 
 
 def unreadable(connection: apsw.Connection) -> list[RemovableVersion]:
-    """The versions that cannot be read back, with all that are older: each is made from the one
+    """Return the versions that cannot be read back, with all older ones: each is made from the one
     after it."""
     found: list[RemovableVersion] = []
     rows: Any = connection.execute(EVERY)
@@ -95,7 +95,7 @@ def unreadable(connection: apsw.Connection) -> list[RemovableVersion]:
 
 def repair_history(connection: apsw.Connection, altered: Collection[int]) -> int:
     """Remove the versions that cannot be read back, and those of memories that were `altered`, by
-    key; returns how many."""
+    key; return how many."""
     lost = {*unreadable(connection)}
     for memory in altered:
         rows: Any = connection.execute(OF, (memory, LATEST))

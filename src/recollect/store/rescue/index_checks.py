@@ -36,16 +36,16 @@ Words = dict[int, set[tuple[str, int, int]]]
 
 
 def live_keys(connection: apsw.Connection, index: KeywordIndexName) -> Keys:
-    """The memories that segments speak for; one that several do as often."""
+    """Return the memories in segments; a memory in several is repeated."""
     return _live_keys(Segments().each(connection, index))
 
 
 def in_segments(
     connection: apsw.Connection, index: KeywordIndexName, advance: Advance | None
 ) -> tuple[Keys, str | None]:
-    """The memories that segments speak for, and what is wrong with these segments: their rows are
-    compared with their checksum, and the words of some memories with these. Without `advance` only
-    the last, of fewer."""
+    """Return the memories in segments, and what is wrong with these segments: their rows are
+    compared with their checksum, and the words of some memories with their texts. Without
+    `advance`, only a few memories are compared."""
     found = Segments().each(connection, index)
     return _live_keys(found), _problem(connection, index, found, advance)
 
@@ -84,7 +84,7 @@ def _rows_right(connection: apsw.Connection, segment: Segment, advance: Advance)
 def _sample_right(
     connection: apsw.Connection, segment: Segment, index: KeywordIndexName, most: int
 ) -> bool:
-    """Whether some memories have the words that they should, and as many."""
+    """Return True if some memories have the right words, and the right number of them."""
     size = len(segment.keys)
     sample = np.zeros(size, np.bool_)
     sample[np.linspace(0, size - 1, min(size, most), dtype=np.intp)] = True
@@ -112,7 +112,7 @@ def _note(
 
 
 def _real(connection: apsw.Connection, index: KeywordIndexName, keys: Sequence[int]) -> Words:
-    """The words of these memories as they should be."""
+    """Return the words that these memories should have."""
     texts = connection.execute(TEXTS, (as_json_list(keys),)).fetchall()
     packed = pack([row[1:] for row in texts])[index]  # type: ignore[misc]
     mine = documents_of(packed, [int(row[0]) for row in texts]).keys  # type: ignore[arg-type]
@@ -130,7 +130,7 @@ def keys_of(rows: Iterable[Any]) -> Keys:
 def made_anew(
     index: str, connection: apsw.Connection, keys: Sequence[apsw.SQLiteValue]
 ) -> apsw.Connection:
-    """An index in memory with the content that this one should have of these memories."""
+    """Return an index in memory with the content that this one should have for these memories."""
     anew = apsw.Connection(":memory:")
     columns = ", ".join(COLUMNS[index])
     options = f"content = '', tokenize = \"{TOKENIZERS[index]}\""
@@ -149,8 +149,8 @@ def made_anew(
 
 
 def contents(table: str, connection: apsw.Connection) -> list[list[tuple[apsw.SQLiteValue, ...]]]:
-    """How often each word stands in each column and in how many rows, the length of each row, and
-    the totals from which BM25 takes its averages (empty or zeros when there is no row)."""
+    """Return how often each word is in each column and in how many rows, the length of each row,
+    and the totals from which BM25 takes its averages (empty or zeros when there is no row)."""
     connection.execute(f"CREATE VIRTUAL TABLE temp.words USING fts5vocab (main, {table}, col)")
     try:
         return [

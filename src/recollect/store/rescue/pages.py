@@ -1,6 +1,5 @@
-"""The pages of a vault file, read below SQL. SQLite stops at the first damaged page; what stands on
-the others can still be read. The format: https://www.sqlite.org/fileformat2.html.
-"""
+"""The pages of a vault file, read below SQL. SQLite stops at the first damaged page; the rows on
+the other pages can still be read. The format: https://www.sqlite.org/fileformat2.html."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ Record: TypeAlias = "tuple[apsw.SQLiteValue, ...]"
 
 
 class Pages:
-    """The pages of the file that a connection has open, those in its log included. A page that
-    cannot be read or decrypted is empty."""
+    """The pages of the file that a connection has open, with those in its log. A page that cannot
+    be read or decrypted is empty."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -47,20 +46,20 @@ class Pages:
             return b""
 
     def kind(self, number: int) -> int:
-        """The kind of tree page that this is; 0 for one that does not look like any."""
+        """Return the kind of tree page; 0 for a page that does not look like any."""
         if self._maps_pointers(number):
             return 0
         page, start = self[number], FIRST if number == 1 else 0
         return page[start] if len(page) > start else 0
 
     def _maps_pointers(self, number: int) -> bool:
-        """Whether the page only says which page points to which: the second one, and each after as
-        many as one describes. A vault from before its free pages were returned has none."""
+        """Return True for a pointer map page: the second page, and one after each page range that
+        it describes. A vault created before free pages were returned has none."""
         return self.returns_pages and number % (self.usable // 5 + 1) == 2
 
     def tree(self, root: int, visited: set[int]) -> tuple[list[int], bool]:
-        """The pages of a tree that hold rows, and whether all of them were reached. Pages that were
-        visited before belong to another tree."""
+        """Return the pages of a tree that hold rows, and whether all were reached. Pages visited
+        before belong to another tree."""
         kind = self.kind(root)
         inner, leaf = next((kinds for kinds in TREES.values() if kind in kinds), (0, 0))
         holding, complete, ahead = [], bool(inner), [root] if inner else []
@@ -78,7 +77,7 @@ class Pages:
         return holding, complete
 
     def records(self, number: int) -> Iterator[tuple[int, Record | None]]:
-        """The rows on a page, each with its rowid (0 in an index); None for one that cannot be
+        """Yield the rows on a page with their rowid (0 in an index); None for one that cannot be
         read."""
         page, kind = self[number], self.kind(number)
         for at in self._cells(page, number):
@@ -103,7 +102,7 @@ class Pages:
         return [int.from_bytes(page[place : place + 4]) for place in places]
 
     def _cells(self, page: bytes, number: int) -> list[int]:
-        """Where each cell of a page begins."""
+        """Return the offset of each cell of a page."""
         start = FIRST if number == 1 else 0
         count = int.from_bytes(page[start + 3 : start + 5])
         first = start + (12 if page[start] in TREES else 8)
@@ -111,7 +110,7 @@ class Pages:
         return [int.from_bytes(pointers[at : at + 2]) for at in range(0, len(pointers) - 1, 2)]
 
     def _payload(self, page: bytes, at: int, size: int, *, table: bool) -> bytes:
-        """A record's bytes: what its page holds of them, and the rest in a chain of pages."""
+        """Return a record's bytes: those on its page, and the rest from a chain of pages."""
         usable = self.usable
         most = usable - 35 if table else (usable - 12) * 64 // 255 - 23
         if size <= most:
@@ -133,7 +132,7 @@ class Pages:
         return _exactly(b"".join(parts), size)
 
     def _frames(self) -> dict[int, int]:
-        """Where in the log the newest committed version of a page stands."""
+        """Return the offset in the log of the newest committed version of each page."""
         connection = self._connection
         with suppress(apsw.Error):  # it opens the log, whatever it finds
             connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
@@ -164,7 +163,7 @@ def _exactly(raw: bytes, size: int) -> bytes:
 
 
 def _varint(raw: Sequence[int], at: int) -> tuple[int, int]:
-    """A number of one to nine bytes, and where it ends."""
+    """Return a number of one to nine bytes, and the offset after it."""
     value = 0
     for place in range(at, at + 8):
         value = value << 7 | raw[place] & 0x7F
@@ -175,7 +174,7 @@ def _varint(raw: Sequence[int], at: int) -> tuple[int, int]:
 
 
 def _record(raw: bytes) -> Record:
-    """The values of a record; ValueError or IndexError where it is not one."""
+    """Return the values of a record; raise ValueError or IndexError if it is not one."""
     end, at = _varint(raw, 0)
     kinds = []
     while at < end:

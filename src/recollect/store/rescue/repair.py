@@ -1,6 +1,5 @@
-"""Repairing a vault: in place where only what is derived is wrong, and by a new file, made of what
-can be read, where the file itself is damaged. The damaged file is kept.
-"""
+"""Repairing a vault: in place if only derived data is wrong, or by a new file made of what can be
+read if the file itself is damaged. The damaged file is kept."""
 
 from __future__ import annotations
 
@@ -76,9 +75,9 @@ LOSSES = {
 
 
 class SalvageReport(NamedTuple):
-    """What the damage cost: memories that cannot be read (`lost`), that are not what was written
-    (`altered`), or have lost tags (`untagged`), and sentences about everything else. `uncertain`:
-    there may have been memories of which nothing is left to tell."""
+    """The loss: memories that cannot be read (`lost`), that are not what was written (`altered`),
+    or have lost tags (`untagged`), and sentences about everything else. `uncertain`: there may have
+    been memories without a trace."""
 
     lost: list[str]
     altered: list[str]
@@ -87,7 +86,7 @@ class SalvageReport(NamedTuple):
     uncertain: bool = False
 
     def memories(self) -> bool:
-        """Whether it cost anything of a memory."""
+        """Return True if anything of a memory was lost."""
         return bool(self.lost or self.altered or self.untagged or self.uncertain)
 
 
@@ -108,9 +107,9 @@ def report(salvage: Salvage) -> SalvageReport:
 
 
 def write_vault(salvage: Salvage, file: Path, sealed: Sealed | None, now: datetime) -> None:
-    """Make a vault of what was salvaged, under the same key, with everything that is derived made
-    anew; Damaged where the result does not pass every check. A memory that is not what was written
-    is forgotten in it, so that no search takes it for right."""
+    """Make a vault of the salvaged rows, under the same key, and rebuild everything derived. Raise
+    Damaged if the result does not pass every check. A memory that is not what was written is
+    forgotten in it, so that no search takes it for right."""
     with (
         new_beside(file) as (beside, _),
         closing(apsw.Connection(str(beside), apsw.SQLITE_OPEN_READWRITE)) as made,
@@ -167,7 +166,7 @@ def _insert(made: apsw.Connection, table: str, rows: Iterable[Record]) -> None:
 
 
 class Mended(NamedTuple):
-    """What the damage cost, and where the damaged file is kept; None where it was repaired in
+    """The loss, and the path of the damaged file, which is kept; None if the vault was repaired in
     place."""
 
     report: SalvageReport
@@ -175,9 +174,9 @@ class Mended(NamedTuple):
 
 
 def mend(store: SqliteStore, now: datetime | None) -> Mended:
-    """Make everything anew that is derived, and check it; a memory that is not what was written is
-    forgotten from `now` on. Where the file itself is damaged, make a new one. Without `now`,
-    Damaged where this would cost anything that was saved."""
+    """Rebuild everything derived, and check it; forget from `now` on a memory that is not what was
+    written. If the file itself is damaged, make a new one. Without `now`, raise Damaged if this
+    would lose anything that was saved."""
     mended = _mended(store.database, store.topics.hashed, now)
     store.forget()
     return mended
@@ -243,7 +242,7 @@ def _check_costs(database: Database, costs: SalvageReport, now: datetime | None)
 
 @contextmanager
 def salvaging(database: Database, file: Path) -> Iterator[Salvage]:
-    """What can be read of the file, which is the vault or a copy of it."""
+    """Yield what can be read of the file, which is the vault or a copy of it."""
     with closing(database.reader(file)) as connection:
         salvage = Salvage(connection)
         if salvage.version > VERSION:

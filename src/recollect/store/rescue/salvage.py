@@ -1,4 +1,4 @@
-"""What can be read of a damaged vault: every row on every page that is whole.
+"""Salvaging a damaged vault: every row on every page that is whole.
 
 A page that cannot be read costs the rows on it. Where it led to other pages, those are found by
 what their rows look like. Tags are read twice, from their table and from its index.
@@ -50,7 +50,7 @@ ENTRIES = {
     "sqlite_autoindex_memories_1": "ti",
     "memories_recent": "iti",
 }
-# The columns of a memory in the order of its row; what one has that was written before the last.
+# The columns of a memory in the order of its row, and the values of older rows for the last ones.
 LATER = {"superseded_by": "", "archived_at": None}
 COLUMNS = (
     *(name for name in FIELDS[:-1] if name not in LATER),
@@ -58,13 +58,13 @@ COLUMNS = (
 )  # fmt: skip
 SINCE = {"writes": 8, "versions": 8, "usage": 8, "reviews": 8, "candidates": 9}  # versions
 KINDS = {int: "i", str: "t", bytes: "b"}
-# So many ways to order the tags of a memory are compared with its checksum: seven tags at most.
+# The most orders of a memory's tags to compare with its checksum: those of seven tags.
 MOST_ORDERS = 5040
 
 
 class SalvagedMemory(NamedTuple):
-    """A memory of a damaged vault: `fields` are the columns FIELDS; `whole` says whether they are
-    what was written, `tagged` whether the tags are."""
+    """A memory of a damaged vault: `fields` are the columns FIELDS; `whole`: they are what was
+    written; `tagged`: the tags are."""
 
     fields: Record
     tags: list[str]
@@ -107,14 +107,14 @@ class Salvage:
         self._tags, self._unplaced = self._tags_of_memories()
 
     def rows(self, table: str) -> list[Record]:
-        """The rows of a table, complete with their keys."""
+        """Return the rows of a table, with their keys."""
         if table in ENTRIES:
             return [record for _, record in self._rows[table]]
         return [(key, *record[1:]) for key, record in self._rows[table]]
 
     @cached_property
     def memories(self) -> list[SalvagedMemory]:
-        """Every memory, forgotten ones included; those that are what was written come first."""
+        """Every memory, forgotten ones included; intact ones come first."""
         every = [self._memory(key, record) for key, record in self._rows["memories"]]
         whole = [memory for memory in every if memory.whole]
         ids = {memory.id for memory in whole}
@@ -130,8 +130,8 @@ class Salvage:
         return SalvagedMemory(fields, tags, whole, tagged)
 
     def lost(self) -> list[str]:
-        """The memories that are known to have been there and cannot be read: their ids, or their
-        rows where not even those can be read."""
+        """Return the memories that existed and cannot be read: their ids, or row numbers if the ids
+        are lost."""
         keys = (*self._tags, *self._unplaced, *(key for key, _ in self._rows["memories"]))
         known: dict[int, str] = dict.fromkeys(keys, "")
         for name in ("sqlite_autoindex_memories_1", "memories_recent"):
@@ -140,7 +140,7 @@ class Salvage:
         return [id or f"row {key}" for key, id in sorted(known.items()) if key not in found]
 
     def stored(self, moment: datetime) -> Iterator[Stored | FeedbackEvent]:
-        """The memories and the feedback, to be exported. A memory that is not what was written
+        """Yield the memories and the feedback for an export. A memory that is not what was written
         counts as forgotten at `moment`."""
         for memory in self.memories:
             item = memory.stored()
@@ -157,7 +157,8 @@ class Salvage:
         return roots
 
     def _like(self, shape: str, kind: int, visited: set[int]) -> list[int]:
-        """The pages that no tree leads to and whose rows all look like those of this table."""
+        """Return the pages that no tree leads to and whose rows all look like those of this
+        table."""
         pattern, found = re.compile(shape), []
         for number in range(1, self._pages.count + 1):
             if number in visited or self._pages.kind(number) != kind:
@@ -181,12 +182,12 @@ class Salvage:
         return fitting
 
     def _names(self, table: str, index: str) -> dict[int, str]:
-        """The names by key, from the table and its index."""
+        """Return the names by key, from the table and its index."""
         names = {int(str(key)): str(name) for name, key in self.rows(index)}
         return names | {key: str(record[1]) for key, record in self._rows[table]}
 
     def _tags_of_memories(self) -> tuple[dict[int, dict[int, int]], dict[int, list[int]]]:
-        """The tags of each memory by position, and those that only the index has."""
+        """Return the tags of each memory by position, and those that only the index has."""
         placed: dict[int, dict[int, int]] = defaultdict(dict)
         for memory, tag, position in self.rows("memory_tags"):
             placed[memory][position] = tag  # type: ignore[index, assignment]
@@ -197,8 +198,8 @@ class Salvage:
         return placed, unplaced
 
     def _tags_of(self, key: int, check: bytes | None) -> tuple[list[str], bool]:
-        """The tags of a memory, and whether they are what was written. Those that only the index
-        has are left out, and then tried in every order."""
+        """Return the tags of a memory, and whether they are what was written. Those that only the
+        index has are left out first, and then tried in every order."""
         placed, unplaced = self._tags.get(key, {}), self._unplaced.get(key, [])
         free = [place for place in range(len(placed) + len(unplaced)) if place not in placed]
         orders = [placed]
@@ -214,7 +215,7 @@ class Salvage:
         return likely, check is None and not unplaced and len(likely) == len(placed)
 
     def _names_of(self, tags: dict[int, int]) -> list[str]:
-        """The names of these tags in the order of their places."""
+        """Return the names of these tags in order of their positions."""
         return [self._tag_names[tag] for _, tag in sorted(tags.items()) if tag in self._tag_names]
 
 

@@ -1,8 +1,8 @@
-"""BM25 by the statistics of several indexes: what FTS5's own `bm25()` would say if one held them
-all.
+"""BM25 by the statistics of several indexes, as FTS5's own `bm25()` would compute it if one index
+held them all.
 
-`bm25()` counts in its own index alone. It chooses the rows that may be among the best, and only
-those are scored anew, since that is done in Python.
+`bm25()` uses the statistics of its own index alone. It chooses the rows that may be among the best,
+and only those are scored again, since that is done in Python.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from recollect.store.base import COLUMNS, KeywordQuery
 from recollect.store.sqlite.fts5_index import TOKENIZERS
 
 FUNCTION = "pooled_bm25"
-STEPS = 1_000  # of SQLite's machine, after which the deadline is looked at: mostly a millisecond
+STEPS = (
+    1_000  # steps of SQLite's virtual machine between checks of the deadline: about a millisecond
+)
 
 # Inverse frequencies by phrase, weights by column, and the average length of a row.
 Scoring = tuple[list[float], list[float], float]
 
 
 def counted(connection: apsw.Connection, table: str, phrases: Sequence[str]) -> KeywordStatistics:
-    """What this index counts at one moment; each phrase is an expression of its own."""
+    """Return the statistics of this index; each phrase is an expression of its own."""
     holding = f", (SELECT count(*) FROM {table} WHERE {table} MATCH ?)" * len(phrases)
     [(block, *numbers)] = connection.execute(
         f"SELECT (SELECT block FROM {table}_data WHERE id = 1){holding}",
@@ -49,25 +51,25 @@ def _integers(block: bytes) -> list[int]:
 
 
 def scoring(statistics: KeywordStatistics, weights: Sequence[float]) -> str:
-    """What `pooled_bm25` scores by, as JSON."""
+    """Return the parameters of `pooled_bm25` as JSON."""
     average = statistics.tokens / max(1, statistics.rows) or 1.0
     how: Scoring = (inverse_frequencies(statistics), list(map(float, weights)), average)
     return msgspec.json.encode(how).decode()
 
 
-# The score of a row by other statistics: what a phrase adds changes by the ratio of its two inverse
-# frequencies, and by a factor between 1 and the ratio of the two average lengths.
+# The score of a row by other statistics: the addition of a phrase changes by the ratio of its two
+# inverse frequencies, and by a factor between 1 and the ratio of the two average lengths.
 
 
 def least_by_common(own: KeywordStatistics, common: KeywordStatistics, score: float) -> float:
-    """The least that a row can have by `common` which has this score by `own`."""
+    """Return the lowest score by `common` of a row that has this score by `own`."""
     ratios = [ratio for ratio, _ in _ratios(own, common)]
     return score * min(ratios, default=0.0) * min(1.0, _longer(own, common))
 
 
 def least_by_own(own: KeywordStatistics, common: KeywordStatistics, score: float) -> float:
-    """A row that has less by `own` has less than this score by `common`. Of phrases that count far
-    more there, the most that they can add is taken off instead."""
+    """Return a score by `own` below which every row has less than `score` by `common`. For phrases
+    that count far more there, the most that they can add is subtracted instead."""
     least, longer = 0.0, max(1.0, _longer(own, common))
     for ratio, most in sorted(_ratios(own, common), reverse=True):
         least = max(least, score / (ratio * longer))
@@ -76,15 +78,15 @@ def least_by_own(own: KeywordStatistics, common: KeywordStatistics, score: float
 
 
 def _longer(own: KeywordStatistics, common: KeywordStatistics) -> float:
-    """The ratio of the average lengths."""
+    """Return the ratio of the average lengths."""
     if not (own.tokens and common.tokens):
         return 1.0
     return (common.tokens / common.rows) / (own.tokens / own.rows)
 
 
 def _ratios(own: KeywordStatistics, common: KeywordStatistics) -> list[tuple[float, float]]:
-    """Of each phrase that `own` has: how many times as much it adds by `common`, where rows are as
-    long as the average, and the most that it adds to any row."""
+    """For each phrase that `own` has, return how many times as much it adds by `common` in a row of
+    average length, and the most that it adds to any row."""
     inverse = zip(inverse_frequencies(common), inverse_frequencies(own), own.holding, strict=True)
     return [(new / old, new * (K1 + 1.0)) for new, old, holding in inverse if holding]
 
@@ -112,7 +114,7 @@ def fts5_scores(
 
 @contextmanager
 def stopped_at(connection: apsw.Connection, deadline: Deadline) -> Iterator[None]:
-    """Raise DeadlineOver once a statement in the block goes on beyond the deadline."""
+    """Raise DeadlineOver if a statement in the block exceeds the deadline."""
     if deadline.milliseconds is None:
         yield
         return
@@ -126,8 +128,8 @@ def stopped_at(connection: apsw.Connection, deadline: Deadline) -> Iterator[None
 
 
 def pooled_bm25(api: apsw.FTS5ExtensionApi, *how: apsw.SQLiteValue) -> float:
-    """The row's score, negated as `bm25()` does it, and computed in the same order: equal
-    statistics give equal numbers. `how` is what `scoring` gives."""
+    """Return the row's score, negated like that of `bm25()`, and computed in the same order: equal
+    statistics give equal numbers. `how` comes from `scoring`."""
     if api.aux_data is None:
         api.aux_data = msgspec.json.decode(str(how[0]), type=Scoring)
     inverse, weights, average = api.aux_data

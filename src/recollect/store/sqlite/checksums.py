@@ -1,4 +1,4 @@
-"""Checksums of memories, by which damage that SQLite cannot see is noticed: flipped bits."""
+"""Checksums of memories, which reveal damage that SQLite cannot see: flipped bits."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from recollect.hashing import bytes_digest
 from recollect.store.memory_rows import COLUMNS, SAME_CONTENT, content_hash
 from recollect.types import TIMES
 
-FIELDS = ("key", *COLUMNS, *TIMES, "forgotten_at")  # what the first half of a checksum covers
+FIELDS = ("key", *COLUMNS, *TIMES, "forgotten_at")  # the first half of a checksum covers these
 WIDTH = len(FIELDS)
-RAW_TAGS, CONTENT_HASH, CHECKSUM = WIDTH, WIDTH + 1, WIDTH + 2  # behind them in RAW
+RAW_TAGS, CONTENT_HASH, CHECKSUM = WIDTH, WIDTH + 1, WIDTH + 2  # after them in RAW
 SUPERSEDED, ARCHIVED = FIELDS.index("superseded_by"), FIELDS.index("archived_at")
-STEP = 1_000  # memories after which progress is told
-HALF = 8  # bytes: it is there to notice damage, not to resist anybody
+STEP = 1_000  # memories between two reports of progress
+HALF = 8  # bytes: enough to notice damage; it resists no attacker
 TAGS = """(SELECT json_group_array(t.name ORDER BY mt.position)
           FROM memory_tags mt JOIN tags t ON t.key = mt.tag WHERE mt.memory = m.key)"""
 # As bytes: a damaged text may not be one any more.
@@ -38,8 +38,8 @@ RawMemory = tuple[Any, ...]  # a row of RAW
 
 
 class Differing(NamedTuple):
-    """A memory that is not what was written: its row (`fields`), or only its tags, or only the
-    hash of its content, which can be made again."""
+    """A memory that is not what was written: its row (`fields`), or only its tags, or only the hash
+    of its content, which can be made again."""
 
     key: int
     id: str
@@ -47,25 +47,25 @@ class Differing(NamedTuple):
 
 
 def checksum(fields: Sequence[apsw.SQLiteValue], tags: Sequence[str]) -> bytes:
-    """The checksum of a memory: a half for the columns of its row, named in FIELDS, and one for its
-    tags, so that the row can be judged where the tags are lost."""
+    """Return the checksum of a memory: half for the columns of its row, named in FIELDS, and half
+    for its tags, so that the row can be judged if the tags are lost."""
     return row_half(fields) + tags_half(tags)
 
 
 def named(key: object, id: object) -> str:
-    """The memory's id, or its row where damage has left none that can be shown."""
+    """Return the memory's id, or its row number if damage has left no printable id."""
     shown = id.decode(errors="replace") if isinstance(id, bytes) else id
     return shown if isinstance(shown, str) and shown and shown.isprintable() else f"row {key}"
 
 
 def row_half(fields: Sequence[apsw.SQLiteValue]) -> bytes:
-    """The half for the columns; texts may be given as their bytes."""
+    """Return the half for the columns; texts may be given as their bytes."""
     return _digest([field.encode() if isinstance(field, str) else field for field in fields])
 
 
 def _digest(raw: Sequence[Any]) -> bytes:
-    """The digest of the columns, which a row begins with. Those of version 8 count where they are
-    set: all others have the checksum that they had before."""
+    """Return the digest of the columns, with which a row begins. Those of version 8 count only if
+    they are set: other memories keep the checksum that they had before."""
     counted = raw[:WIDTH] if raw[SUPERSEDED] or raw[ARCHIVED] is not None else _ordinary(raw)
     return bytes_digest(msgspec.msgpack.encode(counted), HALF)
 
@@ -80,13 +80,13 @@ def _known_half(tags: tuple[str, ...]) -> bytes:
 
 
 def table_checksum(counts: Iterable[tuple[str, int]]) -> int:
-    """The checksum of the vocabulary: a sum, so that a write adds its own changes to it."""
+    """Return the checksum of the vocabulary: a sum, so that a write adds its own changes to it."""
     return sum(documents * crc32(token.encode()) for token, documents in counts) & MASK
 
 
 def fill(connection: apsw.Connection) -> None:
-    """Give every memory of a vault before version 5 its checksum, but for those whose text is not
-    what its hash says: they stay without one, and the doctor names them."""
+    """Give every memory of a vault before version 5 its checksum, except those whose text does not
+    match its hash: they stay without one, and the doctor names them."""
     signed = [
         (row_half(row[:WIDTH]) + tags_half(msgspec.json.decode(row[WIDTH])), row[0])
         for row in connection.execute(f"{RAW} WHERE m.checksum = x''")
@@ -100,8 +100,8 @@ def differing(
     among: Sequence[int] | None = None,
     advance: Callable[[int], None] = lambda done: None,
 ) -> Iterator[Differing]:
-    """Every memory, forgotten ones included, that is not what was written; or of those `among`
-    these keys."""
+    """Yield every memory, forgotten ones included, that is not what was written; with `among`, only
+    of these keys."""
     half_of = cache(_half_of)  # most memories have the tags of others
     chosen = "" if among is None else f" WHERE m.key IN ({', '.join(map(str, among))})"
     found: Iterator[RawMemory] = iter(connection.execute(RAW + chosen))
@@ -121,8 +121,8 @@ def differing(
 
 
 def accept(connection: apsw.Connection, memories: Iterable[Differing], now: int) -> None:
-    """Give these memories the checksum of what they are now. One whose row is not what was written
-    is forgotten first, so that no search takes it for right."""
+    """Give these memories the checksum of their current state. First forget those whose row is not
+    what was written, so that no search takes them for right."""
     for key, _, what in memories:
         row: Sequence[Any] = connection.execute(f"{RAW} WHERE m.key = ?", (key,)).fetchall()[0]
         fields = [

@@ -4,7 +4,7 @@ The cipher is SQLite3 Multiple Ciphers' ChaCha20-Poly1305, page by page: the pag
 of its log and of its journals are encrypted and authenticated. It keeps 16 bytes in clear at the
 beginning of the file, where an open database says "SQLite format 3". With a key that is given raw
 these bytes are ours: they say that this is a locked vault, how its key is made, and hold the salt.
-So everything that a passphrase needs stands in the one file, and changes together with it.
+So the file itself holds everything that a passphrase needs, and both change together.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CIPHER = "chacha20"
 MAGIC = b"RCL"  # then one byte: how the key is made; then twelve that are random
 HEADER_BYTES = 16
 KEY_BYTES = 32
-# Beside the vault, while its key is changed (see `replacement.py`):
+# Files next to the vault while its key is changed (see `replacement.py`):
 COPY = "-rekeying"  # an unfinished copy under the new key; of no use until it is renamed
 NEXT = "-rekeyed"  # the finished copy, whose content replaces the vault's
 
@@ -40,14 +40,14 @@ KeySource = Callable[[Path, bytes], bytes]
 
 
 def header_of(connection: apsw.Connection) -> bytes | None:
-    """A locked vault's header; None for any other file. Read through SQLite before the key is set:
-    opening and closing the file beside SQLite would drop the locks of this process."""
+    """Return a locked vault's header; None for any other file. It is read through SQLite before the
+    key is set: opening and closing the file in another way would drop the locks of this process."""
     _, header = connection.read("main", 0, 0, HEADER_BYTES)
     return header if len(header) == HEADER_BYTES and header.startswith(MAGIC) else None
 
 
 def header_at(path: Path) -> bytes | None:
-    """The header of the locked vault at this path; None for any other file."""
+    """Return the header of the locked vault at this path; None for any other file."""
     with closing(apsw.Connection(str(path), apsw.SQLITE_OPEN_READONLY)) as connection:
         return header_of(connection)
 
@@ -61,15 +61,15 @@ def give_key(connection: apsw.Connection, key: bytes) -> None:
 
 
 def real_path(path: Path) -> str:
-    """The path without links: SQLite puts its files beside the file that a link leads to."""
+    """Return the path without links: SQLite puts its files next to the link's target."""
     return os.path.realpath(path)
 
 
 def pending(real: str) -> bool:
-    """Whether a change of the key has begun to take effect and is not finished."""
+    """Return True if a change of the key has begun to take effect and is not finished."""
     return os.access(real + NEXT, os.F_OK)
 
 
 def left_over(real: str) -> bool:
-    """Whether an interrupted change left a copy that is of no use."""
+    """Return True if an interrupted change left a useless copy."""
     return os.access(real + COPY, os.F_OK)

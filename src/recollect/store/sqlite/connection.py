@@ -1,4 +1,4 @@
-"""The SQLite file: connections for threads, transactions, and following it when it is replaced."""
+"""The SQLite file: connections for threads, transactions, and reopening it when it is replaced."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from recollect.store.sqlite.vault_files import (
     waiting,
 )
 
-# How long a call waits for the others of its process before it opens a vault that was replaced.
+# How long a call waits for other threads before it opens a vault that was replaced.
 ALONE_SECONDS = 10.0
 TRIES = 3  # a vault that is replaced again and again is not written to
 TRIES_TO_OPEN = 100  # other processes that open and close the vault make its log anew each time
-# What statements that both stores share have in braces (see `SqlDatabase`).
+# The names in braces of statements that both stores share (see `SqlDatabase`).
 SQLITE = {
     "own": "",  # before the values of a new row
     "key": "",  # before the columns by which a row is known
@@ -78,7 +78,7 @@ class Database:
         self._forget = forget
         self._gate = Gate()
         self._at_rest = at_rest
-        self._refused = False  # it could not be opened when that was tried last
+        self._refused = False  # the last attempt to open it failed
         self._may_create = True
         self.openings = 0  # grows whenever another file is opened
         self._start()
@@ -87,7 +87,7 @@ class Database:
                 self.connection()
 
     def _start(self) -> None:
-        """Be as before the first connection."""
+        """Reset to the state before the first connection."""
         self._opener.locate()
         self._local = threading.local()
         self._opened: list[apsw.Connection] = []
@@ -96,7 +96,7 @@ class Database:
         self.openings += 1
 
     def connection(self) -> apsw.Connection:
-        """This thread's connection."""
+        """Return this thread's connection."""
         connection: apsw.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             self._refused = True
@@ -110,7 +110,7 @@ class Database:
             connection = self._opener.open(create=self._may_create)
             found, stat = self._found(), self.path.stat()
             with self._gate.lock:
-                # What was there before is what was opened; what was not there, opening has made.
+                # Files that existed before were opened; opening has created the others.
                 same = all(was in (None, now) for was, now in zip(before, found, strict=True))
                 if self._files is None and (same or before.vault is None):
                     self._files, self._stamp = found, (stat.st_mtime_ns, stat.st_size)
@@ -125,7 +125,7 @@ class Database:
         raise StoreError(f"The vault {self.path} is being replaced; try again.")
 
     def rows(self, sql: str, *values: apsw.SQLiteValue) -> list[tuple[apsw.SQLiteValue, ...]]:
-        """All rows of a statement."""
+        """Return all rows of a statement."""
         with self.translated():
             return self.connection().execute(sql, values).fetchall()
 
@@ -137,7 +137,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
-        """This thread's connection; what is read in the block is of one moment."""
+        """Enter a block with this thread's connection that reads one snapshot."""
         with self.translated():
             connection = self.connection()
             if connection.in_transaction:
@@ -156,8 +156,8 @@ class Database:
 
     @contextmanager
     def repairing(self) -> Iterator[apsw.Connection]:
-        """A transaction that holds the write lock from its start and is durable at its end, in the
-        file at the vault's path."""
+        """Enter a transaction that holds the write lock from its start and is durable at its end,
+        in the file at the vault's path."""
         if self.frozen:
             raise StoreError(f"The vault {self.path} is read-only, so nothing can be written.")
         with self.translated():
@@ -174,7 +174,7 @@ class Database:
                 )
 
     def _begun(self) -> apsw.Connection:
-        """This thread's connection with a transaction on the files at the vault's path."""
+        """Return this thread's connection with a transaction on the files at the vault's path."""
         for _ in range(TRIES):
             connection = self.connection()
             _begin(connection, "BEGIN IMMEDIATE")
@@ -190,10 +190,10 @@ class Database:
         raise StoreError(f"The vault {self.path} is being replaced; try again.")
 
     def rewrite(self) -> bool:
-        """Write every page anew, so that none has bytes of what was deleted: SQLite moves rows from
+        """Write every page again, so that none has bytes of deleted rows: SQLite moves rows from
         page to page and leaves copies in the unused part of the old one. It takes about a second
-        for 100 MB, and as much room on the disk as the vault has. Return False if a statement of
-        this thread is in progress: then nothing is done."""
+        for 100 MB, and as much room on the disk as the vault has. Return False, with nothing done,
+        if a statement of this thread is in progress."""
         with self.translated():
             try:
                 _begin(self.connection(), "VACUUM")
@@ -203,9 +203,9 @@ class Database:
 
     @contextmanager
     def translated(self, *, counts: bool = True) -> Iterator[None]:
-        """Raise SQLite's errors as StoreError; the vault counts as in use meanwhile. Whoever comes
-        in finds the file that is at the vault's path. What does not count puts off the idle lock no
-        longer than it takes."""
+        """Raise SQLite's errors as StoreError; the vault counts as in use meanwhile. On entry,
+        reopen the vault if another file is at its path. `counts=False` does not restart the time of
+        the idle lock."""
         came_in = self._gate.enter()
         try:
             with as_store_errors(self.path):
@@ -220,14 +220,14 @@ class Database:
             self._gate.leave(counts=counts)
 
     def probe(self) -> None:
-        """Raise what a search would raise. Whoever watches a server asks again and again: so this
-        neither opens a vault at rest, unless the last call could not, nor keeps one open."""
+        """Raise the error that a search would raise. A server is probed again and again, so this
+        neither opens a vault at rest, unless the last attempt failed, nor keeps one open."""
         if not self.at_rest or self._refused:
             with self.translated(counts=False):
                 self.connection().execute("SELECT 1 FROM memories LIMIT 1").fetchall()
 
     def data_version(self) -> int:
-        """SQLite's own count of the writes that this thread's connection sees."""
+        """Return SQLite's own count of the writes that this thread's connection sees."""
         with self.translated(counts=False):
             return int(self.connection().pragma("data_version"))
 
@@ -239,8 +239,8 @@ class Database:
             remove_note(self._opener.real)
 
     def reader(self, file: Path) -> apsw.Connection:
-        """A connection that reads a copy of this vault, or the vault itself, whatever state it is
-        in."""
+        """Return a connection that reads a copy of this vault, or the vault itself, in any
+        state."""
         return self._opener.reader(f"{file.absolute().as_uri()}?mode=ro")
 
     @property
@@ -248,7 +248,7 @@ class Database:
         return str(self.path)
 
     def release(self) -> None:
-        """Close every connection; the next call opens the vault again. StoreError while another
+        """Close every connection; the next call opens the vault again. Raise StoreError if another
         thread uses it."""
         with self._gate.lock:
             if not self._gate.idle(0):
@@ -260,17 +260,17 @@ class Database:
         return {"database": self.probe}
 
     def retrying(self, action: Callable[[], Done]) -> Done:
-        """What `action` returns: a file has no connection that could be lost."""
+        """Return the result of `action`: a file has no connection that could be lost."""
         return action()
 
     @property
     def frozen(self) -> bool:
-        """Whether the vault can only be read."""
+        """True if the vault is read-only."""
         return self._opener.frozen
 
     @property
     def at_rest(self) -> bool:
-        """Whether the idle lock has closed the vault: the next call opens it."""
+        """True if the idle lock has closed the vault: the next call opens it."""
         return self._at_rest
 
     @property
@@ -280,12 +280,12 @@ class Database:
 
     @property
     def locked(self) -> bool:
-        """Whether this is an encrypted vault that is open at the moment."""
+        """True if this is an encrypted vault that is open at the moment."""
         return self.sealed is not None
 
     def unlock(self, key_of: Callable[[bytes], bytes]) -> None:
-        """Open the vault with the key that is made of its header; nothing to do where it is open
-        or not locked. Locked where the key is wrong."""
+        """Open the vault with the key made of its header; do nothing if it is open or not locked.
+        Raise Locked if the key is wrong."""
         header = None if self.locked else cipher.header_at(self.path)
         if header is not None:
             self._opener.sealed = Sealed(key_of(header), header)
@@ -293,8 +293,8 @@ class Database:
                 self.connection().execute("SELECT 1 FROM memories LIMIT 1").fetchall()
 
     def seal(self, idle_s: float) -> bool:
-        """Forget the key and close every connection if the vault was not used for `idle_s` seconds.
-        Return whether it did. The next call opens the vault again and needs the key again."""
+        """Forget the key and close every connection if the vault was not used for `idle_s` seconds;
+        return whether it did. The next call opens the vault again and needs the key again."""
         with self._gate.lock:
             if not self.locked or not self._gate.idle(idle_s):
                 return False
@@ -315,15 +315,14 @@ class Database:
     # Which file it is
 
     def _found(self) -> VaultFiles:
-        """The files at the vault's path; of a vault that is only read, those beside it do not
-        count."""
+        """Return the files at the vault's path; for a read-only vault, without its log."""
         if self.frozen:
             return VaultFiles(file_id(self.path))
         return files_at(self.path, self._opener.real)
 
     def _unchanged(self) -> bool:
-        """Whether the file at the vault's path is the one that is open, and its content the one
-        that the log continues."""
+        """Return True if the file at the vault's path is the open one, and the log continues its
+        content."""
         try:
             found = self.path.stat()
         except OSError as error:
@@ -334,7 +333,7 @@ class Database:
         return self._fits(found, self.connection)
 
     def _fits(self, found: os.stat_result, connection: Callable[[], apsw.Connection]) -> bool:
-        """Whether the log belongs to the file, which is looked at only where it was changed."""
+        """Return True if the log belongs to the file; check it only if the file was changed."""
         stamp = (found.st_mtime_ns, found.st_size)
         if stamp != self._stamp and not self.frozen:
             if not log_fits(connection(), self._opener.without_log):
@@ -356,8 +355,8 @@ class Database:
             ) from error
 
     def _let_go(self) -> None:
-        """Close every connection. Nothing of files that are not at their path any more gets into
-        those that are."""
+        """Close every connection. No data of files that have left their path gets into those that
+        are there now."""
         files, opened, real = self._files, self._opened, self._opener.real
         if files is not None and opened and not self.frozen:
             same = file_id(real) == files.vault
@@ -382,7 +381,7 @@ def _begin(connection: apsw.Connection, sql: str) -> None:
 
 
 def let_others_write() -> None:
-    """Pause between two writes of a long work, so that those who wait can begin theirs."""
+    """Pause between two writes of a long operation, so that waiting writers can begin theirs."""
     time.sleep(2 * LOOK_S)
 
 
@@ -398,11 +397,12 @@ def _undone(connection: apsw.Connection) -> Iterator[None]:
 
 
 def as_json_list(values: Iterable[str | int]) -> str:
-    """The values as one JSON text for `json_each(?)`: one prepared statement serves any number."""
+    """Return the values as one JSON text for `json_each(?)`: one prepared statement serves any
+    number."""
     return msgspec.json.encode(list(values)).decode()
 
 
 @cache
 def sqlite_sql(text: str) -> str:
-    """A statement that both stores share as SQLite writes it."""
+    """Return a statement that both stores share in SQLite's dialect."""
     return re.sub(r"\{([^}]+)\}", lambda name: SQLITE.get(name[1], "true"), text)

@@ -19,7 +19,7 @@ REMEDY = (
     "`recollect doctor --fix` repairs it, `recollect restore --from FILE` puts a backup in its "
     "place, and `recollect export --salvage` writes what can be read"
 )
-NOTE = "-damaged"  # beside a vault that is known to be damaged, which is not written to
+NOTE = "-damaged"  # file next to a vault that is known to be damaged, which is not written to
 
 
 @contextmanager
@@ -64,8 +64,8 @@ def _reason(error: Exception) -> str:
 
 
 def note_damage(real: str, sentence: str) -> None:
-    """Note for every process that the vault is damaged: what is written into it may be lost, and
-    may damage more. Where that is not permitted, each one finds out by itself."""
+    """Note for every process that the vault is damaged: new data may be lost, and may damage more.
+    If that is not permitted, each process finds out by itself."""
     with suppress(OSError):
         handle = os.open(real + NOTE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -73,7 +73,7 @@ def note_damage(real: str, sentence: str) -> None:
 
 
 def refuse_damaged(real: str) -> None:
-    """Damaged where the vault is known to be so."""
+    """Raise Damaged if the vault is known to be damaged."""
     if os.access(real + NOTE, os.F_OK):
         raise Damaged(f"The vault {real} is damaged, so nothing is written into it; {REMEDY}.")
 

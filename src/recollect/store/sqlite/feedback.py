@@ -1,10 +1,9 @@
-"""Which results people accepted and dismissed, and the vectors of the queries they said it for; and
-how often memories were of use: returned by a search, opened, accepted.
+"""Feedback, the vectors of its queries, and how often memories were returned, opened and accepted.
 
-Counting a use never writes to the vault by itself. Counts stay in memory, or in a small file beside
-the vault, which holds numbers alone: for each use the memory's key with the kind of use, and the
-time. A write that happens anyway takes them into the vault, or a process that stays does, at most
-once a minute. A process that is killed loses the counts of its last minute, or counts them twice.
+Counting a use never writes to the vault by itself. Counts stay in memory, or in a small file next
+to the vault, which holds numbers alone: for each use the memory's key with the kind of use, and the
+time. The next write adds them to the vault, or a long-lived process does, at most once a minute. A
+process that is killed loses the counts of its last minute, or counts them twice.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from recollect.store.base import Vector
 
-# The keys of rows that were taken back are given again, and those that get them are learned from.
+# Keys of removed rows are used again, and the new rows are learned from.
 GIVEN_AGAIN = """
 UPDATE meta SET value = min(CAST(value AS INTEGER), (SELECT coalesce(max(key), 0) FROM feedback))
  WHERE key = ?"""
@@ -49,7 +48,7 @@ SELECT words, query FROM feedback f WHERE NOT EXISTS (
     SELECT 1 FROM feedback_vectors v WHERE v.model = ? AND v.words = f.words
 ) GROUP BY words ORDER BY max(key) DESC LIMIT ?"""
 RECORD = Struct("<qq")  # 4 × the memory's key + the kind; microseconds
-# So many bytes are some thousand uses: whoever adds more takes them into the vault.
+# Bytes of some thousand uses: with more, they are written to the vault.
 LARGEST = 1 << 18
 KEYS = "SELECT m.key FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value"
 ADD = """
@@ -60,7 +59,7 @@ INSERT INTO usage SELECT key, ?2, ?3, max(?4, 0), ?5 FROM memories WHERE key = ?
 
 
 def remove_feedback(connection: apsw.Connection, memory_id: str) -> None:
-    """Remove what was said of a memory that is purged, and vectors of queries without feedback."""
+    """Remove the feedback on a memory that is purged, and vectors of queries without feedback."""
     sql = "SELECT DISTINCT words FROM feedback WHERE memory_id = ?"
     words = connection.execute(sql, (memory_id,)).fetchall()
     connection.execute("DELETE FROM feedback WHERE memory_id = ?", (memory_id,))
@@ -111,7 +110,7 @@ class SqliteUsage(StoredUsage):
                 self.fold()
 
     def add_to(self, connection: apsw.Connection) -> None:
-        """Add what was counted as a part of a write; `added` follows when it is over."""
+        """Add the pending counts as a part of a write; call `added` after it."""
         with suppress(FileNotFoundError):
             if not self._taken.exists():  # else a killed process had begun
                 self._spool.replace(self._taken)
@@ -125,7 +124,7 @@ class SqliteUsage(StoredUsage):
         self._taken.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Leave what is in memory to whoever comes next."""
+        """Write pending counts to the file for the next process."""
         with self._guard:
             pending, self._pending = self._pending, []
         if not pending:

@@ -23,7 +23,7 @@ from recollect.types import Filter
 if TYPE_CHECKING:
     from recollect.store.sqlite.keyword import PackedIndexes
 
-# That a memory has not changed since a write.
+# The condition that a memory has not changed since a write.
 UNCHANGED = "NOT EXISTS (SELECT 1 FROM versions v WHERE v.memory = m.key AND v.write > ?)"
 INDEXED = ("space", "project", "kind")  # each leads an index in browsing order
 TAGGED = (
@@ -44,8 +44,8 @@ class Condition(NamedTuple):
 def where(
     filter: Filter, topics: SqliteTopics, by: str | None = None, *, forgotten: bool = False
 ) -> Condition:
-    """A condition on the memories table, named `m`, and its values; never empty. `by`: of INDEXED
-    only this column may choose the index. `forgotten`: only what is in the trash passes."""
+    """Return a condition on the table memories, named `m`, and its values; never empty. `by`: of
+    INDEXED only this column may choose the index. `forgotten`: only memories in the trash pass."""
     # SQLite takes no index for what has a plus before it.
     made = Conditions("?", [column for column in INDEXED if by not in (None, column)])
     made.add(f"m.forgotten_at IS {'NOT ' if forgotten else ''}NULL")
@@ -71,7 +71,7 @@ def where(
 def _holding(
     indexes: Sequence[KeywordIndexName], words: Sequence[str], topics: SqliteTopics
 ) -> Condition:
-    """The memories of which one of these indexes holds all the words."""
+    """Return the condition that one of these indexes holds all the words of a memory."""
     found, values = [], []
     for index in indexes:
         keys = topics.holding(index, words)
@@ -84,7 +84,7 @@ def _holding(
 
 
 class SqliteTopics:
-    """The tags of memories by a hash, and what else a filter looks up in the vault."""
+    """The tags of memories by a hash, and other lookups of a filter in the vault."""
 
     def __init__(self, database: Database, packed: PackedIndexes) -> None:
         self._database = database
@@ -105,19 +105,19 @@ class SqliteTopics:
         self.__dict__.pop("_key", None)
 
     def hashed(self, word: str) -> bytes:
-        """HMAC-SHA-256 of the lower-cased word, in any script, under the vault's own key."""
+        """Return HMAC-SHA-256 of the lower-cased word, in any script, under the vault's own key."""
         return topic_hash(self._key, word)
 
     def settled(self, filter: Filter) -> Filter:
-        """The filter, with `archived` False where the vault has archived memories that it leaves
-        out: where there are none, no search pays for them."""
+        """Return the filter with `archived` False if it leaves out archived memories and the vault
+        has any: without them, no search pays for the condition."""
         if filter.archived is None and self._database.rows(ANY_ARCHIVED):
             return replace(filter, archived=False)
         return filter
 
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> list[int] | None:
-        """The keys of the memories of which an index's segments hold all of these words; None
-        without segments."""
+        """Return the keys of the memories whose words in an index's segments include all of these;
+        None without segments."""
         with self._database.reading():
             packed = self._packed.search(index, all_of(words))
             return None if packed is None else packed.keys()

@@ -1,4 +1,4 @@
-"""The FTS5 tables of the keyword indexes, their tokens, and snippets of memories that are shown."""
+"""The FTS5 tables of the keyword indexes, their tokens, and snippets of memories."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 
 
 def tokenizer(connection: apsw.Connection, index: str) -> Callable[[str], list[str]]:
-    """Cuts texts as the index does, in the connection's thread."""
+    """Return a function that tokenizes texts as the index does, in the connection's thread."""
     name, *options = TOKENIZERS[index].replace("'", "").split()
     cut = connection.fts5_tokenizer(name, options)
 
@@ -68,7 +68,7 @@ def understood(connection: apsw.Connection, index: str, expression: str) -> Node
 
 
 def phrases(index: str, node: Node) -> list[str]:
-    """FTS5's phrases of an expression in order, each as an expression of its own."""
+    """Return FTS5's phrases of an expression in order, each as an expression of its own."""
     return [_alone(index, leaf, phrase) for leaf in leaves(node) for phrase in leaf.phrases]
 
 
@@ -82,7 +82,7 @@ def _alone(index: str, leaf: Leaf, phrase: Phrase) -> str:
 
 
 def terms(connection: apsw.Connection, table: str, start: str) -> list[str]:
-    """The tokens of an FTS5 table that begin so, by alphabet."""
+    """Return the tokens of an FTS5 table that begin with `start`, sorted."""
     name = f"{table}_row"
     if not connection.table_exists("temp", name):
         connection.execute(f"CREATE VIRTUAL TABLE temp.{name} USING fts5vocab (main, {table}, row)")
@@ -93,8 +93,8 @@ def terms(connection: apsw.Connection, table: str, start: str) -> list[str]:
 def snippets(
     index: KeywordIndexName, expression: str, memories: Sequence[Memory]
 ) -> dict[str, str]:
-    """FTS5's own snippet of each memory that the expression matches, by id; none for `subwords`:
-    its tokens stand in no text as they are. A contentless index has no text, so the few
+    """Return FTS5's own snippet of each memory that the expression matches, by id; none for
+    `subwords`, whose tokens are not words of the text. A contentless index has no text, so the few
     memories shown are indexed in memory with the same tokenizer.
 
     Of a text with thousands of matches only a part is indexed, since the time of snippet()
@@ -125,7 +125,7 @@ def snippets(
 
 
 def _near_match(text: str, terms: Sequence[str]) -> str:
-    """The text, or of one with thousands of matches the part from shortly before the first on."""
+    """Return the text, or if it has thousands of matches, a part from shortly before the first."""
     if len(text) <= SNIPPET_READS:
         return text
     lowered = text.lower()

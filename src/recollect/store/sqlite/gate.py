@@ -1,4 +1,4 @@
-"""The threads that use a vault: how many there are, and one that must be alone for a moment."""
+"""Counting the threads that use a vault, and letting one of them be alone for a moment."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 
 class Gate:
-    """Threads enter and leave, one inside the other if need be. Nobody enters while `lock` is held
-    or while a thread is `alone`."""
+    """Counts threads between `enter` and `leave`, which may be nested. Threads wait at `enter`
+    while `lock` is held or another thread is `alone`."""
 
     def __init__(self) -> None:
         self.lock = threading.Condition(threading.Lock())
@@ -20,7 +20,7 @@ class Gate:
         self._local = threading.local()
 
     def enter(self) -> bool:
-        """Go in; returns whether this thread was outside until now."""
+        """Enter; return True if this thread was outside until now."""
         depth: int = getattr(self._local, "depth", 0)
         if depth == 0:
             with self.lock:
@@ -31,7 +31,7 @@ class Gate:
         return depth == 0
 
     def leave(self, *, counts: bool = True) -> None:
-        """Go out; what does not count leaves `idle` as it was."""
+        """Leave; `counts=False` does not restart the time for `idle`."""
         self._local.depth -= 1
         if self._local.depth == 0:
             with self.lock:
@@ -42,13 +42,13 @@ class Gate:
                     self.lock.notify_all()
 
     def idle(self, seconds: float) -> bool:
-        """Whether nobody is inside and nobody was for so long; `lock` is held."""
+        """Return True if no thread is inside, and none was for that time. Call with `lock` held."""
         return not self._inside and time.monotonic() - self._left_at >= seconds
 
     @contextmanager
     def alone(self, seconds: float) -> Iterator[bool]:
-        """Wait until no other thread is inside; TimeoutError where one stays for longer than
-        `seconds`. It gives False where another thread has just been alone instead."""
+        """Wait until no other thread is inside; raise TimeoutError if one stays for longer than
+        `seconds`. Yield False if another thread has just been alone instead."""
         with self.lock:
             first = not self._taken
             if first:

@@ -1,4 +1,4 @@
-"""What memories were: what a write adds to history, and removing versions."""
+"""The history of memories in SQLite: what a write adds to it, and removing versions."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ LINK = "superseded_by"
 LINKED = f"SELECT memory, before FROM versions WHERE instr(before, x'{FIELDS.index(LINK):02x}')"
 LAST = "SELECT before FROM versions WHERE memory = ? ORDER BY write DESC LIMIT 1"
 GROW = "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = value + excluded.value"
-FROM = "history_from"  # in `meta`: nothing before this time is known
+FROM = "history_from"  # in `meta`: the time at which history begins
 SIZE = f"SELECT coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = '{BYTES}'), 0)"
 
 
 class VersionsChange:
-    """The memories that a write has made and changed; each with what it was before the write."""
+    """The memories that a write has created and changed, each with its state before the write."""
 
     def __init__(self, connection: apsw.Connection, change: Change) -> None:
         self._connection = connection
@@ -59,8 +59,8 @@ class VersionsChange:
             self._changed[before.key] = first, after
 
     def purge(self, stored: Stored) -> None:
-        """Remove a memory's versions, the writes that changed nothing else, and its id wherever it
-        is a target."""
+        """Remove a memory's versions, the writes that changed nothing else, and its id as a target
+        of writes."""
         self._made.discard(stored.key)
         self._changed.pop(stored.key, None)
         self._purged.add(stored.memory.id)
@@ -94,8 +94,9 @@ class VersionsChange:
         return stored._replace(memory=replace(stored.memory, superseded_by=""))
 
     def _unlink(self) -> None:
-        """Remove links to purged memories from the versions of others: an id has words of a title.
-        Each version is made from the one after it, so that all of a memory are written anew."""
+        """Remove links to purged memories from the versions of others: an id has words of a
+        title. Each version is made from the one after it, so all versions of a memory are
+        written again."""
         rows = self._connection.execute(LINKED).fetchall()
         keys = {int(str(key)) for key, before in rows if LINK in changed_by(before)}  # type: ignore[arg-type]
         for key in sorted(keys):
@@ -124,7 +125,7 @@ class VersionsChange:
         }
 
     def apply(self) -> None:
-        """Write the versions; nothing where nothing was changed."""
+        """Write the versions; nothing if nothing was changed."""
         if self._purged:
             self._unlink()
         rows = [(key, MADE) for key in sorted(self._made)]
@@ -156,15 +157,15 @@ class VersionsChange:
 
 
 class NoVersions(VersionsChange):
-    """Keeps nothing: of a vault that nobody changes."""
+    """Keeps no history, for a vault in memory."""
 
     def apply(self) -> None:
         """Write nothing."""
 
 
 def remove(connection: apsw.Connection, versions: Sequence[RemovableVersion]) -> None:
-    """Remove these, and the writes that nothing is left of. From the last of them on it is known
-    what memories were."""
+    """Remove these versions, and writes without versions. History then begins with the last of
+    them."""
     if not versions:
         return
     connection.executemany(

@@ -43,8 +43,8 @@ NO_BM25 = "bm25() is not available in this SQLite, so FTS5's own rank ordered th
 
 
 class PackedIndexes:
-    """The packed index of a vault: none, as long as the vault is small. numpy is imported where
-    there are segments: that takes longer than a search of a small vault."""
+    """The segments of a vault: none while the vault is small. numpy is imported only if there are
+    segments: the import takes longer than a search of a small vault."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -55,8 +55,7 @@ class PackedIndexes:
         self._segments = None
 
     def segments(self, index: KeywordIndexName) -> SegmentedSearch | None:
-        """The segments of an index; None where it has none. Call it within a transaction, and
-        search within the same."""
+        """Return the segments of an index, or None. Call it, and search, within one transaction."""
         connection = self._database.connection()
         if is_alone(connection):
             return None
@@ -72,7 +71,7 @@ class PackedIndexes:
         return SegmentedSearch(StoredTokenRows(connection, found), found)
 
     def search(self, index: KeywordIndexName, expression: str) -> PackedSearch | None:
-        """Return a search in the segments, or None. Call it inside a transaction, too."""
+        """Return a search over the segments, or None. Call it within a transaction, too."""
         segments = self.segments(index)
         if segments is None:
             return None
@@ -134,7 +133,8 @@ class SqliteKeyword:
     def _pooled(
         self, query: KeywordQuery, common: KeywordStatistics, best: Sequence[Match]
     ) -> list[Match]:
-        """The best by the common statistics, among those that stand high enough by their own."""
+        """Return the best by the common statistics, among those that score high enough by their
+        own."""
         own = self.statistics(query.index, query.expression)
         if own == common:
             return list(best)
@@ -148,7 +148,7 @@ class SqliteKeyword:
         common: KeywordStatistics,
         best: Sequence[Match],
     ) -> list[Match]:
-        """Those of the buffer that may be better than the best of the segments."""
+        """Return the matches in the buffer that may be better than the best of the segments."""
         if not any(own.holding):
             return []
         least = best[-1].score if len(best) == query.limit else 0.0
@@ -157,7 +157,7 @@ class SqliteKeyword:
     def _by_common(
         self, query: KeywordQuery, common: KeywordStatistics, least: float
     ) -> list[Match]:
-        """The best by the common statistics, among those with `least` by their own."""
+        """Return the best by the common statistics, among those with `least` by their own."""
         table = TABLES[query.index]
         join, condition, values = self._narrowed(table, query.filter)
         every = f"""
@@ -169,7 +169,7 @@ class SqliteKeyword:
         return self._run(every, asked, query.limit)
 
     def _pooled_scoring(self, query: KeywordQuery, common: KeywordStatistics) -> str:
-        """What the function that scores by common statistics is given."""
+        """Return the parameters of the function that scores by common statistics."""
         connection = self._database.connection()
         if getattr(self._local, "connection", None) is not connection:
             connection.register_fts5_function(FUNCTION, pooled_bm25)
@@ -177,7 +177,8 @@ class SqliteKeyword:
         return scoring(common, query.column_weights)
 
     def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
-        """What the index counts; who matches by common statistics has just asked for its own."""
+        """Return the statistics of the index. They are kept until the next write: matching by
+        common statistics needs them again."""
         with self._database.reading() as connection:
             state = (connection.pragma("data_version"), connection.total_changes())
             asked = (index, expression, connection, state)
@@ -197,18 +198,19 @@ class SqliteKeyword:
         return counted(connection, TABLES[index], fts5_index.phrases(index, node))
 
     def _score(self, query: KeywordQuery) -> str:
-        """The expression that scores a row by what its own index counts."""
+        """Return the expression that scores a row by its own index's statistics."""
         weights = ", ".join(map(repr, query.column_weights))
         return f"{self._scorer}({TABLES[query.index]}, {weights})"
 
     def _nothing_is(self, kind: AnyOf | None) -> bool:
-        """Whether the filter asks for kinds that no memory has: this lookup saves a match."""
+        """Return True if the filter asks for kinds that no memory has: this lookup saves a
+        match."""
         sql = "SELECT 1 FROM memories WHERE forgotten_at IS NULL AND kind = ? LIMIT 1"
         return kind is not None and not any(self._database.rows(sql, one) for one in any_of(kind))
 
     def _best(self, query: KeywordQuery, score: str) -> list[Match]:
-        """One row more than asked for tells whether equal scores straddle the limit. Only then the
-        ids of all matches are read, to choose among equals by id."""
+        """Return the best matches. One row more than the limit shows whether equal scores straddle
+        it. Only then the ids of all matches are read, to choose among equals by id."""
         table, limit = TABLES[query.index], query.limit
         join, condition, values = self._narrowed(table, query.filter)
         every = f"""
@@ -229,8 +231,8 @@ class SqliteKeyword:
         return [Match(stored_id(id), float(score)) for id, score in found]
 
     def _narrowed(self, table: str, filter: Filter) -> tuple[str, str, list[apsw.SQLiteValue]]:
-        """The join and the condition for the filter. The indexes contain only live memories, so
-        without a filter no memory is read. Left-out kinds are few and looked up once."""
+        """Return the join and the condition for the filter. The indexes contain only live memories,
+        so without a filter no memory is read. Left-out kinds are few and looked up once."""
         asked = msgspec.structs.replace(filter, without_kinds=())
         if asked.narrows():
             condition, values = where(filter, self._topics)

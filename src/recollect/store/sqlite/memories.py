@@ -1,9 +1,9 @@
 """Memories in SQLite: reading, browsing and counting them.
 
-A list goes along an index that has its order, from where a page begins: so a page costs the same at
-any depth. Where a filter lets only a few pass, these are read and sorted instead: an index in order
-would be read for long to find them. Counts go along the index `memories_facets`, which has every
-column that is counted, in the order of the groups: no memory is read, and none sorted.
+A list reads an index in its order, from where a page begins, so a page costs the same at any depth.
+If a filter lets only a few memories pass, these are read and sorted instead: an index in order
+would be read for long to find them. Counts read the index `memories_facets`, which has every column
+that is counted, in the order of the groups: no memory is read, and none sorted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NEWEST_FIRST = "m.updated_at DESC, m.id"
 BROWSING = f"{BROWSE_TIER}, {NEWEST_FIRST}"
 BEHIND = f" AND ({BROWSE_TIER}, -m.updated_at, m.id) > (?, ?, ?)"
 OLDER = " AND m.updated_at <= ? AND (m.updated_at < ? OR m.id > ?)"
-ALONG = "updated_at"  # no column of a filter: the list goes along the index of all memories
+ALONG = "updated_at"  # no column of a filter: the list uses the index of all memories
 FEW = 2_000  # memories, which are read and sorted in some milliseconds
 MANY = 20_000  # memories: whether there are more makes no difference, and counting them takes time
 COUNTED = """
@@ -74,12 +74,12 @@ AGED = "SELECT 'age', '{age}', coalesce(sum(changed_{age}), 0) FROM grouped"
 BY_TAG = """
     SELECT * FROM (SELECT 'tags', min(t.name), count(DISTINCT mt.memory) FROM {tagged}
      GROUP BY t.topic ORDER BY 3 DESC, 2)"""
-# Of all memories: few are hidden, and the index of tags is read in order.
+# For all memories: few are hidden, and the index of tags is read in order.
 EVERY_TAG = """
     tags t JOIN memory_tags mt ON mt.tag = t.key
      WHERE mt.memory NOT IN (SELECT key FROM memories WHERE forgotten_at IS NOT NULL)"""
 NOT_ARCHIVED = " AND mt.memory NOT IN (SELECT key FROM memories WHERE archived_at IS NOT NULL)"
-# SQLite does not know how few pass: CROSS JOIN reads their tags, and not those of all others.
+# SQLite does not know how few pass: CROSS JOIN reads only their tags.
 SOME_TAGS = """
     memories m CROSS JOIN memory_tags mt ON mt.memory = m.key CROSS JOIN tags t ON t.key = mt.tag
      WHERE {condition}"""
@@ -87,7 +87,7 @@ GROUPS = ("project", "kind", "source")
 
 
 class Range(NamedTuple):
-    """A part of a list: memories that stand together in an index, or a few to be sorted."""
+    """A part of a list: memories next to each other in an index, or a few to be sorted."""
 
     sql: str
     values: list[apsw.SQLiteValue]
@@ -95,7 +95,7 @@ class Range(NamedTuple):
 
 
 class ListRanges:
-    """What passes a filter, as parts of a list."""
+    """The memories that pass a filter, as parts of a list."""
 
     def __init__(self, database: Database, filter: Filter, topics: SqliteTopics) -> None:
         self._tiers = [n for n, tier in enumerate(TIERS) if filter.tier in (None, tier)]
@@ -109,7 +109,7 @@ class ListRanges:
         self._sql, self._values = found.sql + tagged.sql, [*found.values, *tagged.values]
 
     def pages(self, after: Place | None) -> Iterator[Range]:
-        """In browsing order, from behind a place on: core, then capture, then file; the newest
+        """Yield parts in browsing order, after a place: core, then capture, then file; the newest
         first in each."""
         tier, at = (TIERS.index(after.tier), to_micros(after.updated_at)) if after else (-1, 0)
         if self._few:
@@ -119,15 +119,15 @@ class ListRanges:
         if after and tier in self._tiers:
             yield self._tier(tier, " AND m.updated_at = ? AND m.id > ?", at, after.id)
             older = self._tier(tier, " AND m.updated_at < ?", at)
-            # Of two upper bounds SQLite begins at the first; this page begins at the other.
+            # SQLite begins at the first of two upper bounds; this page begins at the second.
             yield older._replace(sql=older.sql.replace(UNTIL, f"+{UNTIL}"))
         for other in self._tiers:
             if other > tier:
                 yield self._tier(other)
 
     def newest(self, after: Place | None) -> Iterator[Range]:
-        """Parts that are to be merged, each newest first, from behind a place on: only the index of
-        all memories has the newest of all tiers in order."""
+        """Yield parts to merge, each newest first, after a place: only the index of all memories
+        has all tiers in order of time."""
         at = to_micros(after.updated_at) if after else 0
         behind = (OLDER, at, at, after.id) if after else ("",)
         if self._few or self._by is None:
@@ -143,8 +143,8 @@ class ListRanges:
 
 
 def narrowest(database: Database, filter: Filter) -> str | None:
-    """The column whose index a filter goes along: the one that lets the fewest pass. Memories of
-    several values stand in no order there, so that only few of them are worth it."""
+    """Return the column whose index fits a filter best: the one that lets the fewest pass. Memories
+    of several values are not in order there, so that pays only for a few."""
     wanted = {column: values for column in INDEXED if (values := any_of(getattr(filter, column)))}
     if sum(map(len, wanted.values())) <= 1:
         return next(iter(wanted), None)
@@ -163,12 +163,12 @@ def _count(database: Database, sql: str, value: apsw.SQLiteValue) -> int:
 
 
 def unscrubbed(database: Database) -> list[tuple[apsw.SQLiteValue, ...]]:
-    """The note that a purge left which was not scrubbed."""
+    """Return the note of a purge that was not scrubbed."""
     return database.rows("SELECT key, value FROM meta WHERE key = ?", UNSCRUBBED)
 
 
 class SqliteMemories(ListedMemories):
-    """Reading."""
+    """Reading memories."""
 
     READ, BROWSING, NEWEST = READ, BROWSING, NEWEST_FIRST
 

@@ -18,7 +18,7 @@ VERSION = 12
 
 
 def checked_version(connection: apsw.Connection, path: Path) -> int:
-    """The file's version, 0 for an empty file; StoreError for any other database."""
+    """Return the file's version, 0 for an empty file; raise StoreError for any other database."""
     # One statement sees one moment: another process may be making the vault just now.
     [(version, application, empty)] = connection.execute(
         "SELECT user_version, application_id, NOT EXISTS (SELECT 1 FROM sqlite_schema) "
@@ -38,14 +38,14 @@ def checked_version(connection: apsw.Connection, path: Path) -> int:
 
 
 def _sum_vocabulary(connection: apsw.Connection) -> None:
-    """Write the checksum of the vocabulary, which 0007.sql makes room for."""
+    """Write the checksum of the vocabulary, for which 0007.sql adds a column."""
     words = connection.execute("SELECT token, documents FROM vocabulary")
     checksum = checksums.table_checksum(words)
     connection.execute("UPDATE corpus SET vocabulary = ?", (checksum,))
 
 
 def _leave_segments(connection: apsw.Connection) -> None:
-    """Complete what 0007.sql begins: words of a vault with segments are in FTS5 again."""
+    """Complete 0007.sql: words of a vault with segments return to FTS5."""
     if connection.execute("SELECT EXISTS (SELECT 1 FROM segments)").get:
         subwords.fill(connection)
         for table in ("segments", "postings", "large_postings", "segment_changes"):
@@ -68,7 +68,7 @@ def _code_vectors(connection: apsw.Connection) -> None:
     fill(connection)
 
 
-# What SQL alone cannot migrate, by the version it belongs to.
+# The steps of a migration that need Python, by version.
 AFTERWARDS = {
     5: (subwords.fill, fill_feedback),
     7: (_leave_segments, _sum_vocabulary),
@@ -81,7 +81,7 @@ def migrate(
     connection: apsw.Connection, path: Path, before: Callable[[int], None] = lambda version: None
 ) -> None:
     """Bring the file to VERSION in one transaction; a second process finds it done. `before` is
-    called with the version of an older file, once nobody else can write."""
+    called with the version of an older file while the write lock is held."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = checked_version(connection, path)

@@ -1,4 +1,5 @@
-"""Opening a vault file: its key, its log, its version, and what an interrupted command left."""
+"""Opening a vault file: its key, its log, its version, and cleaning up after interrupted
+commands."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ STATEMENTS = 400
 
 class Opener:
     """Opens connections to the vault at `path`. `keys` returns the key of a locked vault; `sealed`
-    is the key, once one was needed."""
+    is the key, after it was needed."""
 
     def __init__(self, path: Path, keys: KeySource | None) -> None:
         self.path = path
@@ -52,15 +53,15 @@ class Opener:
         self.locate()
 
     def locate(self) -> None:
-        """Look where the vault is, and whether it can be written."""
+        """Find the vault, and whether it can be written."""
         self.real = cipher.real_path(self.path)
-        # Beside a vault in use stand its WAL and the WAL's index: the folder must be writable too.
+        # A vault in use has a WAL and the WAL's index next to it: the folder must be writable too.
         places = (self.path, self.path.parent)
         there = os.access(self.path, os.F_OK)
         self.frozen = there and not all(os.access(p, os.W_OK) for p in places)
 
     def open(self, *, create: bool) -> apsw.Connection:
-        """A connection to the vault, which is made where there is none if `create` allows it."""
+        """Return a connection to the vault; with `create`, make a missing one."""
         try:
             if self.path.is_dir():
                 raise StoreError(f"{self.path} is a folder, not a vault file.")
@@ -77,14 +78,14 @@ class Opener:
         return self._open_writable()
 
     def reader(self, uri: str) -> apsw.Connection:
-        """A connection that reads the vault or a copy of it, with the vault's key."""
+        """Return a connection that reads the vault or a copy of it, with the vault's key."""
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         connection = apsw.Connection(uri, flags)
         self._give_key(connection, cipher.header_of(connection))
         return connection
 
     def without_log(self) -> apsw.Connection:
-        """A connection that reads the vault's file alone."""
+        """Return a connection that reads the vault's file alone."""
         return self.reader(alone(self.real))
 
     def _open_writable(self) -> apsw.Connection:
@@ -102,7 +103,7 @@ class Opener:
                 self._prepare(connection, header)
             except (apsw.NotADBError, apsw.CorruptError, StoreError):
                 # Another process may have changed the key between our check and our lock; then the
-                # vault, or the log that others write beside it by now, is no use to the old key.
+                # vault, or the log that others write by now, is of no use to the old key.
                 if not cipher.pending(self.real) and cipher.header_at(self.path) == header:
                     raise
                 continue
@@ -121,7 +122,7 @@ class Opener:
         try:
             return self._read_only("mode=ro")
         except (apsw.CantOpenError, apsw.ReadOnlyError):
-            # On a read-only medium no WAL index can be made beside the file, and nobody writes.
+            # On a read-only medium no WAL index can be made, and no process writes.
             return self._read_only("immutable=1")
 
     def _read_only(self, how: str) -> apsw.Connection:
@@ -133,8 +134,8 @@ class Opener:
         return connection
 
     def _create_private(self) -> None:
-        """Create a new vault that only its owner can read; SQLite gives the files beside it the
-        same rights. An existing one is not opened: closing it would drop this process's locks."""
+        """Create a new vault that only its owner can read; SQLite gives its other files the same
+        rights. An existing vault is not opened: closing it would drop this process's locks."""
         try:
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         except FileExistsError:
@@ -146,8 +147,8 @@ class Opener:
             ) from error
 
     def _prepare(self, connection: apsw.Connection, header: bytes | None) -> None:
-        """Give the connection its key, check that the log is the vault's own, bring the vault to
-        this version, and set the connection up. One with which that fails is closed."""
+        """Give the connection its key, check that the log is the vault's own, migrate the vault,
+        and set the connection up. Close it if this fails."""
         try:
             # Until the log is known to be the vault's own, closing must not copy it into the vault.
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -174,7 +175,7 @@ class Opener:
             )
 
     def _bring_to_version(self, connection: apsw.Connection, header: bytes | None) -> None:
-        """Create or migrate the vault where needed, then set up the connection."""
+        """Create or migrate the vault if needed, then set up the connection."""
         version = self._version(connection, header)
         if not self.frozen and log_is_lost(connection, self.real):
             raise StoreError(LOG_LOST.format(path=self.path))
@@ -196,7 +197,7 @@ class Opener:
         connection.execute("PRAGMA cache_size = -32768")  # 32 MB; mapping the file gained nothing
 
     def _key_for(self, header: bytes) -> bytes:
-        """The key, asked for once for all threads."""
+        """Return the key, requested once for all threads."""
         with self._key_guard:
             if self.sealed is not None and self.sealed.header == header:
                 return self.sealed.key

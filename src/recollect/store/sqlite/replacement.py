@@ -1,5 +1,5 @@
-"""Replacing what the file of a vault holds: by its content under another key (setting one, changing
-it, removing it), by a backup, or by what a repair made.
+"""Replacing the content of a vault's file: by its own under another key (setting one, changing it,
+removing it), by a backup, or by the result of a repair.
 
 1. Under SQLite's exclusive lock, the new content is written into a file beside the vault. That
    file is checked and then renamed: from then on the change is decided.
@@ -64,7 +64,7 @@ LOG_IN_USE_AT = 128
 
 
 def new_header(scheme: int) -> bytes:
-    """A header with 96 random bits, so that no other vault has the same."""
+    """Return a header with 96 random bits, so that no other vault has the same."""
     return MAGIC + bytes([scheme]) + os.urandom(HEADER_BYTES - len(MAGIC) - 1)
 
 
@@ -113,7 +113,7 @@ def install(vault: apsw.VFSFile, real: str, coming: Path) -> None:
 
 
 def _check_origin(vault: apsw.VFSFile, real: str, coming: Path) -> None:
-    """Refuse a copy that no change of this vault left: it must not overwrite the vault."""
+    """Refuse a copy that was not made for this vault: it must not overwrite the vault."""
     begin = begin_of(vault)
     with coming.open("rb") as stream:
         first = stream.read(PAGE)
@@ -127,7 +127,7 @@ def _check_origin(vault: apsw.VFSFile, real: str, coming: Path) -> None:
 
 
 def begin_of(vault: apsw.VFSFile) -> bytes:
-    """The vault's first page; nothing where it has none."""
+    """Return the vault's first page; empty if it has none."""
     return vault.xRead(PAGE, 0) if vault.xFileSize() >= PAGE else b""
 
 
@@ -140,8 +140,8 @@ def add_note(copy: Path, begin: bytes, real: str) -> None:
 
 
 def _note(begin: bytes, real: str) -> bytes:
-    """What stands at the end of a copy, and while it is copied at the beginning of the vault: of
-    which vault it is. A locked one is known by its header, an open one by its id."""
+    """Return the note that ends a copy, and begins the vault while it is copied: the vault's
+    identity. A locked vault is known by its header, an open one by its id."""
     if begin.startswith(MAGIC):
         known = begin[:HEADER_BYTES].hex()
     else:
@@ -159,18 +159,18 @@ def tidy(real: str) -> None:
 
 
 def _alone(path: Path, key: bytes | None) -> apsw.Connection:
-    """A connection with the exclusive lock until it is closed, and without a log file."""
+    """Return a connection with the exclusive lock until it is closed, and without a log file."""
     deadline = time.monotonic() + ALONE_SECONDS
     while True:
         connection = apsw.Connection(str(path), apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
         try:
             if key is not None:
                 give_key(connection, key)
-            connection.pragma("journal_mode", "DELETE")  # only where nobody else has it open
+            connection.pragma("journal_mode", "DELETE")  # fails if another process has it open
             connection.pragma("locking_mode", "EXCLUSIVE")
             connection.execute("BEGIN EXCLUSIVE")
             connection.execute("COMMIT")
-            if connection.pragma("journal_mode") == "delete":  # nobody came in between
+            if connection.pragma("journal_mode") == "delete":  # no process opened it meanwhile
                 return connection
             connection.close()
         except (apsw.BusyError, apsw.LockedError):
@@ -213,9 +213,8 @@ def _check(connection: apsw.Connection, copy: Path, new: Sealed | None) -> None:
 
 
 def _overwrite(vault: apsw.VFSFile, coming: Path) -> None:
-    """Write the copy's bytes over the vault's, and zeros over what the vault had beyond them. The
-    first page holds the copy's note meanwhile and is written last, so that half a copy is never
-    taken for a vault."""
+    """Write the copy's bytes over the vault's, and zeros over the rest. The first page holds the
+    copy's note meanwhile and is written last, so that half a copy is never taken for a vault."""
     before, after = vault.xFileSize(), coming.stat().st_size - NOTE_BYTES
     with coming.open("rb") as stream:
         first = stream.read(PAGE)
@@ -234,9 +233,9 @@ def _overwrite(vault: apsw.VFSFile, coming: Path) -> None:
 
 
 def replace_vault(path: Path, aside: Path, write: Callable[[Path], object]) -> Path | None:
-    """Replace the vault at `path`, whatever there is of it, by the file that `write` makes under
-    the name it is given. What it was is first copied to `aside`; returns that, or None if there was
-    nothing. No process may have the vault open."""
+    """Replace the vault at `path`, in any state, by the file that `write` makes at the path it is
+    given. First copy the old one to `aside`; return that, or None if there was nothing. No process
+    may have the vault open."""
     real = real_path(path)
     made = _created(real)
     try:
@@ -260,7 +259,7 @@ def replace_vault(path: Path, aside: Path, write: Callable[[Path], object]) -> P
 
 
 def _created(real: str) -> bool:
-    """Make the file where it is missing, so that it can be locked; return whether it was."""
+    """Create the file if it is missing, so that it can be locked; return whether it was."""
     try:
         os.close(os.open(real, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
@@ -269,8 +268,8 @@ def _created(real: str) -> bool:
 
 
 def _log_in_use(real: str) -> bool:
-    """Whether a process uses the log beside the vault. It may have another file open than the one
-    that is now at the vault's path."""
+    """Return True if a process uses the vault's log. It may have opened another file than the one
+    now at the vault's path."""
     if fcntl is None:
         return False
     try:
@@ -287,7 +286,7 @@ def _log_in_use(real: str) -> bool:
 
 
 def _keep(vault: apsw.VFSFile, real: str, aside: Path) -> Path | None:
-    """Copy the vault's bytes, and the log or journal that a killed process left, as they are."""
+    """Copy the vault's bytes, and the log or journal that a killed process left, unchanged."""
     size = vault.xFileSize()
     if not size:
         return None

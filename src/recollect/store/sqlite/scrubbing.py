@@ -1,4 +1,4 @@
-"""Removing what is left of purged memories in the file."""
+"""Removing the remains of purged memories from the file."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ TOKEN = "SELECT token, large FROM postings WHERE segment = ? AND words = ? AND t
 
 
 def scrub(database: Database) -> None:
-    """Remove what is left of purged memories: unused tags, words that the indexes only mark as
-    deleted, and copies in the unused bytes of pages and in the log. Killed in
-    between, or kept from it by a reader, it is done again when the vault is next opened."""
+    """Remove the remains of purged memories: unused tags, words that the indexes only mark as
+    deleted, and copies in the unused bytes of pages and in the log. If it is interrupted, or a
+    reader prevents it, it is repeated when the vault is next opened."""
     mark = os.urandom(8).hex()
     with database.writing() as connection:
         connection.execute(SET, (UNSCRUBBED, mark))
@@ -56,8 +56,8 @@ def scrub(database: Database) -> None:
 
 
 def _scrub_segments(database: Database) -> None:
-    """Remove the words of dead documents. A segment that is being made is removed as a whole: it
-    may hold such words, and whoever makes it begins again."""
+    """Remove the words of dead documents. An unfinished segment is removed as a whole: it may hold
+    such words, and its maker begins again."""
     with database.writing() as connection:
         for (number,) in connection.execute(REMOVABLE).fetchall():
             remove_segment(connection, number)  # type: ignore[arg-type]

@@ -49,7 +49,7 @@ SELECT (SELECT count(*) FROM postings WHERE segment NOT IN (SELECT number FROM s
 
 
 class VaultSummary(NamedTuple):
-    """What a vault file holds."""
+    """The content of a vault file in numbers."""
 
     version: int
     memories: int
@@ -77,7 +77,7 @@ class VaultFile(NamedTuple):
 
 @contextmanager
 def reading(file: Path, keys: KeySource) -> Iterator[VaultFile]:
-    """The vault file, of any version, open without a change to it or beside it. One with a log is
+    """Open the vault file, of any version, without changing it or its folder. A file with a log is
     read through its log."""
     log = file.with_name(f"{file.name}-wal")
     how = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
@@ -106,8 +106,8 @@ def check_is_vault(file: Path) -> None:
 
 
 def problem(connection: apsw.Connection) -> str | None:
-    """The first thing that is wrong with the memories in the file; None where they are all as they
-    were saved. What is derived from them can be rebuilt and is not looked at."""
+    """Return the first thing that is wrong with the memories in the file; None if they are all as
+    they were saved. Derived data can be rebuilt and is not checked."""
     try:
         return (
             file_problem(connection)
@@ -119,8 +119,8 @@ def problem(connection: apsw.Connection) -> str | None:
 
 
 def contents_problem(connection: apsw.Connection) -> str | None:
-    """Which memories are not what was saved. A vault of before checksums has a hash of the texts
-    alone."""
+    """Return which memories are not what was saved. A vault older than checksums has a hash of the
+    texts alone."""
     columns = ", ".join(SAME_CONTENT)
     if connection.pragma("user_version") < CHECKSUMS_SINCE:
         rows = connection.execute(f"SELECT id, content_hash, {columns} FROM memories")
@@ -139,8 +139,8 @@ def write_copy(
     name: str | None = None,
     progress: Progress = lambda copied: None,
 ) -> VaultSummary:
-    """Replace the file by a copy of the vault as it is at this moment; others may write meanwhile.
-    Returns what it holds.
+    """Replace the file by a copy of the vault in one snapshot; others may write meanwhile. Return a
+    summary of it.
 
     StoreError where `check` finds something, or the copy does not have the same rows: the file is
     then as it was. `name`: see `new_beside`.
@@ -183,7 +183,7 @@ def _copy_pages(source: VaultFile, beside: Path, progress: Progress) -> None:
         if source.sealed is not None:
             made.pragma("cipher", CIPHER)
             made.pragma("key", f"raw:{(source.sealed.key + source.sealed.header).hex()}")
-        made.pragma("journal_mode", "OFF")  # whoever fails removes it, and it is synced as a whole
+        made.pragma("journal_mode", "OFF")  # removed on failure, and synced as a whole
         made.pragma("synchronous", "OFF")
         with made.backup("main", source.connection, "main") as copying:
             size = source.connection.pragma("page_size")
@@ -194,12 +194,12 @@ def _copy_pages(source: VaultFile, beside: Path, progress: Progress) -> None:
                 progress((done - copied) * size)
                 copied = done
         mark_copy(made)
-        made.pragma("locking_mode", "EXCLUSIVE")  # no index of a log beside it
+        made.pragma("locking_mode", "EXCLUSIVE")  # so that no file of the log's index is made
         made.pragma("journal_mode", "DELETE")
 
 
 def backup_folder(vault: Path) -> Path:
-    """The folder that keeps a vault's backups: `backups`, beside it. It is made where needed."""
+    """Return the folder of a vault's backups, `backups` next to it; make it if needed."""
     folder = vault.parent / "backups"
     with writing(folder):
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -207,21 +207,22 @@ def backup_folder(vault: Path) -> Path:
 
 
 def dated_file(folder: Path, vault: Path, what: str, now: datetime) -> Path:
-    """Return a new name in the folder, with the time; `-2` and so on where there is one of this
-    second."""
+    """Return a new name in the folder, with the time; `-2` and so on if the name of this second
+    exists."""
     first = folder / f"{vault.stem}-{what}-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}.db"
     names = (first.with_stem(f"{first.stem}-{number}") for number in count(2))
     return next(file for file in chain([first], names) if not file.exists())
 
 
 def kept_aside(vault: Path, what: str) -> Path:
-    """A new name among the backups, for what no backup may replace or remove."""
+    """Return a new name among the backups, for a file that no backup may replace or remove."""
     return dated_file(backup_folder(vault), vault, what, datetime.now(UTC))
 
 
 def is_backup(file: Path) -> bool:
-    """Whether the file looks like a copy that `write_copy` made; a vault in use has a log."""
-    # Through SQLite: to open and close a vault of this process beside it would drop its locks.
+    """Return True if the file looks like a copy that `write_copy` made; a vault in use has a
+    log."""
+    # Through SQLite: opening and closing the file in another way would drop this process's locks.
     with closing(apsw.Connection(str(file), apsw.SQLITE_OPEN_READONLY)) as connection:
         _, begin = connection.read("main", 0, 0, 100)
     vault = begin.startswith(MAGIC) or (
@@ -232,7 +233,7 @@ def is_backup(file: Path) -> bool:
 
 
 def keep_as_it_was(vault: Path, version: int, sealed: Sealed | None) -> None:
-    """Copy a vault that is about to be migrated, and say so. The caller holds the write lock."""
+    """Copy a vault that is about to be migrated, and log that. The caller holds the write lock."""
     file = kept_aside(vault, f"v{version}")
     with reading(vault, _key_of(sealed)) as source:
         # A damaged vault is copied as it is: the copy is no worse.
@@ -242,32 +243,32 @@ def keep_as_it_was(vault: Path, version: int, sealed: Sealed | None) -> None:
 
 
 def file_problem(connection: apsw.Connection) -> str | None:
-    """What SQLite's own check finds, without the keyword indexes: they have checks of their own and
-    can be rebuilt."""
+    """Return the problems that SQLite's own check finds, except in keyword indexes, which have
+    checks of their own and can be rebuilt."""
     wrong = [line for line in integrity(connection, "20") if "fts5" not in line.lower()]
     return "; ".join(wrong) or None
 
 
 def integrity(connection: apsw.Connection, what: str) -> list[str]:
-    """The lines of `PRAGMA integrity_check`; none where all is well."""
+    """Return the lines of `PRAGMA integrity_check`; none if all is well."""
     found = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({what})")]
     return [] if found == ["ok"] else found
 
 
 def references_problem(connection: apsw.Connection) -> str | None:
-    """How many rows refer to rows that do not exist."""
+    """Return how many rows refer to rows that do not exist."""
     broken = connection.execute("PRAGMA foreign_key_check").fetchall()
     return f"{len(broken)} rows refer to rows that do not exist" if broken else None
 
 
 def orphans_problem(connection: apsw.Connection) -> str | None:
-    """How many rows of the keyword index belong to no segment."""
+    """Return how many rows of the keyword index belong to no segment."""
     orphans = int(connection.execute(ORPHANS).get)
     return f"{orphans} rows of the keyword index belong to no segment" if orphans else None
 
 
 def row_counts(connection: apsw.Connection) -> list[tuple[str, int]]:
-    """The number of rows of each table."""
+    """Return the number of rows of each table."""
     tables = connection.execute(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name"
     ).fetchall()

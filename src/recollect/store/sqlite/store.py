@@ -1,4 +1,4 @@
-"""The vault: everything one SQLite file holds, behind the protocols of `store/base.py`."""
+"""The vault in one SQLite file, with the protocols of `store/base.py`."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ SELECT (SELECT documents FROM corpus),
        (SELECT count(*) FROM memories WHERE forgotten_at IS NOT NULL)"""
 
 log = logging.getLogger("recollect.store")
-# Of what is written to a vault that keeps no history.
+# The reason of writes to a vault that keeps no history.
 UNKEPT = Change("search", Author("server"), lambda: EPOCH)
 
 
 class SqliteStore:
-    """One vault file. A command makes nothing that pays off later. `keys` returns the key of a
-    locked vault. `at_rest`: as `seal` leaves it."""
+    """One vault file. A command (`Lifetime.ONCE`) prepares nothing for later. `keys` returns the
+    key of a locked vault. `at_rest`: do not open it yet, as after `seal`."""
 
     keeps_history = True
 
@@ -95,7 +95,7 @@ class SqliteStore:
         self.candidates = CapturedRemarks(database)
         self.aging = Aging(database, self.memories.where)
         self.trash = Trash(database, self.memories)
-        self.kept = threading.local()  # what others have in memory of the vault, by thread
+        self.kept = threading.local()  # values that callers keep with the vault, by thread
         self.merging = BackgroundMerging(database, lifetime=lifetime)
 
     @cached_property
@@ -113,20 +113,20 @@ class SqliteStore:
         return write_many(self, change, prepared)
 
     def resume_merging(self) -> None:
-        """For a process that stays: merge, beside everything else, what others have left."""
+        """Merge in the background what other processes have left; for a long-lived process."""
         self.merging.resume()
 
     def rebuild(self) -> None:
-        """Make everything that is derived from the memories again, except vectors. Damaged where a
-        memory cannot be read or is not what was saved; then nothing is changed."""
+        """Rebuild everything derived from the memories, except vectors. Raise Damaged, with nothing
+        changed, if a memory cannot be read or is not what was saved."""
         from recollect.store.rescue.repair import mend  # noqa: PLC0415  start-up time
 
         mend(self, None)
 
     def scrub(self) -> None:
-        """Remove what is left of purged memories in the file, and warn of copies that may hold it.
-        If other processes or a full disk prevent that, warn: it is done when the vault is next
-        opened."""
+        """Remove the remains of purged memories from the file, and warn of copies that may hold
+        them. If other processes or a full disk prevent that, warn: it is repeated when the vault is
+        next opened."""
         self._scrub()
         vault = self.database.path
         if copies := sorted(vault.parent.glob(f"backups/{escape(vault.stem)}-*.db")):
@@ -146,21 +146,21 @@ class SqliteStore:
             )
 
     def examine(self, advance: Callable[[int], None] = lambda done: None) -> list[Finding]:
-        """Check every memory and everything that is derived from them, on two cores."""
+        """Check every memory and everything derived from them, on two cores."""
         from recollect.store.rescue.checks import examine_store  # noqa: PLC0415  start-up time
 
         return examine_store(self, advance)
 
     def glance(self) -> list[Finding]:
-        """Check what can be checked at once, however large the vault is."""
+        """Run the checks that are quick however large the vault is."""
         from recollect.store.rescue.checks import glance  # noqa: PLC0415  start-up time
 
         with self.database.translated():
             return glance(self.database.connection(), self.topics.hashed)
 
     def changes(self) -> int:
-        """A number that changes whenever another connection has written, or the file is another.
-        Asking for it is not a use of the vault, which the idle lock would wait for."""
+        """Return a number that changes whenever another connection has written, or the file is
+        another. This call does not restart the time of the idle lock."""
         return (self.database.openings << 32) + self.database.data_version()
 
     @contextmanager
@@ -174,8 +174,8 @@ class SqliteStore:
             yield connection, connection.pragma("data_version"), connection.total_changes()
 
     def counts(self) -> dict[str, Any]:
-        """The number of memories (by kind, tier and project, most first), of forgotten ones and of
-        tags, the feedback, and the size of the file and of the log beside it while it is in use."""
+        """Return the number of memories (by kind, tier and project, most frequent first), of
+        forgotten ones and of tags, the feedback, and the size of the file with its log."""
         path = self.database.path
         [(memories, tags, archived, forgotten)] = self.database.rows(COUNTS)
         accepted, dismissed = self.feedback.standing()
@@ -191,8 +191,8 @@ class SqliteStore:
         }
 
     def seal(self, idle_s: float) -> bool:
-        """Forget the key of a locked vault that was not used for `idle_s` seconds, and what is in
-        memory of it. Return whether it did."""
+        """Forget the key of a locked vault that was not used for `idle_s` seconds, and everything
+        in memory of it. Return whether it did."""
         if not self.database.seal(idle_s):
             return False
         self.forget()
@@ -215,7 +215,7 @@ class SqliteStore:
 
 
 class ScratchDatabase(Database):
-    """One connection to a database that is on no disk. Threads may take turns with it."""
+    """One connection to a database in memory. Threads may take turns with it."""
 
     def __init__(self) -> None:
         self.path = Path(":memory:")
@@ -236,7 +236,7 @@ class ScratchDatabase(Database):
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
-        with self.translated():  # it has no segments, and nobody writes but its owner
+        with self.translated():  # it has no segments, and its owner alone writes
             yield self._only
 
     @contextmanager
@@ -249,7 +249,7 @@ class ScratchDatabase(Database):
 
 
 class ScratchStore(SqliteStore):
-    """A vault in memory, without history: what is searched like a vault for a moment."""
+    """A vault in memory, without history, for texts that are searched like a vault for a moment."""
 
     keeps_history = False
 

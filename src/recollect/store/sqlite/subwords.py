@@ -21,8 +21,9 @@ INSERT = f"INSERT INTO {TABLE} (rowid, title, text, tags, other) VALUES (?, ?, ?
 
 
 class SubwordsChange:
-    """The memories that one write adds to the index, many at a time. That takes half the time, and
-    each statement that fires triggers makes FTS5 write a segment: one for each memory otherwise."""
+    """The memories that one write adds to the index, in batches. That halves the time, and each
+    statement that fires triggers makes FTS5 write a segment: without batches, one for each
+    memory."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -52,8 +53,8 @@ def fill(connection: apsw.Connection, condition: str = "true", *values: str) -> 
 def rows(
     connection: apsw.Connection, condition: str = "true", *values: str
 ) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
-    """The rows that the index should have: a key and the columns. Memories without subwords have
-    none."""
+    """Yield the rows that the index should have: a key and the columns. Memories without subwords
+    have none."""
     sql = f"SELECT key, {', '.join(FIELDS)} FROM indexed WHERE {condition}"
     for key, *texts in connection.execute(sql, values):
         columns = row(*map(str, texts))
@@ -66,13 +67,13 @@ def _texts(memory: Memory) -> Iterator[str]:
 
 
 def row(title: str, text: str, tags: str, id: str, *others: str) -> tuple[str, ...]:
-    """The columns of a row. An id made of words and signs adds nothing, since any tokenizer splits
-    it: otherwise every memory of plain prose would have a row."""
+    """Return the columns of a row. An id made of words and signs adds nothing, since any tokenizer
+    splits it; otherwise every memory of plain prose would have a row."""
     rest = (id, *others) if is_split(id) else others
     columns = (title, text, tags, "\n".join(filter(None, rest)))
     return tuple(" ".join(subwords(column)) if column else "" for column in columns)
 
 
 def is_split(id: str) -> bool:
-    """Whether an id has subwords that count."""
+    """Return True if an id has subwords that count."""
     return bool(CAMEL_CASE.search(id)) or not id.isascii()

@@ -28,17 +28,17 @@ except ImportError:  # Windows, where a file that is open can be neither removed
 
 LOG, INDEX = "-wal", "-shm"
 ASIDE = "-wal-replaced"  # the log of a vault whose content was overwritten while it was open
-# Uses that were counted, and what was taken from there and is not yet in the vault.
+# Pending counts of uses, and those that a write has taken and not finished.
 SPOOLS = ("-usage", "-usage-taken")
-LEASE = "-embedding.lock"  # whoever holds it embeds
+LEASE = "-embedding.lock"  # the process that holds it embeds
 LOG_HEADER_BYTES = 32  # https://www.sqlite.org/fileformat2.html, section 4.1
 SALTS_AT, SALTS_BYTES = 16, 8  # new ones whenever the log starts again at its beginning
 VAULT_ID = "vault_id"
 MARK = "log_mark"
 SET = "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
 TRIES = 3  # another process may copy its log into the vault between two of our reads
-LOCK_SECONDS = 1.0  # for a process to go that only looked at the vault
-LOOK_S = 0.005  # between two looks whether another process is done
+LOCK_SECONDS = 1.0  # for a process to close that only read the vault
+LOOK_S = 0.005  # between two checks whether another process is done
 RESCUE_SECONDS = 5.0  # for readers of other processes to finish
 UNREADABLE = (apsw.NotADBError, apsw.CorruptError, apsw.IOError)
 IN_USE = (
@@ -53,7 +53,7 @@ FileId = tuple[int, int]
 
 
 class VaultFiles(NamedTuple):
-    """Device and inode of each file; None for one that is not there."""
+    """Device and inode of each file; None for a missing one."""
 
     vault: FileId | None
     log: FileId | None = None
@@ -61,8 +61,8 @@ class VaultFiles(NamedTuple):
 
 
 class LogMark(NamedTuple):
-    """What the last write said about the log it went to: the salts that the log had before, the
-    write that the vault itself held when that log began, the write before, and the write."""
+    """The mark of the last write to a log: the salts of the log at that time, the write that the
+    vault itself held when that log began, the write before, and the write."""
 
     salts: str = "-"
     base: int = 0
@@ -84,12 +84,12 @@ def file_id(path: str | Path) -> FileId | None:
 
 
 def files_at(path: str | Path, real: str) -> VaultFiles:
-    """The files of the vault at `path`; SQLite puts the others beside the file `real`."""
+    """Return the files of the vault at `path`; SQLite puts the log next to the file `real`."""
     return VaultFiles(file_id(path), file_id(real + LOG), file_id(real + INDEX))
 
 
 def log_in_use(real: str) -> bool:
-    """Whether there is a log with anything in it."""
+    """Return True if there is a log with anything in it."""
     try:
         return Path(real + LOG).stat().st_size > LOG_HEADER_BYTES
     except FileNotFoundError:
@@ -97,19 +97,19 @@ def log_in_use(real: str) -> bool:
 
 
 def log_is_lost(connection: apsw.Connection, real: str) -> bool:
-    """Whether others write to a log that is not at its place any more: its index is in use, and it
-    counts what is not there."""
+    """Return True if others write to a log that has left its path: its index is in use, and counts
+    pages that the log at the path does not have."""
     [(_, written, _)] = connection.execute("PRAGMA wal_checkpoint(NOOP)").fetchall()
     return int(str(written)) > 0 and not log_in_use(real)
 
 
 def alone(real: str) -> str:
-    """What opens the vault's file without its log."""
+    """Return the URI that opens the vault's file without its log."""
     return f"{Path(real).as_uri()}?immutable=1"
 
 
 def vault_id(connection: apsw.Connection) -> str | None:
-    """The vault's own id, which its copies have too; None for another file."""
+    """Return the vault's own id, which its copies share; None for another file."""
     try:
         return _state(connection).vault_id
     except UNREADABLE:
@@ -126,16 +126,16 @@ def mark_write(connection: apsw.Connection) -> None:
 
 
 def mark_copy(connection: apsw.Connection) -> None:
-    """Mark a copy of a vault, so that no log of the original is taken for the copy's. One that has
-    no mark, or is damaged, stays as it is."""
+    """Mark a copy of a vault, so that no log of the original is taken for the copy's. A copy
+    without a mark, or a damaged one, stays unchanged."""
     mark = " ".join(map(str, LogMark("-", -1, -1, -1)))
     with suppress(apsw.Error):
         connection.execute("UPDATE meta SET value = ? WHERE key = ?", (mark, MARK))
 
 
 def log_fits(connection: apsw.Connection, without_log: Callable[[], apsw.Connection]) -> bool:
-    """Whether the log that this connection reads belongs to the vault's file. `without_log` opens
-    the file alone."""
+    """Return True if the log that this connection reads belongs to the vault's file. `without_log`
+    opens the file alone."""
     return any(_fits(connection, without_log) for _ in range(TRIES))
 
 
@@ -145,7 +145,7 @@ def _fits(connection: apsw.Connection, without_log: Callable[[], apsw.Connection
         with closing(without_log()) as file:
             stored = _state(file)
     except UNREADABLE:
-        return True  # being copied into, or damaged: then whoever reads it says so
+        return True  # being copied into, or damaged: then reading it will say so
     try:
         seen = _state(connection)
     except UNREADABLE:
@@ -178,19 +178,19 @@ def _salts(connection: apsw.Connection) -> str:
 def let_go(
     connections: Sequence[apsw.Connection], real: str, ours: VaultFiles, *, fits: bool
 ) -> bool:
-    """Close connections to files of which one was moved, deleted or overwritten, so that nothing of
-    them gets into what is at the path now. Their log is copied into their own file first, where
-    nobody else can be using it. Returns False where that is needed and another process prevents it:
-    then nothing was closed."""
+    """Close connections to files of which one was moved, deleted or overwritten, so that no data of
+    them gets into the files at the path now. First copy their log into their own file, if no other
+    process can be using it. Return False, with nothing closed, if that is needed and another
+    process prevents it."""
     with ExitStack() as stack:
         stack.enter_context(_alone_in(Path(real).parent))
         there = files_at(real, real)
         same = there.vault == ours.vault
         copy = fits if same or there.vault is None else _locked(real, stack) is not None
-        # Whoever opens a vault without a log makes an empty one.
+        # A process that opens a vault without a log makes an empty one.
         copy &= there.log in (None, ours.log) or not log_in_use(real)
         copy &= there.log_index in (None, ours.log_index)
-        # Whoever opens a vault without the log's index makes another one of the log as it is.
+        # A process that opens a vault without the log's index makes one from the log.
         how = "FULL" if same and there.log == ours.log else "TRUNCATE"
         if copy and not log_copied(connections[0], RESCUE_SECONDS, how) and same:
             return False
@@ -208,7 +208,7 @@ def let_go(
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Let one process at a time look at the files of a vault there and remove what is its own."""
+    """Let one process at a time look at the files of a vault in this folder and remove its own."""
     if fcntl is None:
         yield
         return
@@ -221,8 +221,8 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def log_copied(connection: apsw.Connection, seconds: float, how: str = "TRUNCATE") -> bool:
-    """Copy the log into the vault and empty it, or with FULL leave it; returns whether no reader or
-    writer prevented that for so long."""
+    """Copy the log into the vault and empty it, or with FULL keep it; return False if a reader or
+    writer prevented that for `seconds`."""
     with waiting(connection, seconds):
         [(busy, _, _)] = connection.execute(f"PRAGMA wal_checkpoint({how})").fetchall()
     return not busy
@@ -230,7 +230,7 @@ def log_copied(connection: apsw.Connection, seconds: float, how: str = "TRUNCATE
 
 @contextmanager
 def waiting(connection: apsw.Connection, seconds: float) -> Iterator[None]:
-    """Let SQLite wait so long for others."""
+    """Let SQLite wait `seconds` for other processes."""
     wait_for_others(connection, seconds)
     try:
         yield
@@ -239,8 +239,9 @@ def waiting(connection: apsw.Connection, seconds: float) -> Iterator[None]:
 
 
 def wait_for_others(connection: apsw.Connection, seconds: float) -> None:
-    """Let SQLite wait so long for others from now on, and look every LOOK_S. Its own handler looks
-    ten times a second: it may miss the moments between the writes of a long work."""
+    """Let SQLite wait `seconds` for other processes from now on, and look every LOOK_S. Its own
+    handler looks ten times a second and may miss the moments between the writes of a long
+    operation."""
 
     def look_again(tries: int) -> bool:
         if tries * LOOK_S >= seconds:
@@ -252,7 +253,7 @@ def wait_for_others(connection: apsw.Connection, seconds: float) -> None:
 
 
 def remove_orphans(real: str) -> None:
-    """Remove the log of a vault that was deleted, beside the empty file of a new one."""
+    """Remove the log of a deleted vault that is next to the empty file of a new one."""
     with ExitStack() as stack:
         if Path(real).stat().st_size == 0 and (file_id(real + LOG) or file_id(real + INDEX)):
             vault = _locked(real, stack)
@@ -261,7 +262,7 @@ def remove_orphans(real: str) -> None:
 
 
 def _locked(real: str, stack: ExitStack) -> apsw.VFSFile | None:
-    """The vault under SQLite's exclusive lock; None where another process has it open."""
+    """Return the vault under SQLite's exclusive lock; None if another process has it open."""
     try:
         return stack.enter_context(exclusive(real, LOCK_SECONDS, IN_USE))
     except StoreError:
@@ -275,8 +276,8 @@ def remove_log(real: str) -> None:
 
 @contextmanager
 def exclusive(real: str, seconds: float, refusal: str) -> Iterator[apsw.VFSFile]:
-    """The vault's raw bytes under SQLite's exclusive lock, even where they are half a copy. Whoever
-    has the vault open holds a lock that excludes it: StoreError after `seconds`."""
+    """Yield the vault's raw bytes under SQLite's exclusive lock, even if they are half a copy. An
+    open vault holds a lock that excludes this one: raise StoreError after `seconds`."""
     flags = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE
     vault = apsw.VFSFile(RAW_VFS, real, [flags, 0])
     try:

@@ -101,7 +101,7 @@ class CodeIndex:
     def _extend(
         self, connection: apsw.Connection, model: StoredModel, coded: CodedVectors
     ) -> CodedVectors | None:
-        """Return the codes and those that came since; None if there is no room for them."""
+        """Return the codes and those added since; None if there is no room for them."""
         after = int(coded.seqs[coded.size - 1]) if coded.size else 0
         for rows in read_codes(connection, model, after, signs=coded.signs):
             more = vector_codes.append(coded, unpack(rows, self._dimensions))
@@ -126,7 +126,7 @@ def count_vectors(connection: apsw.Connection, model: StoredModel) -> int:
 def read_codes(
     connection: apsw.Connection, model: StoredModel, after: int = 0, *, signs: bool = False
 ) -> Iterator[NDArray[np.void]]:
-    """Yield the codes of the vectors after this `seq`, or their sign bits, some at a time."""
+    """Yield batches of codes, or sign bits, of the vectors after this `seq`."""
     form, sql = record(model.width, signs=signs), CODES.format(table=TABLES[signs])
     while True:
         asked = (after, model.key, form.itemsize, BATCH)

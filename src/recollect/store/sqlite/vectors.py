@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 TEXT = "m.title || char(10) || m.text || char(10) || m.context"
-# What waits is embedded by windows of so many memories, the newest window first, so that an import
+# Waiting memories are embedded in windows of this size, the newest window first, so that an import
 # is of use before it is all embedded. Inside one, by size: texts of one size end together.
 WINDOW = 4_096
 # In bytes, which SQLite knows without reading the text.
@@ -94,17 +94,17 @@ NEW_MODEL = "INSERT INTO models (identity, dimensions) VALUES (?, ?) ON CONFLICT
 VAULT_MODEL = """
 SELECT i.value, CAST(d.value AS INTEGER) FROM meta i JOIN meta d ON d.key = 'embedding_dim'
  WHERE i.key = 'embedding_identity'"""
-# Not where nothing of the model was begun, so that a vault's model always has its row.
+# Nothing without a row of the model, so that a vault's model always has its row.
 ADOPT = """
 INSERT INTO meta SELECT 'embedding_dim', dimensions FROM models WHERE identity = ?1
  UNION ALL SELECT 'embedding_identity', identity FROM models WHERE identity = ?1
     ON CONFLICT DO UPDATE SET value = excluded.value"""
 ARCHIVED = "m.archived_at IS NOT NULL AND m.forgotten_at IS NULL"
-# Filters whose memories are known until the vault changes: an agent asks with the same few.
+# Filters whose memories are kept until the vault changes: an agent uses the same few.
 MOST_FILTERS = 4
-# So few memories that pass a filter are found by a command without reading all codes.
+# If at most this many memories pass a filter, a command reads only their codes.
 FEW = 5_000
-# Where a larger share of what was proposed is gone, the codes in memory are out of date.
+# If a larger share of the proposed vectors is gone, the codes in memory are out of date.
 MOST_MISSING = 0.25
 
 
@@ -318,8 +318,8 @@ class SqliteVectors:
         filter: Filter,
         dimensions: int,
     ) -> ScoredRows:
-        """Compare the query with the codes in the file, and keep none of them. Where few memories
-        pass the filter, read only their codes."""
+        """Compare the query with the codes in the file, and keep none of them. If few memories pass
+        the filter, read only their codes."""
         among, without = self._narrowed(filter)
         batches = read_codes(connection, model)
         if among is not None and len(among) <= FEW:
@@ -360,9 +360,9 @@ class SqliteVectors:
         return found
 
     def _narrowed(self, filter: Filter) -> tuple[Keys | None, Keys | tuple[()]]:
-        """The memories to search (None: all) and those to leave out. Left-out kinds, archived
-        memories and what has changed lately are few: where the filter asks for nothing else, they
-        are listed rather than all the others."""
+        """Return the memories to search (None: all) and those to leave out. Left-out kinds,
+        archived memories and recent changes are few: if the filter needs nothing else, they are
+        listed rather than all the others."""
         if not filter.narrows():
             return None, ()
         rest = msgspec.structs.replace(
@@ -381,14 +381,15 @@ class SqliteVectors:
         return None, self._keys(" OR ".join(left_out), values)
 
     def _keys(self, condition: str, values: Sequence[apsw.SQLiteValue]) -> Keys:
-        """The keys of these memories, as one text: that is read three times as quickly as rows."""
+        """Return the keys of these memories, read as one text: that is three times as quick as
+        rows."""
         sql = f"SELECT group_concat(m.key) FROM memories m WHERE {condition}"
         [(keys,)] = self._database.rows(sql, *values)
         return np.fromstring(str(keys), np.int64, sep=",") if keys else np.empty(0, np.int64)
 
 
 class ProposedVectors:
-    """Reads vectors by their numbers, and what a match says of them."""
+    """Reads vectors by their numbers, with the fields of their matches."""
 
     def __init__(self, connection: apsw.Connection, width: int, dimensions: int) -> None:
         self._connection = connection
@@ -436,8 +437,8 @@ def without_tokens(rows: Iterable[tuple[int, int, bytes | None]]) -> set[int]:
 def by_memory(
     vectors: Iterable[tuple[int, Vector]], spans: Sequence[Span] | None, tokens: Sequence[bytes]
 ) -> dict[int, list[PutPassage]]:
-    """Each memory's rows. The passages of a memory that has several count from 1; the one vector of
-    a whole memory is passage 0."""
+    """Return each memory's rows. The passages of a memory that has several count from 1; the one
+    vector of a whole memory is passage 0."""
     pieces: dict[int, list[PutPassage]] = {}
     for place, (key, vector) in enumerate(vectors):
         span = Span(0, 0) if spans is None else spans[place]
@@ -458,8 +459,8 @@ def _smallest(
     among: Sequence[str] | None,
     without: str,
 ) -> list[tuple[int, int]]:
-    """The keys and sizes of the smallest that wait: of those `among`, else of the core memories,
-    else of the newest window."""
+    """Return the keys and sizes of the smallest waiting memories: of those `among`, else of the
+    core memories, else of the newest window."""
     found = connection.execute("SELECT key FROM models WHERE identity = ?", (identity,)).fetchone()
     # A model that has embedded something before has a table of what waits for it.
     waits = "" if found is None else "CROSS JOIN waiting w ON w.model = ? AND w.memory = m.key "
@@ -489,7 +490,7 @@ def _smallest(
 
 
 def _texts(connection: apsw.Connection, keys: Iterable[int]) -> dict[int, str]:
-    """The text to embed of each of these memories that is live, as `waiting` gives it."""
+    """Return the text to embed of each of these memories that is live, as in `waiting`."""
     rows = connection.execute(
         f"SELECT m.key, {TEXT} FROM json_each(?) j CROSS JOIN memories m ON m.key = j.value "
         "WHERE m.forgotten_at IS NULL",
@@ -499,14 +500,14 @@ def _texts(connection: apsw.Connection, keys: Iterable[int]) -> dict[int, str]:
 
 
 def _vault_model(connection: apsw.Connection) -> tuple[str | None, int | None]:
-    """The identity and the dimension of the vault's model; None without one."""
+    """Return the identity and the dimension of the vault's model; None without one."""
     row = connection.execute(VAULT_MODEL).fetchone()
     return row or (None, None)
 
 
 def _model(connection: apsw.Connection, identity: str, dimensions: int) -> int:
-    """The key of this model. One that is new must have the dimension of the vault's model, unless
-    it was begun."""
+    """Return the key of this model. A new one must have the dimension of the vault's model, unless
+    `begin` has allowed another."""
     vault_model, stored = _vault_model(connection)
     sql = "SELECT key, dimensions FROM models WHERE identity = ?"
     row = connection.execute(sql, (identity,)).fetchone()

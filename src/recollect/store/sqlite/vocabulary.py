@@ -63,7 +63,7 @@ class SqliteVocabulary:
         self._local = threading.local()
 
     def _known(self) -> dict[str, int]:
-        """The tokens that this thread has looked up since anybody last changed the vault."""
+        """Return the tokens that this thread has looked up since the vault last changed."""
         with self._database.translated():
             connection = self._database.connection()
             state = (connection.pragma("data_version"), connection.total_changes())
@@ -84,7 +84,7 @@ class VocabularyChange:
         self._change.update(memory_tokens(memory))
 
     def add_counts(self, counts: Mapping[str, int]) -> None:
-        """Add memories of which so many hold each token."""
+        """Add the number of new memories that hold each token."""
         self._change.update(counts)
 
     def remove(self, memory: Memory) -> None:
@@ -105,7 +105,7 @@ class VocabularyChange:
 
 
 def fill(connection: apsw.Connection) -> None:
-    """Within a transaction, count all tokens anew."""
+    """Within a transaction, count all tokens again."""
     counted = sorted(_counted(connection).items())
     connection.execute("DELETE FROM vocabulary")
     connection.executemany(ADD, counted)
@@ -113,8 +113,8 @@ def fill(connection: apsw.Connection) -> None:
 
 
 def vocabulary_problem(connection: apsw.Connection, *, whole: bool) -> str | None:
-    """How many counts are wrong. `whole`: every memory is read again; else the table is compared
-    with its checksum and with a sample of the memories, and only a difference makes it read all."""
+    """Return how many counts are wrong. `whole`: read every memory again; otherwise compare the
+    table with its checksum and with a sample of the memories, and read all only if they differ."""
     if not whole:
         kept = connection.execute("SELECT vocabulary FROM corpus").get
         stored = table_checksum(connection.execute("SELECT token, documents FROM vocabulary"))
@@ -131,7 +131,7 @@ def vocabulary_problem(connection: apsw.Connection, *, whole: bool) -> str | Non
 
 
 def sample_problem(connection: apsw.Connection) -> str | None:
-    """How many tokens of the newest memories are counted less often than these hold them."""
+    """Return how many tokens of the newest memories have a count lower than these hold."""
     counted = _counted(connection, f"{SEMANTIC} ORDER BY key DESC LIMIT {SAMPLE}")
     known = dict(connection.execute(LOOK_UP, (as_json_list(counted),)))
     wrong = sum(known.get(token, 0) < count for token, count in counted.items())

@@ -57,8 +57,8 @@ UPDATE = (
     f"UPDATE memories SET {', '.join(f'{column} = ?' for column in COLUMNS)}, forgotten_at = NULL "
     "WHERE key = ?"
 )
-# The key of a purged memory is never given again: a segment that is being made while it is purged
-# does not speak for that key. `meta` has the largest key that was purged.
+# The key of a purged memory is never used again: a segment that is being made during the purge
+# must not count for a new memory with that key. `meta` has the largest purged key.
 LAST_KEY = """
 SELECT max(coalesce((SELECT max(key) FROM memories), 0),
            coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_key'), 0))"""
@@ -77,7 +77,7 @@ class SqliteWriting:
     """One write transaction."""
 
     made_segments = False
-    staged: StagedSegment | None = None  # what `write_many` has written of new memories before it
+    staged: StagedSegment | None = None  # the segment that `write_many` has written before it
 
     def __init__(
         self, connection: apsw.Connection, topics: SqliteTopics, versions: VersionsChange
@@ -107,15 +107,15 @@ class SqliteWriting:
         self._index(key, memory)
 
     def _index(self, key: int, memory: Memory) -> None:
-        """Index what is derived in Python of a live memory; triggers do the rest."""
+        """Index the parts of a live memory that need Python; triggers do the rest."""
         self._vocabulary.add(memory)
         self._subwords.add(key, memory)
 
     def flush(self) -> None:
-        """Write what was put off, before anything is read."""
+        """Write delayed memories, before anything is read."""
 
     def _before_change(self, key: int) -> None:
-        """Write and index what was put off of this memory."""
+        """Write and index this memory if it was delayed."""
 
     def replace(self, before: Stored, after: Memory) -> Stored:
         self._before_change(before.key)
@@ -168,14 +168,14 @@ class SqliteWriting:
             self._connection.execute(sql, (check, key))
 
     def index_added(self, prepared: PreparedMemories | None = None) -> None:
-        """Nothing: each memory is indexed when it is added."""
+        """Do nothing: each memory is indexed when it is added."""
 
     def complete_feedback(self, events: Iterable[tuple[FeedbackEvent, int]]) -> int:
         self.flush()
         return complete_feedback(self._connection, sqlite_sql, events)
 
     def finish(self) -> None:
-        """Write what is written once per transaction."""
+        """Write the parts that are written once per transaction."""
         self._vocabulary.apply(self._connection)
         self._subwords.apply()
         self._versions.apply()
@@ -217,7 +217,7 @@ class SqliteWriting:
 class ManyMemories(SqliteWriting):
     """A write of many new memories. Their rows are written together, and so are their words: as a
     segment, which is part of the write, and never pass through the buffer. Triggers are off until
-    something else than an addition comes; what they do for each memory is done for all at once."""
+    anything but an addition comes; their work for each memory is done for all at once."""
 
     def __init__(
         self, connection: apsw.Connection, topics: SqliteTopics, versions: VersionsChange
@@ -248,7 +248,8 @@ class ManyMemories(SqliteWriting):
             self._index(key, self._unindexed.pop(key))
 
     def _turn_triggers_on(self) -> None:
-        """From now on: to turn them off again would take longer than they do."""
+        """Turn triggers on for the rest of the write: turning them off again would take longer than
+        they do."""
         if not self._triggers:
             self._triggers = True
             self._connection.config(TRIGGERS, 1)
@@ -313,8 +314,8 @@ def write_memories(
 def write_many(
     store: SqliteStore, change: Change, prepared: PreparedMemories | None
 ) -> Iterator[SqliteWriting]:
-    """Like `write_memories`, for many new memories. Before the transaction, their words are written
-    as far as they are `prepared`, in short writes."""
+    """Like `write_memories`, for many new memories. The `prepared` words are written before the
+    transaction, in short writes."""
     from recollect.store.sqlite.segments.merging import Merger  # noqa: PLC0415  start-up: numpy
 
     with Merger(store.database).staged(prepared) as staged:
@@ -326,7 +327,7 @@ def write_many(
 
 
 def _values(key: int, memory: Memory) -> tuple[apsw.SQLiteValue, ...]:
-    """The columns of a live memory."""
+    """Return the columns of a live memory."""
     fields = values_of(memory)
     check = checksum((key, *fields, None), memory.tags)
     return *fields, content_hash_of(memory), check
@@ -334,7 +335,7 @@ def _values(key: int, memory: Memory) -> tuple[apsw.SQLiteValue, ...]:
 
 class BackgroundMerging:
     """Merges when the buffer is full. A command merges when it closes the vault, and only a little.
-    What fails is done by the next one."""
+    A merge that fails is left to the next one."""
 
     def __init__(self, database: Database, *, lifetime: Lifetime) -> None:
         self._database = database
@@ -346,8 +347,8 @@ class BackgroundMerging:
         self._thread: threading.Thread | None = None
 
     def wrote(self, *, segments: bool = False) -> None:
-        """Look whether there is something to do; somebody has written, perhaps segments. Those are
-        joined after the next write without any: an import that goes on would wait for it."""
+        """Check for work after a write, which may have made segments. Those are joined after the
+        next write without any: a continuing import would have to wait for it."""
         with self._database.translated():
             full = buffer.is_full(self._database.connection())
         self._segments |= segments
@@ -356,7 +357,7 @@ class BackgroundMerging:
             self._start()
 
     def resume(self) -> None:
-        """Merge what processes that have ended left: an import joins none of its segments."""
+        """Merge what ended processes have left: an import joins none of its segments."""
         with self._database.translated():
             connection = self._database.connection()
             if buffer.is_alone(connection) and not buffer.is_full(connection):

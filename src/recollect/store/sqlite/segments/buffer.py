@@ -1,4 +1,4 @@
-"""The FTS5 tables as the buffer of the segments: they hold what changed since the last merge."""
+"""The FTS5 tables as the buffer of the segments: they hold the changes since the last merge."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from recollect.store.sqlite.bm25 import counted
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.fts5_index import TABLES
 
-# What these indexes hold of a memory is its columns as they are, and which memories they hold.
+# The indexes that hold a memory's columns unchanged, with the condition on memories.
 OF_WORDS = {"stemmed": "true", "plain": "true", "details": "details <> ''"}
 FIRST = SEGMENTS_FROM  # memories in a buffer without segments
-# With segments, every search reads the buffer beside them: so it stays small.
+# With segments, every search reads the buffer too: so it stays small.
 MOST = 1000
 AMONG = "key IN (SELECT value FROM json_each(?))"
 
 
 def is_alone(connection: apsw.Connection) -> bool:
-    """Whether there are no segments beside the buffer."""
+    """Return True if there are no segments."""
     return not connection.execute("SELECT EXISTS (SELECT 1 FROM segments WHERE ready)").get
 
 
 def is_full(connection: apsw.Connection) -> bool:
-    """Whether it is time to make a segment of the buffer."""
+    """Return True if it is time to make a segment of the buffer."""
     return counted(connection, TABLES["stemmed"], ()).rows >= limit(connection)
 
 
 def limit(connection: apsw.Connection) -> int:
-    """How many memories make a segment."""
+    """Return how many memories make a segment."""
     return FIRST if is_alone(connection) else MOST
 
 
 def keys(connection: apsw.Connection, limit: int = -1) -> list[int]:
-    """The keys of the memories in the buffer, ascending."""
+    """Return the keys of the memories in the buffer, ascending."""
     sql = f"SELECT id FROM {TABLES['stemmed']}_docsize ORDER BY id LIMIT ?"
     return [int(key) for (key,) in connection.execute(sql, (limit,))]
 
@@ -70,8 +70,8 @@ def _chosen(among: Collection[int] | None) -> tuple[str, tuple[str, ...]]:
 
 
 def remove(connection: apsw.Connection, taken: Collection[int]) -> None:
-    """Take memories out of the buffer. Where few are left, they are put into an empty one: FTS5
-    only marks what is deleted, and reads it again and again."""
+    """Take memories out of the buffer. If few are left, they are put into an empty one: FTS5 only
+    marks deleted rows, and reads them again and again."""
     rest = set(keys(connection)).difference(taken)
     if len(rest) < MOST:
         clear(connection)

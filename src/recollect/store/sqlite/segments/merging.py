@@ -1,10 +1,10 @@
-"""Merging: what the buffer holds becomes a segment, and many small segments become a large one.
+"""Merging: the buffer becomes a segment, and many small segments become a large one.
 
-No save waits for it. A segment is begun, made in short writes while nobody reads it, and published
-in one small write, which also takes its memories out of the buffer or drops the segments that it
-replaces. Whatever is changed from the beginning on is logged as changed for the new segment, so it
-does not speak for that. Killed at any point, it leaves a segment that is not ready: the next merge
-removes it.
+No save waits for it. A segment is begun, made in short writes before any search reads it, and
+published in one small write, which also takes its memories out of the buffer or drops the segments
+that it replaces. Every change after the beginning is logged as a change for the new segment too, so
+the segment does not count for it. Killed at any point, it leaves a segment that is not ready: the
+next merge removes it.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from recollect.store.sqlite.segments.writer import (
 )
 
 LOCK = "-merging.lock"
-AT_THE_END = 4_096  # as many when a command merges before it ends: about a second
-STAGED_ROWS = 10_000  # the same for an import, which lets others go first each time
-ROWS = 2_000  # rows of one write: whoever waits for it waits some milliseconds
+AT_THE_END = 4_096  # memories that a command merges before it ends: about a second
+STAGED_ROWS = 10_000  # rows of one write of an import, which lets others write in between
+ROWS = 2_000  # rows of one write: it blocks other writers for some milliseconds
 KEPT_FREE = 1_000  # pages, 4 MB, that the next writes fill
-# A segment may have so many times the memories of all smaller ones together, else they are joined:
-# so a vault has few segments, and a memory is written again a few times for each doubling.
+# A segment with at most this many times the memories of all smaller ones together is joined with
+# them: so a vault has few segments, and a memory is written again a few times for each doubling.
 TIMES = 4
 LARGEST = 262_144  # memories of a segment: joining one takes some 200 MB
 MOST_DEAD = 0.25  # the share of changed memories with which a segment is made anew
@@ -58,11 +58,11 @@ KNOWN = "SELECT 1 FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value LI
 REPLACED = """
     UPDATE segments SET ready = 0, last = 0
      WHERE ready AND number IN (SELECT value FROM json_each(?))"""
-# What no segment is old enough for; and a later change of a memory says all that an earlier does.
+# Changes older than every segment; and a later change of a memory makes earlier ones redundant.
 OUTDATED = """
     DELETE FROM segment_changes WHERE segment < (SELECT min(number) FROM segments WHERE ready)
         OR seq NOT IN (SELECT max(seq) FROM segment_changes GROUP BY memory)"""
-TOKENS = 2_000  # of the largest segment, that are put together at a time
+TOKENS = 2_000  # tokens of the largest segment that are joined at a time
 NEXT = """
     SELECT token FROM postings WHERE segment = ? AND words = ? AND token > ?
      ORDER BY token LIMIT 1 OFFSET ?"""
@@ -73,7 +73,7 @@ NOTHING = Documents(np.zeros(0, np.int64), np.zeros(0, np.uint32))
 
 
 class Size(NamedTuple):
-    """How many memories of a segment count, and how many are in it."""
+    """The number of live memories of a segment, and of all in it."""
 
     live: int
     every: int
@@ -84,7 +84,8 @@ class Abandoned(Exception):
 
 
 class Merger:
-    """Merges the segments of a vault. `stop` says when to leave the rest to the next."""
+    """Merges the segments of a vault. It leaves the rest to the next one when `stop` returns
+    True."""
 
     def __init__(self, database: Database, stop: Callable[[], bool] = lambda: False) -> None:
         self._database = database
@@ -92,16 +93,16 @@ class Merger:
         self._stop = stop
 
     def run(self, *, briefly: bool = False) -> None:
-        """Empty the buffer where it is full, and join segments. Where another process does so, this
-        does nothing. `briefly`: one step, for a command that is about to end."""
+        """Empty a full buffer, and join segments; do nothing if another process does. `briefly`:
+        one step, for a command that is about to end."""
         with self._alone() as alone:
             while alone and self._step(briefly=briefly) and not briefly:
                 pass
 
     @contextmanager
     def _alone(self) -> Iterator[bool]:
-        """Whether no other process merges. What an interrupted merge left is removed before, what
-        this one has replaced behind."""
+        """Yield True if no other process merges. Remove before what an interrupted merge left, and
+        afterwards what this one has replaced."""
         with exclusive(Path(f"{self._database.path}{LOCK}")) as alone:
             if alone:
                 self._remove_unready()
@@ -113,9 +114,9 @@ class Merger:
 
     @contextmanager
     def staged(self, prepared: PreparedMemories | None) -> Iterator[StagedSegment | None]:
-        """A segment of what is prepared, written in short writes before the write that makes it
-        ready, which then takes less long; None where nothing is prepared, another process merges,
-        or a purge has removed the segment."""
+        """Yield a segment of the prepared memories, written in short writes before the write that
+        makes it ready, which then takes less time; None if nothing is prepared, another process
+        merges, or a purge has removed the segment."""
         if prepared is None:
             yield None
             return
@@ -145,13 +146,13 @@ class Merger:
         return StagedSegment(number, packed, checksums)
 
     def _step(self, *, briefly: bool) -> bool:
-        """Do the next thing there is to do; False where there is none."""
+        """Do the next step; return False if nothing is left."""
         at_once = AT_THE_END if briefly else AT_ONCE
         with self._database.reading() as connection:
             full = buffer.is_full(connection)
             whole = not full or len(buffer.keys(connection, at_once + 1)) <= at_once
         if briefly and not whole:
-            return False  # a segment beside a buffer that stays large makes every search slower
+            return False  # a segment and a large buffer make every search slower
         if full:
             self._empty_buffer(at_once)
             return True
@@ -214,7 +215,8 @@ class Merger:
 
     @contextmanager
     def _building(self, number: int) -> Iterator[apsw.Connection]:
-        """A write to the segment that is being made; Abandoned if it was removed meanwhile."""
+        """Enter a write to the segment that is being made; raise Abandoned if it was removed
+        meanwhile."""
         if self._stop():
             raise Abandoned
         with self._database.writing() as connection:
@@ -230,7 +232,7 @@ class Merger:
         taken: Sequence[int] = (),
         replaced: Sequence[int] = (),
     ) -> None:
-        """Let everybody read the segment instead of what it was made of."""
+        """Make the segment readable instead of its sources."""
         with self._building(number) as connection:
             changed = {memory for (memory,) in connection.execute(CHANGED, (number,))}
             if keys:
@@ -268,7 +270,8 @@ class Merger:
 
 
 def chosen(sizes: Mapping[int, Size]) -> list[int]:
-    """The segments to join next: one of which much is dead, or as many of the smallest as pay."""
+    """Return the segments to join next: one with many dead memories, or as many of the smallest as
+    pay."""
     for number, size in sizes.items():
         if size.every - size.live >= MOST_DEAD * size.every:
             return [number]
@@ -281,8 +284,8 @@ def chosen(sizes: Mapping[int, Size]) -> list[int]:
 
 
 def stored_rows(database: Database, sources: Sequence[Segment]) -> ReadBehind:
-    """Reads segments of a vault in SQLite. They stay while they are read, so each read may be of
-    another moment."""
+    """Return a function that reads segments of a vault in SQLite. They do not change, so each read
+    may have another snapshot."""
     largest = max(sources, key=lambda source: len(source.keys))
 
     def read(low: str) -> tuple[str | None, list[list[Row]]]:

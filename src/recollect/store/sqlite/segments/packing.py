@@ -1,6 +1,6 @@
-"""Memories as the rows of a segment: tokenised by SQLite's own tokenizers, counted by numpy.
+"""Memories as the rows of a segment: tokenized by SQLite's own tokenizers, counted by numpy.
 
-It needs no vault: an import packs in processes beside its own, and sends what `prepared` returns.
+It needs no vault: an import packs in worker processes, which send what `prepared` returns.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SEMANTIC_FIELDS = [FIELDS.index(name) for name in ("title", "text", "context", "
 SUBWORD_FIELDS = [FIELDS.index(name) for name in subwords.FIELDS]
 TAGS = FIELDS.index("tags")
 _fields = attrgetter(*FIELDS)
-# A token for every tokenizer, and hardly in any text. It stands between texts that are cut
+# A token for every tokenizer, and hardly in any text. It separates texts that are tokenized
 # together: a call takes longer than most texts.
 BETWEEN = "\U000fdcba"
 TOGETHER = 4096  # texts: their tokens take some megabytes
@@ -40,24 +40,24 @@ Mask = NDArray[np.bool_]
 
 
 class TokenizedTexts(NamedTuple):
-    """Texts as numbers, one text behind the other: those of its tokens, or of its pieces."""
+    """Texts as numbers, one after the other: those of its tokens, or of its pieces."""
 
     tokens: Numbers
     counts: Numbers  # of each text
 
     def spelled(self, pieces: TokenizedTexts) -> TokenizedTexts:
-        """These texts, which are given by their pieces, as what each piece is made of."""
+        """Return these texts, given by their pieces, with each piece replaced by its tokens."""
         several = pieces.counts[self.tokens]
         return TokenizedTexts(pieces.taken(self.tokens).tokens, sums(several, self.counts))
 
     def taken(self, which: Numbers) -> TokenizedTexts:
-        """Some of these texts, in any order and any number of times."""
+        """Return some of these texts, in any order and any number of times."""
         counts = self.counts[which]
         places = np.repeat(starts(self.counts)[which] - starts(counts), counts)
         return TokenizedTexts(self.tokens[places + np.arange(len(places))], counts)
 
     def replaced(self, which: NDArray[np.bool_], by: TokenizedTexts) -> TokenizedTexts:
-        """These texts with others instead of those that are marked."""
+        """Return these texts with others in place of the marked ones."""
         counts = self.counts.copy()
         counts[which] = by.counts
         tokens = np.empty(int(counts.sum()), np.int32)
@@ -66,25 +66,25 @@ class TokenizedTexts(NamedTuple):
         return TokenizedTexts(tokens, counts)
 
     def having(self, tokens: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which texts have one of the tokens that are marked."""
+        """Return which texts have one of the marked tokens."""
         found = np.zeros(len(self.counts), np.bool_)
         found[np.repeat(np.arange(len(self.counts)), self.counts)[tokens[self.tokens]]] = True
         return found
 
     def tokens_of(self, which: NDArray[np.bool_], many: int) -> NDArray[np.bool_]:
-        """Which of so many tokens the texts have that are marked."""
+        """Return which of `many` tokens the marked texts have."""
         found = np.zeros(many, np.bool_)
         found[self.tokens[np.repeat(which, self.counts)]] = True
         return found
 
 
 def starts(counts: Numbers) -> Numbers:
-    """Where each text begins."""
+    """Return the position at which each text begins."""
     return np.cumsum(counts) - counts
 
 
 def sums(numbers: Numbers, sizes: Numbers) -> Numbers:
-    """The sum of so many numbers, then of so many that follow, and so on."""
+    """Return the sums of consecutive groups of these sizes."""
     totals = np.concatenate([[0], np.cumsum(numbers)])
     ends = np.cumsum(sizes)
     found: Numbers = totals[ends] - totals[ends - sizes]
@@ -92,8 +92,8 @@ def sums(numbers: Numbers, sizes: Numbers) -> Numbers:
 
 
 def ordered(numbers: Numbers, below: int) -> Numbers:
-    """The order of numbers that are all below another, equal ones as they stand. Numpy counts where
-    there are 16 bits, which takes a sixth of the time of comparing."""
+    """Return the stable order of numbers below a bound. Numpy counts numbers of 16 bits, which
+    takes a sixth of the time of comparing."""
     order = np.argsort(numbers.astype(np.uint16), kind="stable")
     if below > 1 << 16:
         above = (numbers >> 16).astype(np.uint16)
@@ -102,7 +102,8 @@ def ordered(numbers: Numbers, below: int) -> Numbers:
 
 
 def in_pieces(texts: Sequence[str]) -> tuple[list[str], TokenizedTexts]:
-    """The different pieces, and the texts as their numbers. NUL ends a piece, as it ends a token.
+    """Return the different pieces, and the texts as their numbers. NUL ends a piece, as it ends a
+    token.
 
     Whatever tokenizers, stems and subwords make of a piece is the same wherever it stands. In many
     memories a piece stands twenty times, so each is looked at once, and numpy puts the texts
@@ -126,13 +127,13 @@ class SplitMemories(NamedTuple):
     texts: TokenizedTexts
 
     def having(self, pieces: Collection[int]) -> set[int]:
-        """The memories that have one of these pieces."""
+        """Return the memories that have one of these pieces."""
         marked = np.zeros(len(self.pieces), np.bool_)
         marked[[*pieces]] = True
         return {*(np.flatnonzero(self.texts.having(marked)) // len(FIELDS)).tolist()}
 
     def changed(self, changes: Mapping[int, Sequence[str] | None]) -> SplitMemories:
-        """These memories, some of them otherwise, and some left out, of which there is None."""
+        """Return these memories with some of them changed, or left out if None."""
         new = split(row for row in changes.values() if row is not None)
         rows = [*self.rows, *new.rows]
         moved = iter(range(len(self.rows), len(rows)))
@@ -155,19 +156,19 @@ def split(memories: Iterable[Sequence[str]]) -> SplitMemories:
 
 
 def pack(memories: Iterable[Sequence[str]]) -> Packed:
-    """Every index over these memories, each given by its FIELDS in order."""
+    """Return every index over these memories, each given by its FIELDS in order."""
     return prepared(memories, counting=False).indexes
 
 
 def fields_of(memory: Memory) -> list[str]:
-    """The FIELDS of a memory."""
+    """Return the FIELDS of a memory."""
     fields = [*_fields(memory)]
     fields[TAGS] = " ".join(memory.tags)
     return fields
 
 
 def columns_of(fields: Sequence[str], index: KeywordIndexName) -> Sequence[str] | None:
-    """Return the columns of a memory, given by its FIELDS; None where the index has no such row."""
+    """Return the columns of a memory, given by its FIELDS; None if the index has no such row."""
     if index == "subwords":
         columns = subwords.row(*(fields[at] for at in SUBWORD_FIELDS))
         return columns if any(columns) else None
@@ -178,8 +179,8 @@ def columns_of(fields: Sequence[str], index: KeywordIndexName) -> Sequence[str] 
 def prepared(
     memories: Iterable[Sequence[str]] | SplitMemories, *, counting: bool = True
 ) -> PreparedMemories:
-    """What a write of these memories needs, each given by its FIELDS in order: every index over
-    them, and how many hold each TF-IDF token, unless that is not counted."""
+    """Return the index rows of these memories, each given by its FIELDS in order, and with
+    `counting` how many hold each TF-IDF token."""
     connection = apsw.Connection(":memory:")  # the tokens depend on no vault
     words, stems, parts = (
         Numbering(connection, index) for index in ("plain", "stemmed", "subwords")
@@ -208,8 +209,8 @@ def _vocabulary(
     plain: TokenizedTexts,
     words: Numbering,
 ) -> dict[str, int]:
-    """How many of the memories hold each TF-IDF token. Those of an ASCII piece without underscores
-    are its words in the plain index. Adds the others to the words."""
+    """Return how many of the memories hold each TF-IDF token. For an ASCII piece without
+    underscores, these are its words in the plain index. Other tokens are added to `words`."""
     semantic = np.zeros((len(rows), len(FIELDS)), np.bool_)
     semantic[:, SEMANTIC_FIELDS] = True
     odd = texts.tokens_of(semantic.ravel(), len(pieces))
@@ -250,7 +251,7 @@ def _subwords(
     texts: TokenizedTexts,
     parts: Numbering,
 ) -> TokenizedTexts:
-    """The subwords of the memories by the columns of their index, as `subwords.row` has them."""
+    """Return the subwords of the memories by the columns of their index, as in `subwords.row`."""
     included = np.zeros((len(rows), len(FIELDS)), np.bool_)
     included[:, SUBWORD_FIELDS] = True
     included[:, 0] = [subwords.is_split(row[0]) for row in rows]
@@ -283,7 +284,7 @@ def _flat(each: Sequence[Sequence[int]]) -> TokenizedTexts:
 
 
 class Numbering(dict[str, int]):
-    """The number of each token of an index, in the order in which they came."""
+    """The number of each token of an index, in order of appearance."""
 
     def __init__(self, connection: apsw.Connection, index: KeywordIndexName) -> None:
         super().__init__({BETWEEN: 0})
@@ -294,7 +295,7 @@ class Numbering(dict[str, int]):
         return number
 
     def cut(self, texts: Sequence[str]) -> TokenizedTexts:
-        """The texts as numbers."""
+        """Return the texts as numbers of tokens."""
         some = [self._cut(texts[at : at + TOGETHER]) for at in range(0, len(texts), TOGETHER)]
         if not some:
             return TokenizedTexts(np.zeros(0, np.int32), np.zeros(0, np.int64))
@@ -314,8 +315,9 @@ class Numbering(dict[str, int]):
 def by_stem(
     plain: TokenizedTexts, texts: Sequence[str], words: Numbering, stems: Numbering
 ) -> TokenizedTexts:
-    """The texts as numbers of stems. Cutting takes far longer than looking words up, so each word
-    is stemmed once. Texts are cut again that have words which alone would be cut otherwise."""
+    """Return the texts as numbers of stems. Tokenizing takes far longer than looking words up, so
+    each word is stemmed once. Texts are tokenized again if a word in them would be split
+    differently alone."""
     names = list(words)[1:]
     alone, again = stems.cut(names), words.cut(names)
     like, stem = np.zeros(len(names) + 1, np.bool_), np.zeros(len(names) + 1, np.int32)
@@ -334,7 +336,7 @@ def packed(
     documents: Mask,
     numbering: Numbering,
 ) -> PackedIndex:
-    """The index of those documents that are marked, given the tokens of all their fields."""
+    """Return the index of the marked documents, given the tokens of all their fields."""
     if not documents.any():
         return PackedIndex(b"", b"", [])
     included = np.outer(documents, np.isin(fields, COLUMNS[index]))

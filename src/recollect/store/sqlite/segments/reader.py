@@ -1,4 +1,4 @@
-"""Segments as they are read: what is in memory of them, as of one moment."""
+"""Reading segments from the tables, and keeping their documents in memory."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ CHANGES = "SELECT memory, segment FROM segment_changes WHERE seq > ?"
 
 
 class Segments:
-    """The segments of a vault. What is in memory of one is by its number, which never comes again;
-    all threads share it, and nothing in it is changed, only replaced."""
+    """The segments of a vault. Segments in memory are known by their numbers, which are never used
+    again; all threads share them, and they are never changed, only replaced."""
 
     def __init__(self) -> None:
         self._cache = SegmentCache()
@@ -34,8 +34,7 @@ class Segments:
     def current(
         self, connection: apsw.Connection, index: KeywordIndexName
     ) -> SegmentedIndex | None:
-        """The segments of an index; None where there are none. Call it within a transaction, and
-        search within the same one."""
+        """Return the segments of an index, or None. Call it, and search, within one transaction."""
         state = connection.execute(STATE).fetchall()
         if not state:
             return None
@@ -48,7 +47,7 @@ class Segments:
         return cache.index(stored, WORDS[index], changes)
 
     def each(self, connection: apsw.Connection, index: KeywordIndexName) -> Sequence[Segment]:
-        """The segments of an index by themselves, as `current`."""
+        """Return the segments of an index separately; like `current`."""
         found = self.current(connection, index)
         return () if found is None else found.each()
 

@@ -1,5 +1,5 @@
-"""One expression over the segments of an index, which are ranked as part of the whole: BM25 as FTS5
-computes it, by the same formula, in the same order, in float64."""
+"""Searching the segments of an index with one expression, and ranking the matches with those of the
+buffer."""
 
 from __future__ import annotations
 
@@ -39,24 +39,24 @@ NOTHING_COUNTED = KeywordStatistics(0, 0, ())
 
 
 class Passing(Protocol):
-    """A filter: which memories pass it."""
+    """A filter on memories."""
 
     narrows: bool
 
     def ids(self, keys: Keys) -> dict[int, str]:
-        """The ids of those of these memories that pass."""
+        """Return the ids of the memories that pass, among these."""
 
     def every(self) -> Keys:
-        """The keys of all that pass."""
+        """Return the keys of all that pass."""
 
     def texts(self, index: KeywordIndexName, keys: Sequence[int]) -> Iterable[tuple[object, ...]]:
-        """Return the key and the columns of each of these memories, and of those that are in no
-        segment, whether they pass or not."""
+        """Return the key and the columns of each of these memories, and of those in no segment,
+        whether they pass or not."""
 
 
 def best(keys: Keys, scores: Scores, limit: int, passing: Passing) -> list[Match]:
-    """The best that pass, best first, equal scores by id. A filter is tried on the best first;
-    where few of these pass, all memories that do are read."""
+    """Return the best that pass, best first, equal scores by id. A filter is tried on the best
+    first; if few of these pass, all memories that do are read."""
     for least in (FIRST_READ, THEN_READ) if passing.narrows else ():
         tried = max(limit * 4, least)
         if tried >= len(keys):
@@ -71,12 +71,12 @@ def best(keys: Keys, scores: Scores, limit: int, passing: Passing) -> list[Match
 
 
 def best_of(keys: Keys, scores: Scores, tried: int, passing: Passing) -> list[Match]:
-    """Those of so many of the best that pass, best first, equal scores by id."""
+    """Return those of the best `tried` that pass, best first, equal scores by id."""
     return _ordered(*_highest(keys, scores, tried), passing)
 
 
 def _highest(keys: Keys, scores: Scores, most: int) -> tuple[Keys, Scores]:
-    """The `most` highest, and those that are equal to the last of them."""
+    """Return the `most` highest, and those equal to the last of them."""
     if len(scores) <= most:
         return keys, scores
     kept = scores >= least_of_best(scores, most)
@@ -90,7 +90,8 @@ def _ordered(keys: Keys, scores: Scores, passing: Passing) -> list[Match]:
 
 
 class PackedSearch:
-    """At one moment: made and used within a transaction. `buffered`: what the buffer counts."""
+    """One search in one snapshot: made and used within a transaction. `buffered`: the statistics of
+    the buffer."""
 
     def __init__(
         self,
@@ -105,7 +106,8 @@ class PackedSearch:
         self._node = node
 
     def statistics(self, holding: Sequence[int] | None = None) -> KeywordStatistics:
-        """What the whole index counts; `holding`: what the segments count of each phrase."""
+        """Return the statistics of the whole index; `holding`: the segments' numbers for each
+        phrase."""
         if holding is None:
             holding = counted(self._segments, self._node, self._columns)
         rows, tokens, others = self.buffered
@@ -113,7 +115,8 @@ class PackedSearch:
         return KeywordStatistics(self._segments.rows + rows, self._segments.tokens + tokens, both)
 
     def best(self, query: KeywordQuery, passing: Passing) -> tuple[list[Match], KeywordStatistics]:
-        """The best that pass, best first, equal scores by id; and what they were scored by."""
+        """Return the best that pass, best first, equal scores by id; and the statistics they were
+        scored by."""
         matches, common = self._matched(query.column_weights, query.common, query.deadline)
         if matches.miscounted:
             return self._by_fts5(query, passing, common), common
@@ -128,14 +131,14 @@ class PackedSearch:
         return best(*scored(self._segments, matches, common, limit), query.limit, passing), common
 
     def keys(self) -> list[int]:
-        """The keys of all that match."""
+        """Return the keys of all that match."""
         keys, _ = scored(self._segments, *self._matched((1.0,) * self._columns, None))
         return [int(key) for key in keys]
 
     def _by_fts5(
         self, query: KeywordQuery, passing: Passing, common: KeywordStatistics
     ) -> list[Match]:
-        """The best by FTS5 itself, over all memories that it looks at: what it counts in one may be
+        """Return the best by FTS5 itself, over all memories that it visits: its count in one may be
         left from an earlier one."""
         keys = visited(self._segments, self._node, query.column_weights, query.deadline)
         found = fts5_scores(query, common, passing.texts(query.index, keys))
@@ -149,13 +152,13 @@ class PackedSearch:
         common: KeywordStatistics | None,
         deadline: Deadline = NO_DEADLINE,
     ) -> tuple[SegmentMatches, KeywordStatistics]:
-        """What the expression matches, and what BM25 counts."""
+        """Return the matches of the expression, and the statistics for BM25."""
         matches = evaluated(self._segments, self._node, weights, deadline)
         return matches, common or self.statistics(matches.holding)
 
 
 class MemoriesThat:
-    """The memories that meet a condition; None: all of them."""
+    """The memories that meet a condition, or all without one."""
 
     def __init__(self, connection: apsw.Connection, condition: Condition | None) -> None:
         self._connection = connection
@@ -182,8 +185,8 @@ class MemoriesThat:
 
 
 class StoredTokenRows:
-    """The rows in a vault in SQLite. One statement asks all segments for the postings that an
-    expression needs; the places of phrases are read where a document has all their tokens."""
+    """The rows in a vault in SQLite. One statement reads the postings that an expression needs from
+    all segments; the positions of phrases are read if a document has all their tokens."""
 
     def __init__(self, connection: apsw.Connection, index: SegmentedIndex) -> None:
         self._connection = connection

@@ -37,17 +37,17 @@ EVERY_KEY = (1 << 63) - 1
 AT_ONCE = 16_384  # memories that become a segment together: about 50 MB while they are packed
 NEW = "INSERT INTO segments (ready, last) VALUES (0, ?) RETURNING number"
 TEXTS = f"SELECT key, {', '.join(FIELDS)} FROM indexed WHERE {buffer.AMONG} ORDER BY key"
-MOST_INSIDE = 200  # bytes of postings and places that stand beside their token
+MOST_INSIDE = 200  # bytes of postings and places that are stored with their token
 
 
 class RowsChecksum:
-    """The checksum of the rows so far: of tokens, numbers, postings and places."""
+    """The running checksum of rows: of tokens, numbers, postings and places."""
 
     def __init__(self) -> None:
         self._parts = [0, 0, 0, 0]
 
     def added(self, rows: Sequence[Row]) -> RowsChecksum:
-        """This checksum with some more rows."""
+        """Add rows to this checksum, and return it."""
         if rows:
             tokens, documents, bits, postings, places = zip(*rows, strict=True)
             pairs = chain.from_iterable(zip(documents, bits, strict=True))
@@ -60,14 +60,14 @@ class RowsChecksum:
         self._parts = [crc32(part, crc) for part, crc in zip(parts, self._parts, strict=True)]
 
     def with_documents(self, documents: Documents) -> bytes:
-        """The checksum of the whole index."""
+        """Return the checksum of the whole index."""
         own = crc32(documents.lengths.tobytes(), crc32(documents.keys.tobytes()))
         return b"".join(crc.to_bytes(4, "little") for crc in (*self._parts, own))
 
 
 def rows_checksum(connection: apsw.Connection, place: tuple[int, int]) -> RowsChecksum:
-    """The checksum of the rows that the vault holds of an index of a segment. TypeError where a row
-    is not whole."""
+    """Return the checksum of an index's rows in the vault; raise TypeError if a row is not
+    whole."""
     found = RowsChecksum()
     last: apsw.SQLiteValue = ""
     while last is not None:
@@ -78,7 +78,7 @@ def rows_checksum(connection: apsw.Connection, place: tuple[int, int]) -> RowsCh
 
 
 class StagedSegment(NamedTuple):
-    """A segment that is not ready, and has all rows of what was packed."""
+    """A segment that is not ready, with all rows of `packed`."""
 
     number: int
     packed: Packed
@@ -92,7 +92,7 @@ def write(
     staged: StagedSegment | None = None,
 ) -> None:
     """Write a segment, ready to be read, within the caller's transaction. `keys`: of the packed
-    memories, ascending. `staged`: used if it is of these and still there."""
+    memories, ascending. `staged` is used if it has these memories and still exists."""
     if not (staged and staged.packed is packed and is_segment(connection, staged.number)):
         staged = StagedSegment(begin(connection), packed, {})
         for index, content in packed.items():
@@ -104,14 +104,14 @@ def write(
 
 
 def documents_of(packed: PackedIndex, keys: Sequence[int]) -> Documents:
-    """The documents of a packed index, where the packed memories have these keys."""
+    """Return the documents of a packed index, given the keys of the packed memories."""
     places = np.frombuffer(packed.documents, DOCUMENT)
     return Documents(np.array(keys, KEY)[places], np.frombuffer(packed.lengths, DOCUMENT))
 
 
 def begin(connection: apsw.Connection) -> int:
-    """The number of a new segment, which is not ready. Every memory that is changed from now on is
-    logged as changed for it too."""
+    """Return the number of a new segment, which is not ready. Every later change of a memory is
+    logged as a change for this segment too."""
     return int(connection.execute(NEW, (EVERY_KEY,)).get)
 
 
@@ -159,7 +159,7 @@ def remove_tokens(
     words: int,
     tokens: Sequence[tuple[apsw.SQLiteValue, ...]],
 ) -> None:
-    """Remove the rows of these tokens, each with its key among the large ones."""
+    """Remove the rows of these tokens, each given with its key among the large ones."""
     large = [(key,) for _, key in tokens if key is not None]
     connection.executemany("DELETE FROM large_postings WHERE key = ?", large)
     sql = "DELETE FROM postings WHERE segment = ? AND words = ? AND token = ?"
@@ -172,13 +172,13 @@ def make_ready(connection: apsw.Connection, number: int, last: int) -> None:
 
 
 def is_segment(connection: apsw.Connection, number: int, *, ready: bool = False) -> bool:
-    """Whether there is such a segment, and it is ready, or not."""
+    """Return True if this segment exists and is ready, or not ready."""
     sql = "SELECT 1 FROM segments WHERE number = ? AND ready = ?"
     return bool(connection.execute(sql, (number, ready)).get)
 
 
 def remove_segment(connection: apsw.Connection, number: int) -> None:
-    """Remove a segment, which may take long where it still has its rows."""
+    """Remove a segment, which may take long if it still has its rows."""
     for words in WORDS.values():
         remove_rows(connection, number, words, -1)
     connection.execute("DELETE FROM segment_documents WHERE segment = ?", (number,))
@@ -186,7 +186,7 @@ def remove_segment(connection: apsw.Connection, number: int) -> None:
 
 
 def write_all(connection: apsw.Connection) -> None:
-    """Make segments of all live memories, within a transaction; there are no others."""
+    """Make segments of all live memories, within a transaction; no other segments exist."""
     keys = [int(key) for (key,) in connection.execute("SELECT key FROM indexed ORDER BY key")]
     for start in range(0, len(keys), AT_ONCE):
         some = keys[start : start + AT_ONCE]
