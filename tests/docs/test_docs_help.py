@@ -126,7 +126,6 @@ def test_the_weights_of_blend_are_those_it_has() -> None:
     [opinion] = [stage for stage in blend.stages if isinstance(stage, RerankInterpolation)]
     told = page("recipes.md").partition("\n### `blend`\n")[2].partition("\n### ")[0]
     for signal in bonus.signals:
-        assert f"\n| `{signal.name}` | {signal.weight:g} |" in told
         assert f"{signal.weight:g} · {signal.name}" in told
     fuse = blend.fuse
     assert isinstance(fuse, FeatureSum)
@@ -135,7 +134,7 @@ def test_the_weights_of_blend_are_those_it_has() -> None:
         assert f"{weights.base:g} + {features}".replace("-", "−") in told
     floor = -opinion.floor
     moved = f"{opinion.weight:g} · (clip(logit, −{floor:g}, {opinion.bound:g}) + {floor:g})"
-    assert told.count(moved) == 2
+    assert moved in told
 
 
 @pytest.mark.parametrize("file", LINKED, ids=lambda file: str(file.relative_to(ROOT)))
