@@ -5,9 +5,8 @@ A line says when, who, what, how many, in which vault. It never contains the tex
 query or a token. An id is made from a title's words, so it is written as a hash under the vault's
 own key.
 
-Beside it, the log of reads has a line for each search and whatever was opened or recalled, which
-the page shows to whoever watches: the program, and the keys of memories, which are numbers. It is
-short, and not durable.
+A second log has a line for each search, opening and recall, for the page's activity view: the
+program, and the keys of memories, which are numbers. It is short, and not durable.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from recollect.times import iso
 if TYPE_CHECKING:
     from recollect.auth.access import Access
 
-# Above this, the number of ids says enough: an import may have any number.
+# A line with more ids has only their number: an import may have any number.
 MOST_MARKS = 20
-# Repeated refusals are counted for this long and written once: a caller that is refused again and
-# again must not fill the log and push out other lines.
+# Repeated refusals are counted for this long and written once, so that one caller cannot fill the
+# log and push out other lines.
 QUIET_S = 10.0
 MOST_REPEATING = 1000
 MOST_KEYS = 10  # of memories in a line; the count says how many there were
@@ -41,7 +40,7 @@ AuditOutcome = Literal["done", "refused"]
 
 
 class AuditEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One line."""
+    """One line of the audit log."""
 
     time: str
     caller: str
@@ -55,7 +54,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Read(Struct, frozen=True, array_like=True):
-    """A line of reads; `at` in microseconds."""
+    """One line of the log of reads; `at` in microseconds."""
 
     at: int
     action: str
@@ -67,14 +66,14 @@ class Read(Struct, frozen=True, array_like=True):
 
 
 class NumberedRead(NamedTuple):
-    """A read and where its line ends, by which reads are told apart."""
+    """A read, and the position at which its line ends: its identity."""
 
     end: int
     read: Read
 
 
 class Audit:
-    """Both logs of a vault; without any access nothing is written, and nothing there."""
+    """Both logs of a vault; with access None nothing is written or read."""
 
     def __init__(self, access: Access | None) -> None:
         self.access = access
@@ -89,26 +88,26 @@ class Audit:
         count: int,
         marks: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        """Log a change; `marks` makes the hashes of the ids, where there are few."""
+        """Log a change. `marks` computes the hashes of the ids; called only if they are few."""
         if self.access is not None:
             ids = tuple(marks()) if count <= MOST_MARKS else ()
             self._append(caller, action, vault, "done", count, ids=ids)
 
     def log_refusal(self, caller: Caller, action: str, vault: str, why: str) -> None:
-        """Log a refusal. A repetition soon after is counted and written with the next line."""
+        """Log a refusal. Repetitions within QUIET_S are counted and written with the next line."""
         if self.access is not None:
-            count = self._due((caller.name, caller.token, action, vault, why))
+            count = self._count_due((caller.name, caller.token, action, vault, why))
             if count:
                 self._append(caller, action, vault, "refused", count, why=why)
 
     def log_read(self, read: Read) -> None:
-        """Log a read, where that is possible."""
+        """Log a read; ignore a log that cannot be written."""
         if self.access is not None:
             with suppress(OSError):
                 self.access.reads.append(msgspec.json.encode(read))
 
     def entries(self) -> Iterator[dict[str, Any]]:
-        """Every entry, oldest first; a line that a power cut broke off is skipped."""
+        """Yield every entry, oldest first; skip a line that a power cut broke off."""
         for _, line in () if self.access is None else self.access.audit.since(0):
             with suppress(msgspec.DecodeError):
                 entry = msgspec.json.decode(line)
@@ -116,22 +115,22 @@ class Audit:
                     yield entry
 
     def read_position(self) -> int:
-        """A number that changes with each read."""
+        """Return the end of the log of reads, a number that changes with each read."""
         return 0 if self.access is None else self.access.reads.size()
 
     def reads_since(self, start: int) -> Iterator[NumberedRead]:
-        """The reads behind that number, oldest first."""
+        """Yield the reads after that position, oldest first."""
         decoder = msgspec.json.Decoder(Read)
         for end, line in () if self.access is None else self.access.reads.since(start):
-            with suppress(msgspec.DecodeError):  # written in half
+            with suppress(msgspec.DecodeError):  # only half written
                 yield NumberedRead(end, decoder.decode(line))
 
     def close(self) -> None:
         if self.access is not None:
             self.access.close()
 
-    def _due(self, key: tuple[str, ...]) -> int:
-        """The number of refusals of this kind to write now; 0 while one was just written."""
+    def _count_due(self, key: tuple[str, ...]) -> int:
+        """Return how many refusals of this kind to write now; 0 if one was just written."""
         now = time.monotonic()
         with self._guard:
             last, counted = self._repeating.pop(key, (-QUIET_S, 0))
@@ -151,8 +150,8 @@ class Audit:
         why: str = "",
         ids: tuple[str, ...] = (),
     ) -> None:
-        """Write the line; where that fails, warn. The logged change itself stays. The time is the
-        clock's, not that of RECOLLECT_NOW."""
+        """Write the line; warn if that fails, since the change itself is already made. The time is
+        the system clock's, not RECOLLECT_NOW."""
         assert self.access is not None
         now = iso(datetime.now(UTC).replace(microsecond=0))
         entry = AuditEntry(

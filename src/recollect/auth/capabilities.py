@@ -1,7 +1,7 @@
-"""Who may do what: the capabilities and the caller.
+"""Capabilities, and the caller that has them.
 
-No capability contains another. A token that may only repair the vault reads no memories, nor does
-one that may only save. A token that may do several things has several capabilities.
+No capability contains another: a token that may only repair the vault, or only save, reads no
+memories.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ SEARCH = "search:use"
 WRITE = "memory:write"
 DELETE = "memory:delete"
 ADMIN = "admin"
-# Each with what it allows, for the help and the documentation.
+# Capability → what it allows, for the help and the documentation.
 CAPABILITIES = {
     SEARCH: "search, read, list and export memories; read recipes and counts",
     WRITE: "save, import, change and pin memories; give feedback",
@@ -23,8 +23,7 @@ EVERYTHING = frozenset(CAPABILITIES)
 
 
 class Caller(Struct, frozen=True, kw_only=True):
-    """Who calls, and what they may do where. None means every vault, or every collection that a
-    search in the home's own vault includes."""
+    """A caller's capabilities, and the vaults and collections they hold for; None means all."""
 
     name: str
     capabilities: frozenset[str]
@@ -42,7 +41,7 @@ class Caller(Struct, frozen=True, kw_only=True):
         return self.collections is None or collection in self.collections
 
     def refusal(self, capabilities: tuple[str, ...], vault: str) -> str | None:
-        """Why the call is refused, in a sentence that reveals nothing; None where it is not."""
+        """Return why the call is refused, without revealing anything, or None if it is allowed."""
         if not self.sees(vault):
             return f"This caller may not use the vault {vault!r}."
         for capability in capabilities:
@@ -51,7 +50,7 @@ class Caller(Struct, frozen=True, kw_only=True):
         return None
 
     def within(self, other: Caller) -> Caller:
-        """This caller with only what the other may do as well: acting for another adds nothing."""
+        """Return this caller with only the rights that the other has, too."""
         return Caller(
             name=self.name,
             capabilities=self.capabilities & other.capabilities,

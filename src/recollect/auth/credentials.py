@@ -1,12 +1,11 @@
-"""What a caller may show to a server: a token, or the cookie of a browser session; and how often
-somebody may try to log in with a wrong one.
+"""Credentials of a server's callers: tokens, browser sessions and login links; and a rate limit for
+wrong ones.
 
-Wrong tokens alone count, and what was used up comes back steadily, so that nobody is shut out for
-longer than a few seconds after an attack has ended.
+Only wrong tokens count towards the limit. Attempts become available again at a steady rate, so
+after an attack users are locked out for a few seconds at most.
 
-Browser sessions, and the links that begin one, are random secrets, of which the hashes are stored.
-A session stands for the token that it was begun with, and ends with it. A link begins one session,
-within a few minutes, and is gone then.
+Sessions and login links are random secrets, stored as hashes. A session has the rights of the token
+it was started with, and ends with it. A link starts one session, within a few minutes.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ from recollect.auth.token_store import (
 from recollect.errors import NotFound
 from recollect.times import to_micros
 
-# After a month one logs in again.
+# After a month people log in again.
 LASTS = timedelta(days=30)
 # Long enough to copy a link from one window to another.
 LINK_LASTS = timedelta(minutes=10)
-# Nobody has more browsers; the oldest session ends where one more begins.
+# More than anyone's browsers; one more ends the oldest session.
 MOST_SESSIONS = 100
 LONGEST_BROWSER = 200
 OF_TOKEN = "coalesce((SELECT {column} FROM tokens WHERE {{vault}} AND hash = token_hash), '')"
@@ -50,12 +49,12 @@ COLUMNS = (
     f"id, token_hash, {OF_TOKEN.format(column='id')}, {OF_TOKEN.format(column='name')}, "
     "browser, created_at, expires_at, used_at"
 )
-# A person mistypes a few times. At one in five seconds, a year allows six million guesses: a token
-# of sixteen random characters takes longer than the universe is old.
+# People mistype a few times. One attempt in five seconds is six million guesses a year; a token of
+# sixteen random characters takes longer than the age of the universe.
 PER_ADDRESS, PER_ADDRESS_S = 10, 5.0
-# However many addresses take part.
+# For all addresses together.
 IN_ALL, IN_ALL_S = 60, 1.0
-# Counts that are kept. Addresses that share one by chance are counted as one.
+# Number of counters. Addresses with the same hash share one.
 PLACES = 1 << 16
 EVERYBODY = ""
 UNKNOWN = Caller(name="unknown", capabilities=frozenset())
@@ -63,8 +62,8 @@ SERVER = Caller(name="server token", capabilities=EVERYTHING)
 
 
 class BrowserSession(Struct, frozen=True, kw_only=True):
-    """What is known of a session. `token_id` and `token_name` are empty where it was begun with the
-    token that the server was started with."""
+    """A browser session. `token_id` and `token_name` are empty if it belongs to the token that the
+    server was started with."""
 
     id: str
     token_hash: bytes
@@ -77,7 +76,7 @@ class BrowserSession(Struct, frozen=True, kw_only=True):
 
 
 class SessionStore:
-    """The sessions and links that are where the tokens are."""
+    """Stores sessions and login links, next to the tokens."""
 
     def __init__(self, tokens: TokenStore) -> None:
         self._tokens = tokens
@@ -85,7 +84,7 @@ class SessionStore:
         self._clock = tokens.clock
 
     def create(self, token_hash: bytes, browser: str = "") -> tuple[str, BrowserSession]:
-        """Begin a session for that token: its secret, and what is known of it."""
+        """Start a session for that token; return its secret and the session."""
         now = self._clock()
         secret, id = new_secret(SESSION), os.urandom(4).hex()
         shown = "".join(filter(str.isprintable, browser[:LONGEST_BROWSER]))
@@ -106,7 +105,7 @@ class SessionStore:
         return secret, session
 
     def find(self, secret: str) -> BrowserSession | None:
-        """The session of that secret; None where there is none, or it has ended."""
+        """Return the session with that secret; None if it is unknown or has ended."""
         if not is_well_formed(secret, SESSION):
             return None
         found = self._select("hash = ? AND", digest(secret))
@@ -115,11 +114,11 @@ class SessionStore:
         return found[0] if found else None
 
     def list_all(self) -> list[BrowserSession]:
-        """The sessions that have not ended, the newest first."""
+        """Return the sessions that have not ended, newest first."""
         return self._select("")
 
     def end(self, ids: Collection[str]) -> None:
-        """End these sessions at once; NotFound, and none ends, where one of them is not there."""
+        """End these sessions. If one is unknown, raise NotFound and end none of them."""
         there = {session.id for session in self.list_all()}
         for id in ids:
             if id not in there:
@@ -129,7 +128,7 @@ class SessionStore:
             self.access.change(*((sql, (id,)) for id in ids))
 
     def create_link(self, token_hash: bytes) -> str:
-        """The secret of a link that begins one session for that token."""
+        """Create a link that starts one session for that token; return its secret."""
         now = self._clock()
         secret = new_secret(SESSION)
         expires = to_micros(now + LINK_LASTS)
@@ -143,8 +142,8 @@ class SessionStore:
         return secret
 
     def use_link(self, secret: str) -> bytes | None:
-        """The hash of the token that the link stands for; None where it is used up or too old. Of
-        two who use it at once, one gets it."""
+        """Use up the link and return the hash of its token; None if it is used or too old. Of two
+        simultaneous calls, one gets it."""
         if not is_well_formed(secret, SESSION) or not self.has_link(secret):
             return None
         sql = f"DELETE FROM links WHERE {THE_LINK} RETURNING token_hash"
@@ -152,7 +151,7 @@ class SessionStore:
         return bytes(rows[0][0]) if rows else None
 
     def has_link(self, secret: str) -> bool:
-        """Whether the link is still to be used."""
+        """Return whether the link is unused and not too old."""
         sql = f"SELECT 1 FROM links WHERE {THE_LINK}"
         return bool(self.access.rows(sql, digest(secret), to_micros(self._clock())))
 
@@ -183,7 +182,7 @@ def _session(row: tuple[Any, ...]) -> BrowserSession:
 
 
 class SharedCounts:
-    """Counts in memory: processes that are forked from the one that made it count together."""
+    """Counters in memory, shared with processes that are forked from this one."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -199,14 +198,14 @@ class SharedCounts:
 
 
 class Attempts:
-    """Counts wrong tokens, by address and in all. For each there is the time at which all of its
-    attempts have come back; one more puts that off."""
+    """Counts wrong tokens, by address and in all. A counter is the time at which all attempts are
+    available again; each wrong token postpones it."""
 
     def __init__(self, counts: AttemptCounts | None = None) -> None:
         self._counts = counts or SharedCounts()
 
     def wait_s(self, address: str) -> int:
-        """How many seconds to wait before the next attempt; 0 where it may be made."""
+        """Return how many seconds to wait before the next attempt; 0 if it is allowed now."""
         left = max(
             self._left_s(_network(address), PER_ADDRESS, PER_ADDRESS_S),
             self._left_s(EVERYBODY, IN_ALL, IN_ALL_S),
@@ -217,7 +216,7 @@ class Attempts:
         """Count a wrong token."""
         limits = ((_network(address), PER_ADDRESS, PER_ADDRESS_S), (EVERYBODY, IN_ALL, IN_ALL_S))
         for key, most, interval_s in limits:
-            # However many come, the next one waits for one interval.
+            # After any number of attempts, the next one waits for one interval.
             self._counts.put_off(key, interval_s, most * interval_s)
 
     def _left_s(self, key: str, most: int, interval_s: float) -> float:
@@ -229,7 +228,7 @@ def _place(key: str) -> int:
 
 
 def _network(address: str) -> str:
-    """The address, or of IPv6 the network of it: whoever has one address there has them all."""
+    """Return the address, or for IPv6 its /64 network, which one user has as a whole."""
     try:
         parsed = ip_address(address)
     except ValueError:  # a Unix socket has none
@@ -240,7 +239,7 @@ def _network(address: str) -> str:
 
 
 class CredentialCheck(NamedTuple):
-    """Whose token or session it is, and what is wrong with it; nothing where it is valid."""
+    """The caller of a token or session, and what is wrong with it; empty if it is valid."""
 
     caller: Caller
     wrong: str = ""
@@ -248,11 +247,10 @@ class CredentialCheck(NamedTuple):
 
 
 class Credentials:
-    """Tokens that the server was started with, which allow everything; those of the home, each with
-    what it allows; and the sessions that were begun with either. All are kept as hashes.
+    """Checks tokens and sessions. Tokens given at the start allow everything; `stored` ones have
+    capabilities; a session has those of its token. All are kept as hashes.
 
-    Where none is `required`, whoever shows none is the owner: nobody else can call then, or the
-    owner wants it so.
+    Unless `required`, a caller without a token is the owner: on a Unix socket, or with --no-auth.
     """
 
     def __init__(
@@ -268,33 +266,33 @@ class Credentials:
         self.required = required or bool(self._hashes)
         self.attempts = Attempts(None if stored is None else stored.access.attempts)
         self.remote = stored is not None and stored.access.remote
-        # Which home or vault this is, for the name of its cookie.
+        # Identifies the home or vault in the name of its cookie.
         place = "" if stored is None else stored.access.mark
         self.home_mark = sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
     def close(self) -> None:
-        """Close what is open; the next check opens it again."""
+        """Close the store; the next check opens it again."""
         if self.stored is not None:
             self.stored.close()
 
     def has_tokens(self) -> bool:
-        """Whether there is any token to log in with."""
+        """Return whether there is any token to log in with."""
         return self.required or (self.stored is not None and self.stored.has_live())
 
     def check_token(self, token: str) -> CredentialCheck:
-        """Whose token it is, looked up for each request: a revoked token is refused at once."""
+        """Look up a token. Done for each request, so that a revoked token is refused at once."""
         return self._by_hash(digest(token))
 
     def check_session(self, secret: str) -> CredentialCheck:
-        """Whose session it is. It is valid as long as the token that it was begun with."""
+        """Look up a session. It is valid as long as the token it was started with."""
         session = None if self.sessions is None else self.sessions.find(secret)
         if session is None:
             return CredentialCheck(UNKNOWN, "unknown session")
         return self._by_hash(session.token_hash)._replace(session=session)
 
     def begin_session(self, token_hash: bytes, browser: str) -> tuple[str, CredentialCheck]:
-        """Begin a session: the secret for the cookie, and whose it is. Nothing begins where the
-        token is not valid."""
+        """Start a session; return the secret for its cookie and the check. The secret is empty if
+        the token is not valid."""
         check = self._by_hash(token_hash)
         if check.wrong or self.sessions is None:
             return "", check
@@ -302,12 +300,12 @@ class Credentials:
         return secret, check._replace(session=session)
 
     def may_manage(self, caller: Caller) -> bool:
-        """Whether this caller may do everything, and so may make and revoke tokens."""
+        """Return whether this caller may do everything, and so may make and revoke tokens."""
         whole = caller.vaults is None and caller.collections is None
         return caller.may(*EVERYTHING) and whole and self.stored is not None
 
     def visible_sessions(self, caller: Caller) -> list[BrowserSession]:
-        """The sessions that this caller may see and end: all, for who may do everything, else
+        """Return the sessions that this caller may see and end: all if it may do everything, else
         those of the same token."""
         every = [] if self.sessions is None else self.sessions.list_all()
         if self.may_manage(caller):
@@ -315,7 +313,7 @@ class Credentials:
         return [session for session in every if session.token_id == caller.token != ""]
 
     def _by_hash(self, hashed: bytes) -> CredentialCheck:
-        # Every hash is compared, so that the time taken does not tell which came close.
+        # Every hash is compared, so that the time taken does not reveal a partial match.
         if sum(hmac.compare_digest(hashed, known) for known in self._hashes) > 0:
             return CredentialCheck(SERVER)
         found = None if self.stored is None else self.stored.find_by_hash(hashed)

@@ -1,7 +1,6 @@
 """`access.db` of a home: hashes of tokens, of browser sessions and of login links; and its logs.
 
-The file lies beside the vault and not in it, so that a caller can be checked while the vault is
-locked.
+It is a file apart from the vault, so that callers can be checked while the vault is locked.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from recollect.retry import patiently, waits
 
 try:
     import fcntl
-except ImportError:  # not on Windows; there two processes may shorten the log in one moment
+except ImportError:  # on Windows two processes may shorten the log at the same time
     fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
 
 NAME = "access.db"
 AUDIT, READS = "audit.jsonl", "reads.jsonl"
-# Some 50,000 lines. The previous file is kept beside it, so the log takes at most twice as much.
+# About 50,000 lines. The previous file is kept, too, so the log takes at most twice as much.
 LARGEST = 10_000_000
-# Some 4,000 lines: they are read as a whole to page through them. The older half goes then.
+# About 4,000 lines, since paging reads them all. Above that, the older half is dropped.
 LARGEST_READS = 500_000
 VERSION = 2
 BUSY_MS = 10_000
@@ -67,8 +66,8 @@ CREATE TABLE IF NOT EXISTS links (
 
 
 class HomeAccess:
-    """The files of one home. Several processes may use them at once: what one changes, the next
-    request of another sees."""
+    """The files of one home. Several processes can use them at once; each sees the others'
+    changes."""
 
     remote = False
     attempts: AttemptCounts | None = None
@@ -92,12 +91,12 @@ class HomeAccess:
             self._opened = self._opened_file = None
 
     def rows(self, sql: str, *values: Value) -> list[tuple[Any, ...]]:
-        """What the query finds; nothing where there is no file."""
+        """Return the rows of a query; none if there is no file."""
         with self._asking(create=False) as connection:
             return [] if connection is None else _run(connection, (sql, values))
 
     def change(self, *statements: Statement) -> list[tuple[Any, ...]]:
-        """The file is made where there is none."""
+        """Run statements in one transaction; create the file if it does not exist."""
         with self._asking(create=True) as connection:
             assert connection is not None
             connection.set_busy_timeout(BUSY_MS if waits() else 0)
@@ -109,7 +108,7 @@ class HomeAccess:
 
     @contextmanager
     def _asking(self, *, create: bool) -> Iterator[apsw.Connection | None]:
-        """The connection, for one thread at a time."""
+        """Yield the connection, to one thread at a time."""
         try:
             with self._guard:
                 yield self._connection(create=create)
@@ -118,8 +117,8 @@ class HomeAccess:
             raise StoreError(f"The tokens in {self.file} cannot be read: {reason}.") from error
 
     def _connection(self, *, create: bool) -> apsw.Connection | None:
-        """The open connection, opened anew where another file took the old one's place: a deleted
-        file lets nobody in."""
+        """Return the connection. Reopen it if the file was replaced: a deleted file must not let
+        callers in."""
         file = self._identity()
         if file is None and create:
             self._make_private()
@@ -152,7 +151,7 @@ class HomeAccess:
         connection = apsw.Connection(str(self.file), apsw.SQLITE_OPEN_READWRITE)
         try:
             connection.set_busy_timeout(BUSY_MS)
-            # Two processes may switch a new file to WAL at once: one gets BusyError at once.
+            # If two processes switch a new file to WAL, one of them gets BusyError at once.
             patiently(lambda: self._prepare(connection), (apsw.BusyError,), BUSY_MS / 1000)
         except BaseException:
             connection.close()
@@ -163,7 +162,7 @@ class HomeAccess:
         if _version(connection) < VERSION:
             connection.execute("PRAGMA journal_mode = WAL")
             with _transaction(connection):
-                if _version(connection) < VERSION:  # else another process has made the tables
+                if _version(connection) < VERSION:  # else another process has created the tables
                     connection.execute(f"{SCHEMA} PRAGMA user_version = {VERSION}")
         if _version(connection) > VERSION:
             raise StoreError(
@@ -196,8 +195,8 @@ def _version(connection: apsw.Connection) -> int:
 
 
 class FileLog:
-    """A file that only its owner can read. One that is `durable` is set aside where it became too
-    large, and of another one the newer half is kept."""
+    """A log file that only its owner can read. If too large, a `durable` one is set aside; of
+    another one the newer half is kept."""
 
     def __init__(self, file: Path, *, durable: bool) -> None:
         self.file = file
@@ -220,8 +219,8 @@ class FileLog:
             return 0
 
     def since(self, start: int) -> Iterator[tuple[int, bytes]]:
-        """One that a power cut broke off may be among them; those that were set aside come first,
-        where all are wanted."""
+        """Yield the lines after `start`, with those of the log that was set aside first if `start`
+        is 0. One may be broken off by a power cut."""
         for file in (self.file,) if start else (older_log(self.file), self.file):
             end = start
             with suppress(FileNotFoundError), file.open("rb") as stream:
@@ -232,8 +231,8 @@ class FileLog:
 
 
 def _open_locked(file: Path, largest: int, shorten: Callable[[Path], None]) -> int:
-    """Open the file and lock it until it is closed. While this process waited for the lock, another
-    may have put a new file in its place: then open it again."""
+    """Open the file and lock it until it is closed. Open it again if another process replaced it
+    while this one waited for the lock."""
     while True:
         handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
@@ -269,5 +268,5 @@ def _is_same_file(file: Path, opened: os.stat_result) -> bool:
 
 
 def older_log(file: Path) -> Path:
-    """The previous log, which had become too large."""
+    """Return the path of the log that was set aside."""
     return file.with_name(f"{file.name}.1")

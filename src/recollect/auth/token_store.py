@@ -1,11 +1,10 @@
-"""The tokens of a home or a database: made, listed, revoked, and recognised by their hashes.
+"""The tokens of a home or a database: create, list, revoke, and find them by their hashes.
 
-A token is 32 random bytes, so that its plain SHA-256 cannot be reversed by guessing. It is shown
-once; only its hash is stored.
+A token is 32 random bytes, so its plain SHA-256 cannot be reversed by guessing. It is shown once;
+only its hash is stored.
 
-A server keeps one for the user it runs as: in `token` of the home, mode 0600. Whoever can read the
-file can read the vault beside it, too. Other users of the machine can reach the server's port, but
-not the file.
+A server keeps a token for the user it runs as in the file `token` of the home, mode 0600. Other
+users of the machine can reach the server's port, but not that file.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ from recollect.times import from_micros, to_micros
 TOKEN = "rcl_"  # how a token begins
 SESSION = "rcs_"  # how the secret of a session or a link begins, so that neither passes for a token
 RANDOM_BYTES = 32
-LENGTH = 43  # base64 makes so many characters of 32 bytes
+LENGTH = 43  # characters of 32 bytes in base64
 LONGEST_NAME = 100
-# When a token was used last is stored to the hour: a write with every request would cost too much.
+# The last use is stored to the hour: a write with every request would cost too much.
 COARSE = timedelta(hours=1)
 COLUMNS = (
     "id, hash, name, capabilities, vaults, collections, created_at, expires_at, revoked_at, used_at"
@@ -47,7 +46,7 @@ LONGEST = 200
 
 
 class Token(Struct, frozen=True, kw_only=True):
-    """What is known of a token; the token itself is not."""
+    """The record of a token, without the token itself."""
 
     id: str
     name: str
@@ -75,7 +74,7 @@ class Token(Struct, frozen=True, kw_only=True):
 
 
 def real_time() -> datetime:
-    """The clock's time, not that of RECOLLECT_NOW, which must not bring an expired token back."""
+    """Return the system clock's time: RECOLLECT_NOW must not revive an expired token."""
     return datetime.now(UTC)
 
 
@@ -94,7 +93,7 @@ def digest(secret: str) -> bytes:
 def check_request(
     capabilities: Collection[str], name: str, expires_at: datetime | None, now: datetime
 ) -> None:
-    """Raise UserError where no such token can be made."""
+    """Raise UserError if no such token can be created."""
     known = ", ".join(CAPABILITIES)
     for capability in capabilities:
         if capability not in CAPABILITIES:
@@ -108,7 +107,7 @@ def check_request(
 
 
 class TokenStore:
-    """The tokens that are there."""
+    """Stores tokens."""
 
     def __init__(self, access: Access, clock: Callable[[], datetime] = real_time) -> None:
         self.access = access
@@ -123,7 +122,7 @@ class TokenStore:
         collections: Collection[str] = (),
         expires_at: datetime | None = None,
     ) -> tuple[str, Token]:
-        """Make a token: its secret, which is stored nowhere, and what is known of it."""
+        """Create a token; return its secret, which is stored nowhere, and its record."""
         now = self.clock()
         check_request(capabilities, name, expires_at, now)
         secret = new_secret()
@@ -143,12 +142,12 @@ class TokenStore:
         return secret, token
 
     def list_all(self) -> list[Token]:
-        """All tokens, oldest first, including revoked and expired ones."""
+        """Return all tokens, oldest first, including revoked and expired ones."""
         sql = f"SELECT {COLUMNS} FROM tokens WHERE {{vault}} ORDER BY created_at, id"
         return [_token(row) for row in self.access.rows(sql)]
 
     def revoke(self, id: str) -> Token:
-        """Refuse the token from now on. One that is revoked already stays so."""
+        """Revoke a token; does nothing if it is revoked already."""
         if any(token.id == id for token in self.list_all()):
             sql = (
                 "UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE {vault} AND id = ? "
@@ -159,19 +158,19 @@ class TokenStore:
         raise NotFound(f"There is no token {id!r}; `recollect access token list` shows them.")
 
     def has_live(self, besides: str = "") -> bool:
-        """Whether any token but this one is live."""
+        """Return whether a token is live, other than the one with id `besides`."""
         now = self.clock()
         return any(token.state(now) == "live" for token in self.list_all() if token.id != besides)
 
     def find(self, secret: str) -> tuple[Token, str] | None:
-        """The token and its state; None where it is not one of these."""
+        """Return the token and its state, or None if it is unknown."""
         return self.find_by_hash(digest(secret)) if is_well_formed(secret) else None
 
     def find_by_hash(self, hashed: bytes) -> tuple[Token, str] | None:
-        """The token of that hash and its state. Read anew each time, so that a token is refused
-        from the moment it is revoked."""
+        """Return the token with that hash and its state, or None. Never cached, so that a token is
+        refused from the moment it is revoked."""
         now = self.clock()
-        # The index finds a hash, not a token: how long that takes says nothing of tokens.
+        # The index looks up a hash, so the time this takes reveals nothing about tokens.
         sql = f"SELECT {COLUMNS} FROM tokens WHERE {{vault}} AND hash = ?"
         for row in self.access.rows(sql, hashed):
             if hmac.compare_digest(bytes(row[1]), hashed):
@@ -183,8 +182,8 @@ class TokenStore:
         return None
 
     def note_use(self, table: str, id: str, before: datetime | None) -> None:
-        """Store when a token or a session was used. Where another process writes, or nobody may,
-        nothing is stored: the request goes on."""
+        """Store the time of use of a token or session, unless the database is busy or read-only:
+        the request must not wait for it."""
         now = self.clock()
         if before is None or now - before >= COARSE:
             with suppress(StoreError), without_waiting():
@@ -240,8 +239,8 @@ def read_moment(micros: int | None) -> datetime | None:
 
 
 def load_own_token(home: Path, stored: TokenStore) -> tuple[str, Token]:
-    """The token's secret and what is known of it. A new one is made where there is none, where it
-    was revoked, and where others could have read it: that one is revoked then."""
+    """Return the user's own token, as secret and record. Create a new one if there is none, if it
+    was revoked, or if others could have read the file, in which case the old one is revoked."""
     file = home / NAME
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -263,8 +262,8 @@ def load_own_token(home: Path, stored: TokenStore) -> tuple[str, Token]:
 
 
 def _read(file: Path) -> tuple[str, bool]:
-    """What the file holds, and whether only this user could read it; nothing where there is none,
-    or where it is a link."""
+    """Return the file's content, and whether only this user could read it; ("", False) if there is
+    no file, or it is a link."""
     try:
         stream = opened_regular(file)
     except OSError:
@@ -273,7 +272,7 @@ def _read(file: Path) -> tuple[str, bool]:
         return "", False
     with stream:
         found = os.fstat(stream.fileno())
-        # Windows keeps the rights of files elsewhere; a home there is private by itself.
+        # On Windows the home is private by other means than the file's mode.
         others = stat.S_IMODE(found.st_mode) & 0o077 if os.name == "posix" else 0
         mine = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
         return stream.read(LONGEST).decode(errors="replace").strip(), mine and not others

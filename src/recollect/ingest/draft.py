@@ -1,5 +1,5 @@
-"""From the fields that a caller gives to a memory: checked by name, merged over what is stored; and
-ids that a person can read, and that the same memory gets again."""
+"""Drafts: check the fields that a caller gives, merge them over a stored memory, and make readable
+ids that are the same for the same content."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ DEFAULTS: dict[str, object] = {
     if default is not msgspec.NODEFAULT
 }
 LONGEST_ID = 200
-# In bytes of UTF-8. A memory is read, indexed and shown as a whole: what is longer than a book is a
-# document, which a folder keeps in parts.
+# In bytes of UTF-8. A memory is read, indexed and shown as a whole; longer texts belong into a file
+# of a folder, which is kept in chunks.
 LONGEST_TEXT = 1_000_000
 LONGEST_FIELD = 100_000
-# The fields that hold long texts; each other one has LONGEST_FIELD, and so have all tags together.
+# Fields for long texts. Each other field may have LONGEST_FIELD, and so may all tags together.
 LONG_FIELDS = ("text", "details")
 LONGEST_SLUG = 48
-# Letters of five bits each.
+# In letters of five bits each.
 SUFFIX = 6
 LONG_SUFFIX = 20
-# The fields that tell one memory from another.
+# The fields that distinguish one memory from another.
 CONTENT = (*TEXTS, "kind", "project", "space", "path")
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """The fields that a caller gave, each of the right type; null counts as not given.
-    `supersedes`: the ids of the memories whose place the new one takes."""
+    """The checked fields that a caller gave, without those that are null. `supersedes`: the ids of
+    the memories that the new one replaces."""
 
     fields: dict[str, Any]
     supersedes: tuple[str, ...] = ()
@@ -62,12 +62,12 @@ def make_draft(
     supersedes: Sequence[str] | None = (),
     now: datetime | None = None,
 ) -> Draft:
-    """Check every field; refuse the first that is wrong, by name.
+    """Make a draft of the fields; raise UserError for the first that is wrong, by name.
 
-    `now`: what a time such as `friday` counts from; without it the present.
+    `now`: what a time such as `friday` counts from (default: the present).
 
-    `change`: the fields edit a stored memory. Then neither title nor text is required, and null
-    puts a field back to its default.
+    `change`: the fields edit a stored memory. Neither title nor text is required then, and null
+    resets a field to its default.
     """
     fields: dict[str, Any] = {}
     for name, value in raw.items():
@@ -87,13 +87,13 @@ def make_draft(
 
 
 def complete_draft(draft: Draft, id: str, before: Memory | None, now: datetime) -> Memory:
-    """The memory `id` that results: the draft's fields over the stored ones, or over the defaults.
+    """Return the memory `id`: the draft's fields over those of `before`, or over the defaults.
 
-    `updated_at` becomes now if something changes and the draft has no time.
+    `updated_at` becomes now if something changes and the draft does not set it.
     """
     fields = draft.fields
     if before is None:
-        # A memory that was made in the past and not changed since was last updated then.
+        # A memory of the past that was not changed since was last updated then.
         created = fields.get("created_at", fields.get("updated_at", now))
         times = {"created_at": created, "updated_at": created}
         return Memory(**(times | fields | {"id": id}))
@@ -153,13 +153,13 @@ def _check_tags(value: object) -> tuple[str, ...]:
 
 
 def cut_title(text: str, most: int) -> str:
-    """The text as a title of about so many characters: cut between words, where there are any."""
+    """Cut a text to a title of about `most` characters, between words if possible."""
     return text if len(text) <= most else f"{text[:most].rsplit(' ', 1)[0]} …"
 
 
 def slug(text: str) -> str:
-    """The text as lower-case words joined by hyphens, Latin letters without accents, cut at a word:
-    `JWT: why?` is `jwt-why`, `Über Größe` is `uber-große`, `日本語のメモ` stays."""
+    """Return the text as lower-case words joined by hyphens, Latin letters without accents, cut at
+    a word: `JWT: why?` is `jwt-why`, `Über Größe` is `uber-große`, `日本語のメモ` stays."""
     low = text[:200].lower()
     if not low.isascii():
         low = "".join(map(_plain_letter, unicodedata.normalize("NFC", low)))
@@ -170,7 +170,7 @@ def slug(text: str) -> str:
 
 
 def _plain_letter(letter: str) -> str:
-    """The letter as an id has it; a hyphen for what is no letter, digit or vowel sign."""
+    """Return the letter for an id; a hyphen for anything but a letter, digit or vowel sign."""
     if letter.isascii():
         return letter if letter.isalnum() else "-"
     bare = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
@@ -180,22 +180,21 @@ def _plain_letter(letter: str) -> str:
 
 
 def content_of(fields: Mapping[str, object]) -> str:
-    """The content of a memory as one text; a field that is not given has its default."""
+    """Return the content of a memory as one text, with defaults for missing fields."""
     return "\0".join(str(fields.get(name, "fact" if name == "kind" else "")) for name in CONTENT)
 
 
 def hash_letters(text: str, size: int = 20) -> str:
-    """A hash of so many bytes, in small letters and digits: eight for five bytes."""
+    """Return a hash of `size` bytes in small letters and digits: eight for five bytes."""
     from base64 import b32encode  # noqa: PLC0415  start-up time: only where ids are made
 
     return b32encode(content_digest(text, size)).decode().lower()
 
 
 def make_id(fields: Mapping[str, object], suffix: int = SUFFIX) -> str:
-    """A slug of the title (or text), and a few letters of a hash of the content.
+    """Return a slug of the title (or text), and a few letters of a hash of the content.
 
-    The same content in the same project gets the same id again, so that a repeated import makes no
-    duplicates.
+    The same content in the same project gets the same id, so a repeated import makes no duplicates.
     """
     start = slug(str(fields.get("title") or fields.get("text") or "")) or "memory"
     return f"{start}-{hash_letters(content_of(fields))[:suffix]}"

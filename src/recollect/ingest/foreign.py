@@ -1,5 +1,5 @@
-"""Memories of other tools: what an importer gives, and which importers are installed (entry points
-of the group `recollect.importers`, named after their tools)."""
+"""Importers of other tools' memories: their protocol, and those that are installed (entry points of
+the group `recollect.importers`, named after their tools)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from recollect.ingest.draft import make_draft
 from recollect.ingest.jsonl import Line
 
 GROUP = "recollect.importers"
-USUAL = re.compile(r"\((~/[^)]+)\)")  # in what an importer says of its path
+USUAL = re.compile(r"\((~/[^)]+)\)")  # the usual folder in an importer's `path`
 
 
 class ImportedRecord(NamedTuple):
     """One record of another tool.
 
     - `where`: its place, for a person (`notes/a.md`, `observations, row 12`).
-    - `fields`: those of a memory. The id is the same whenever the record is read again, so that a
-      repeated import updates. None: the record cannot be imported.
-    - `reason`: why not, one sentence.
-    - `unmapped`: the other tool's names of values that no field of a memory holds; empty values do
-      not count.
+    - `fields`: those of a memory, or None if the record cannot be imported. The id is the same each
+      time the record is read, so that a repeated import updates.
+    - `reason`: why it cannot be imported, in one sentence.
+    - `unmapped`: the other tool's names of non-empty values that fit no field of a memory.
     """
 
     where: str
@@ -36,13 +35,13 @@ class ImportedRecord(NamedTuple):
 
 
 def refuse_record(where: str, reason: str) -> ImportedRecord:
-    """A record that cannot be imported, and why."""
+    """Return a record that cannot be imported, with the reason."""
     return ImportedRecord(where, None, reason)
 
 
 class Importer(NamedTuple):
-    """One tool. `path`: what to give as PATH, in words; `source`: where its format is written down;
-    `read`: raises `UserError` where the tool did not write PATH."""
+    """An importer for one tool. `path`: what to give as PATH, in words; `source`: where its format
+    is documented; `read`: yields the records, or raises `UserError` if PATH is not the tool's."""
 
     name: str
     path: str
@@ -56,7 +55,7 @@ def list_tools() -> list[str]:
 
 
 def load_importer(name: str) -> Importer:
-    """The importer for that tool."""
+    """Load the importer for a tool; raise UserError if there is none."""
     known = entry_points_of(GROUP)
     if name not in known:
         raise UserError(f"There is no importer for {name!r}; there are: {', '.join(known)}.")
@@ -64,7 +63,7 @@ def load_importer(name: str) -> Importer:
 
 
 def detect_tools(home: Path) -> list[tuple[str, str]]:
-    """The tools whose usual folder is in that home, with the folder as their importers name it."""
+    """Return the tools whose usual folder exists below `home`, each with that folder."""
     found = ((name, USUAL.search(load_importer(name).path)) for name in list_tools())
     return [(name, usual[1]) for name, usual in found if usual and (home / usual[1][2:]).exists()]
 
@@ -72,8 +71,8 @@ def detect_tools(home: Path) -> list[tuple[str, str]]:
 class ForeignMemories:
     """The records of another tool as lines to import; a bad one has its reason.
 
-    `where` has the place of each record by its number; `unmapped` counts the values that no field
-    of a memory holds.
+    `where` maps a record's number to its place; `unmapped` counts the values that fit no field of a
+    memory.
     """
 
     def __init__(self, tool: Importer, path: Path) -> None:

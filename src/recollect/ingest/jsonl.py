@@ -1,8 +1,8 @@
 """Memories as JSON Lines: reading reports every bad line, writing loses nothing.
 
 A line is a memory; with `forgotten_at`, a forgotten one. A line `{"feedback": {…}}` is feedback.
-The checksum beside an export tells an import that the file is cut short or altered. It is a file of
-its own, so that the export stays one memory a line. `sha256sum --check` reads it.
+An export's checksum tells an import whether the file was cut short or altered. It is a file of its
+own, so that the export has only one memory a line. `sha256sum --check` reads it.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from recollect.times import iso, parse_time
 from recollect.types import Memory
 
 DECODER: msgspec.json.Decoder[object] = msgspec.json.Decoder()
-ENDING = ".sha256"  # of the checksum file
-LONGEST = 64 * 1024  # of a checksum file; a real one has two short lines
+ENDING = ".sha256"  # the checksum file's suffix
+LONGEST = 64 * 1024  # bytes read of a checksum file; a real one has two short lines
 SIZE = re.compile(rb"^# .*?\b(\d+) bytes", re.MULTILINE)
 CHECKSUM = re.compile(rb"^\\?([0-9a-fA-F]{64})(?:\s|$)", re.MULTILINE)
 WHAT_TO_DO = "Nothing was imported; --no-verify imports it as it is."
 
 
 class Line(NamedTuple):
-    """One line of the input: a draft, or feedback, or the reason why there is neither.
-    `forgotten_at`: when the draft's memory was forgotten."""
+    """One line of the input: a draft, or feedback, or the reason why it is bad. `forgotten_at`:
+    when the draft's memory was forgotten."""
 
     number: int
     make_draft: Draft | None
@@ -55,7 +55,7 @@ class RawLine(NamedTuple):
 
 
 def raw_lines(raw: Iterable[bytes]) -> Iterator[RawLine]:
-    """Each line that is not blank; numbers count from 1."""
+    """Yield each line that is not blank, numbered from 1."""
     for number, line in enumerate(raw, start=1):
         text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
         if text.strip():
@@ -63,7 +63,7 @@ def raw_lines(raw: Iterable[bytes]) -> Iterator[RawLine]:
 
 
 def parse_line(raw: RawLine | Line) -> Line:
-    """What a line holds."""
+    """Parse a line; a bad one has its reason."""
     if isinstance(raw, Line):
         return raw
     number, text = raw
@@ -114,8 +114,8 @@ def stored_line(item: Stored | FeedbackEvent) -> bytes:
 
 
 def write_export(file: Path, lines: Iterable[bytes]) -> None:
-    """Replace the file by these lines, and its checksum by theirs. Several exports to one file at
-    once leave one of them, whole."""
+    """Replace the file and its checksum. Of several simultaneous exports to one file, one remains,
+    whole."""
 
     digest, count, size = sha256(), 0, 0
     beside = _checksum_file(file)
@@ -131,15 +131,15 @@ def write_export(file: Path, lines: Iterable[bytes]) -> None:
             stream.flush()
             os.fsync(stream.fileno())  # takes long, so before the lock
             finishing.enter_context(locked_folder(file.parent))
-            beside.unlink(missing_ok=True)  # between the two, a killed export leaves no checksum
+            beside.unlink(missing_ok=True)  # so an export that is killed now leaves no checksum
         with replacing(beside) as stream:
             stream.write(b"# recollect export: %d lines, %d bytes\n" % (count, size))
             stream.write(b"%s  %s\n" % (digest.hexdigest().encode(), os.fsencode(file.name)))
 
 
 def verify(file: Path, stream: BinaryIO) -> None:
-    """UserError where the file has a checksum beside it that is not its own. The stream is the open
-    file; it is read to its end and set back to its start. A pipe is not checked."""
+    """Raise UserError if the file has a checksum that does not match. `stream` is the open file; it
+    is read and set back to its start. A pipe is not checked."""
 
     beside = _checksum_file(file)
     if not stream.seekable():

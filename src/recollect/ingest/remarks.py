@@ -1,5 +1,5 @@
-"""What a user says outright and means to last: found in a turn of an agent's session, by what is
-installed for the user's language (entry points of the group `recollect.capture`)."""
+"""Remarks: statements in a user's turn that are worth remembering, found by plugins for each
+language (entry points of the group `recollect.capture`)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ LONGEST_TITLE = 120
 
 
 class Remark(NamedTuple):
-    """What a user said in one of the forms: a memory's kind, title and text, and the form's name.
-    The text is the sentence as it was said."""
+    """A statement in one of the forms: a memory's kind, its title, the sentence as it was said, and
+    the form's name."""
 
     kind: str
     title: str
@@ -25,30 +25,30 @@ class Remark(NamedTuple):
 
 
 class CaptureLanguage(Protocol):
-    """What an entry point of the group is: a module, or an object, that knows one language."""
+    """Protocol of an entry point: a module or object that knows one language."""
 
     def triggered_forms(self, turn: str) -> Collection[CaptureForm]:
-        """Return the forms that the turn may be in, quickly: most turns are in none."""
+        """Return the forms that the turn may contain; quick, since most turns have none."""
 
     def remarks(self, turn: str) -> list[Remark]:
-        """Return what of the turn is in one of the forms."""
+        """Return the remarks in a turn."""
 
     def title_of(self, sentence: str) -> str:
-        """Return a heading for a sentence that is in one of the forms."""
+        """Return a title for a remark's sentence."""
 
 
 def is_triggered(turn: str) -> bool:
-    """Return whether the turn may have a remark."""
+    """Return whether the turn may contain a remark."""
     return any(language.triggered_forms(turn) for language in _languages())
 
 
 def remarks(turn: str) -> list[Remark]:
-    """Return what of the turn is in one of the forms, in any language."""
+    """Return the remarks in a turn, in any language."""
     return [remark for language in _languages() for remark in language.remarks(turn)]
 
 
 def title_of(sentence: str) -> str:
-    """Return a heading for a sentence that was a remark."""
+    """Return a title for a remark's sentence."""
     for language in _languages():
         return language.title_of(sentence)
     return cut_title(sentence, LONGEST_TITLE)

@@ -1,5 +1,5 @@
-"""Saving: drafts become memories inside one write transaction, unless one says the same in nearly
-the same words."""
+"""Saving: add or update a memory for each draft in one write transaction, and find the memory that
+a draft repeats in nearly the same words."""
 
 from __future__ import annotations
 
@@ -27,14 +27,13 @@ from recollect.query.terms import keywords
 from recollect.store.base import COLUMNS, KeywordQuery, Store, Stored, WriteOutcome, Writing
 from recollect.types import TEXTS, Filter, Memory
 
-# The texts that are compared, each where both have it.
-# Fields that tell two memories apart: with different values, they are two.
+# With different values of these fields, two memories are not repetitions.
 VALIDITY = ("valid_from", "valid_until")
 SAID = ("kind", *VALIDITY)
 DISTINGUISHING = (*SAID, "path")
-# A repetition shares nearly all its words with the memory, which is among the best matches then.
+# A repetition shares nearly all words with the memory, which is therefore among the best matches.
 MOST_READ = 10
-# Words of the query: enough to find it by; a thousand words would match half the vault.
+# Words of the query: enough to find it; a thousand words would match half the vault.
 MOST_ASKED = 24
 Sameness = Literal["same words", "nearly the same words", "same meaning", "same file"]
 SimilarReason = Sameness | Literal["seems to replace", "about the same thing"]
@@ -43,20 +42,23 @@ ABOUT: SimilarReason = "about the same thing"
 
 
 def find_repeated(store: Store, draft: Draft) -> Memory | None:
-    """The live memory of the same project and space that the draft repeats, if there is one."""
+    """Return the live memory of the same project and space that the draft repeats, or None."""
     fields = draft.fields
     if draft.id is not None:
         return None
     place = Filter(project=fields.get("project", ""), space=fields.get("space", ""))
     words = f"{fields.get('title', '')} {fields.get('text', '')}"
-    ids = (make_id(fields), *find_sharing_words(store, words, place))  # the same words first
+    ids = (
+        make_id(fields),
+        *find_sharing_words(store, words, place),
+    )  # exact ones first
     stored = store.memories.get(ids)
     candidates = (stored[id] for id in ids if id in stored and _is_in_place(stored[id], fields))
     return next((memory for memory in candidates if repeats(memory, fields)), None)
 
 
 def find_sharing_words(store: Store, text: str, place: Filter) -> list[str]:
-    """The ids of the memories there that share the most words with a text, best first."""
+    """Return the ids of the memories in `place` that share the most words with a text."""
     query = any_of(list(dict.fromkeys(keywords(text)))[:MOST_ASKED])
     weights = dict.fromkeys(COLUMNS["stemmed"], 1.0)
     found = store.keyword.match(KeywordQuery("stemmed", query, weights, MOST_READ, place))
@@ -64,15 +66,15 @@ def find_sharing_words(store: Store, text: str, place: Filter) -> list[str]:
 
 
 def _is_in_place(memory: Memory, fields: dict[str, Any]) -> bool:
-    """Whether the project and the space are the same; an edit may have moved the memory."""
+    """Return whether project and space are the same; an edit may have moved the memory."""
     return all(getattr(memory, name) == fields.get(name, "") for name in ("project", "space"))
 
 
 def repeats(memory: Memory, fields: dict[str, Any]) -> bool:
-    """Whether the fields repeat the memory.
+    """Return whether the fields repeat the memory.
 
     Each text that both have must be nearly the same, in the same order. If only one of them has a
-    title or a text, they are two memories.
+    title or a text, they are different memories.
     """
     both_places = _is_place(fields.get("path", "")) and _is_place(memory.path or ":0")
     if contradicts(memory, fields, SAID if both_places else DISTINGUISHING):
@@ -87,13 +89,12 @@ def repeats(memory: Memory, fields: dict[str, Any]) -> bool:
 
 
 def _is_place(path: str) -> bool:
-    """Whether it is a line of a transcript: where something was said does not make it another
-    fact."""
+    """Return whether it is a line of a transcript, which does not make a statement different."""
     return path.rpartition(":")[2].isdecimal()
 
 
 def contradicts(memory: Memory, fields: dict[str, Any], names: Sequence[str]) -> bool:
-    """Whether one of these fields has another value than the memory. A value that the memory lacks
+    """Return whether one of these fields differs from the memory's. A value that the memory lacks
     does not count: it can be added."""
     return any(
         name in fields and getattr(memory, name) not in (None, fields[name]) for name in names
@@ -101,8 +102,8 @@ def contradicts(memory: Memory, fields: dict[str, Any], names: Sequence[str]) ->
 
 
 def merge_fields(memory: Memory, fields: dict[str, Any]) -> dict[str, Any]:
-    """The changes that a repetition makes to a memory: the longer of two texts, the tags of both,
-    and for everything else the new value. `created_at` stays, and nothing is emptied."""
+    """Return the changes that a repetition makes to a memory: the longer of two texts, the tags of
+    both, else the new value. `created_at` stays, and nothing is emptied."""
     new = {name: value for name, value in fields.items() if value != "" and name != "created_at"}
     longer = {
         name: max((getattr(memory, name), new[name]), key=lambda text: len(spoken(text)))
@@ -116,10 +117,9 @@ def merge_fields(memory: Memory, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 class Saved(NamedTuple):
-    """The memory of a draft, and whether it was added, updated or unchanged. `repeated`: the draft
-    repeats a memory of its project in nearly the same words, and that one was updated. `redacted`:
-    how many secrets of each kind were replaced first. `changed`: the fields that were updated.
-    `superseded`: the ids of the memories whose place it took."""
+    """The outcome of saving a draft. `repeated`: the draft repeats a memory of its project, and
+    that one was updated. `redacted`: how many secrets of each kind were replaced. `changed`: the
+    updated fields. `superseded`: the ids of the memories it replaces."""
 
     memory: Memory
     outcome: WriteOutcome
@@ -130,15 +130,14 @@ class Saved(NamedTuple):
 
 
 class SimilarMemory(NamedTuple):
-    """A memory that was there before, and in what a saved one is similar to it."""
+    """An earlier memory, and how a saved one is similar to it."""
 
     memory: Memory
     why: SimilarReason
 
 
 def saved_json(saved: Saved, similar: Sequence[SimilarMemory] = ()) -> dict[str, object]:
-    """The outcome for programs; `superseded`, `redacted` and `similar` only where there is
-    something."""
+    """Return the outcome for programs; `superseded`, `redacted` and `similar` only if not empty."""
     facts = {"id": saved.memory.id, "outcome": saved.outcome, "repeated": saved.repeated}
     others = [
         {"id": each.memory.id, "title": each.memory.title, "why": each.why} for each in similar
@@ -153,7 +152,7 @@ def save_drafts(
     write: Writing, drafts: Sequence[Draft], now: datetime, allow_restore: Callable[[], object]
 ) -> list[Saved]:
     """Add or update a memory for each draft, in order; the same id again updates. `allow_restore`
-    is called before a forgotten memory comes back, and may raise."""
+    is called before a forgotten memory is restored, and may raise."""
     ids = [draft.id or make_id(draft.fields) for draft in drafts]
     stored = write.find(set(ids))
     saved = []
@@ -168,7 +167,7 @@ def save_drafts(
 def save_forgotten(
     write: Writing, drafts: Sequence[tuple[Draft, datetime]], now: datetime
 ) -> list[Saved]:
-    """Add or update a memory for each draft, which has an id, as one forgotten at that time."""
+    """Add or update a memory, forgotten at that time, for each draft, which must have an id."""
     stored = write.find({draft.fields["id"] for draft, _ in drafts})
     done = []
     for draft, at in drafts:
@@ -197,7 +196,7 @@ def save_again(write: Writing, draft: Draft, memory: Memory, now: datetime) -> S
 
 
 def changed_fields(before: Memory, after: Memory) -> tuple[str, ...]:
-    """The fields that differ; the time of the change is one only where it is the only one."""
+    """Return the fields that differ; `updated_at` only if it is the only one."""
     names = [name for name in FIELDS if getattr(before, name) != getattr(after, name)]
     return tuple(name for name in names if name != "updated_at" or len(names) == 1)
 
@@ -205,7 +204,7 @@ def changed_fields(before: Memory, after: Memory) -> tuple[str, ...]:
 def _find_place(
     write: Writing, stored: Mapping[str, Stored], id: str, draft: Draft
 ) -> tuple[str, Stored | None]:
-    """The draft's id, and what is stored under it."""
+    """Return an id for the draft, and the memory stored under it, if any."""
     before = stored.get(id)
     if before is not None and draft.id is None and not _is_same(before.memory, draft):
         return _find_free_id(write, draft)
@@ -232,8 +231,8 @@ def _save(
 
 
 def _find_free_id(write: Writing, draft: Draft) -> tuple[str, Stored | None]:
-    """A longer id, for a draft whose short one is taken: by chance, or by a memory that had this
-    content before it was edited. The first id that is free or of a memory with this content."""
+    """Return a longer id for a draft whose short one is taken, by chance or by a memory that was
+    edited since: the first that is free, or belongs to a memory with this content."""
     id = start = make_id(draft.fields, LONG_SUFFIX)
     number = 1
     while True:
@@ -245,8 +244,8 @@ def _find_free_id(write: Writing, draft: Draft) -> tuple[str, Stored | None]:
 
 
 def _is_same(memory: Memory, draft: Draft) -> bool:
-    """Whether the memory has the content and the validity of the draft: a fact until March and a
-    fact until May are two."""
+    """Return whether the memory has the draft's content and validity: a fact until March and the
+    same fact until May are two memories."""
     fields = draft.fields
     if contradicts(memory, fields, VALIDITY):
         return False
@@ -254,8 +253,8 @@ def _is_same(memory: Memory, draft: Draft) -> bool:
 
 
 def with_successor(write: Writing, old: Memory, new: str, now: datetime) -> Memory:
-    """The old memory with a link to the one that takes its place: it is valid until now, or until
-    it ended already."""
+    """Return the old memory linked to its successor and valid until now, or until its own end if
+    that is earlier."""
     _check_successor(write, old.id, new)
     ends = old.valid_until
     until = now if ends is None or ends > now else ends
@@ -263,8 +262,8 @@ def with_successor(write: Writing, old: Memory, new: str, now: datetime) -> Memo
 
 
 def _check_successor(write: Writing, id: str, successor: str) -> None:
-    """UserError where that memory cannot take the place of the memory `id`: it is the same one, or
-    `id` itself took, perhaps by way of others, its place. NotFound where there is none."""
+    """Raise UserError if the successor is the memory itself, or was replaced by it, directly or
+    through others; NotFound if there is no such memory."""
     if id == successor:
         raise UserError(f"The memory {id!r} cannot replace itself.")
     found = write.find([successor]).get(successor)
@@ -284,7 +283,7 @@ def _check_successor(write: Writing, id: str, successor: str) -> None:
 
 
 def relink(write: Writing, links: Iterable[Memory], successor: str) -> None:
-    """Let these memories, whose successor is gone, lead to another one; '' for none."""
+    """Link these memories, whose successor is gone, to another successor; "" for none."""
     stored = write.find([memory.id for memory in links])
     for each in stored.values():
         link = "" if each.memory.id == successor else successor

@@ -37,7 +37,7 @@ from recollect.interfaces.web.upkeep import Worker
 def create_app(
     service: Service, *, names: Iterable[str] = (), credentials: Credentials | None = None
 ) -> ASGIApp:
-    """The application. `names` are the host names it answers to beside the loopback ones."""
+    """Return the ASGI application. `names`: host names it answers to, besides the loopback ones."""
     metrics = Metrics()
     credentials = Credentials() if credentials is None else credentials
     problems = ProblemResponses(problem_page)
@@ -79,8 +79,8 @@ UNCHECKED = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
 class PostOnly(StreamableHTTPASGIApp):
-    """Refuses GET, as the protocol allows: it would open a stream for messages that a server sends
-    unasked. This one sends none, and the stream would stay open for as long as the client."""
+    """Refuses GET, as the protocol allows: GET opens a stream for messages that the server sends
+    unasked. This server sends none, and the stream would stay open as long as the client."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "POST":
@@ -91,15 +91,13 @@ class PostOnly(StreamableHTTPASGIApp):
 
 
 def mcp_app(service: Service) -> PostOnly:
-    """MCP as an ASGI application for one path.
+    """Return MCP as an ASGI application for one path.
 
-    Stateless, with plain JSON answers: each request stands for itself, so that no session can be
-    left behind and any number of clients may come and go. The SDK's check of Host and Origin is off
-    because the application around this one checks them for every path, with its own list of allowed
-    names.
+    It is stateless, with plain JSON responses: no session is kept, and any number of clients may
+    come and go. The SDK's check of Host and Origin is off because `Guard` checks them for every
+    path, with its own list of allowed names.
 
-    `async with app.session_manager.run():` must surround the time in which it is called; it can be
-    entered once."""
+    Call it inside `async with app.session_manager.run():`, which can be entered once."""
 
     def engine_of(ctx: Context) -> Recollect:
         assert ctx.request is not None, "every message comes with its request"

@@ -1,5 +1,5 @@
-"""The operations that interfaces offer as they are declared: their parameters, their answers as
-JSON and as text."""
+"""Operations that interfaces offer straight from their declaration: their parameters, and their
+results as JSON and as text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from recollect.types import Memory
 
 
 class InterfaceOperation:
-    """A method of `Recollect` with what it declares."""
+    """A method of `Recollect` and its declaration."""
 
     def __init__(self, name: str, method: Any) -> None:
         self.name = name
@@ -38,7 +38,7 @@ class InterfaceOperation:
 
     @cached_property
     def details(self) -> str:
-        """The rest of its docstring."""
+        """Its docstring without the first sentence."""
         return self._sentences[1]
 
     @cached_property
@@ -62,7 +62,7 @@ class InterfaceOperation:
 
     @cached_property
     def answer(self) -> Any:
-        """The type of its answer as JSON."""
+        """The type of its result as JSON."""
         answer = self.declared.answer
         if isinstance(answer, str) and answer:
             return getattr(schema, answer)
@@ -70,24 +70,23 @@ class InterfaceOperation:
 
     @cached_property
     def needs(self) -> tuple[str, ...]:
-        """The capabilities that it needs; who gets an answer must be allowed to read memories."""
+        """The capabilities it needs; one with a result also needs the right to read memories."""
         answers = self.answer is not NoneType
         return tuple(sorted(self.declared.needs | ({SEARCH} if answers else set())))
 
     def call(self, engine: Recollect, given: Mapping[str, Any]) -> Any:
-        """Call it with what an interface was given, by the names of its parameters."""
+        """Call it with the arguments that an interface was given, by name."""
         named = read_arguments(self.function, given, engine.now())
         return getattr(engine, self.name)(**named)
 
     def as_json(self, answer: Any) -> Any:
-        """Return its answer as JSON has it."""
+        """Return its result as JSON values."""
         return plain(self.declared.as_json(answer) if self.declared.as_json else answer)
 
 
 def list_operations(named: str) -> Iterator[InterfaceOperation]:
-    """Return every operation that has a name of this kind: a `command`, a `route` or a `tool`. One
-    of a module that is imported later has no command by its declaration: a search by
-    `recollect WORDS` would have to import it."""
+    """Yield the operations that declare a `command`, a `route` or a `tool`. Those of modules that
+    are imported late have no command, since every `recollect WORDS` would have to import them."""
     for name, method in vars(Recollect).items():
         if not hasattr(method, "function"):
             continue
@@ -98,7 +97,7 @@ def list_operations(named: str) -> Iterator[InterfaceOperation]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it: memories with their times in UTC."""
+    """Return a result as JSON values: memories with their times in UTC."""
     if isinstance(value, Memory):
         return memory_json(value)
     if isinstance(value, datetime):
@@ -113,8 +112,8 @@ def plain(value: Any) -> Any:
 
 
 def as_text(value: Any, indent: str = "") -> str:
-    """Return an answer as lines for people and models: memories by their titles and ids, objects
-    by their fields."""
+    """Return a result as lines for people and models: memories as titles and ids, objects as their
+    fields."""
     if isinstance(value, Memory):
         return indent + two_lines(value).replace("\n", f"\n{indent}")
     if isinstance(value, list | tuple) and not hasattr(value, "_asdict"):
@@ -122,7 +121,7 @@ def as_text(value: Any, indent: str = "") -> str:
     if isinstance(value, msgspec.Struct) or hasattr(value, "_asdict"):
         value = {name: getattr(value, name) for name in _fields(value)}
     if isinstance(value, Mapping):
-        return "\n".join(_field(str(name), each, indent) for name, each in value.items())
+        return "\n".join(_field_line(str(name), each, indent) for name, each in value.items())
     return f"{indent}{iso(value) if isinstance(value, datetime) else value}"
 
 
@@ -131,7 +130,7 @@ def _fields(value: Any) -> tuple[str, ...]:
     return names
 
 
-def _field(name: str, value: Any, indent: str) -> str:
+def _field_line(name: str, value: Any, indent: str) -> str:
     if isinstance(value, list | tuple | Mapping | msgspec.Struct) and value:
         return f"{indent}{name}:\n{as_text(value, indent + '  ')}"
     return f"{indent}{name}: {as_text(value) if value or value == 0 else 'none'}"

@@ -1,8 +1,7 @@
-"""What an interface was asked for, by the names of its fields, as the values that the engine takes;
-and where a page of a listing ended, as one word for an address.
+"""Convert a request's fields into the engine's values, describe invalid ones, and encode the place
+where a page of a listing ended.
 
-A filter's fields stand beside those of the search, and times are texts, as people and programs
-write them.
+A request has a filter's fields on the same level as those of the search; times are texts.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from recollect.query.time.moments import read_time
 from recollect.times import from_micros, to_micros
 from recollect.types import WITHOUT, Filter, Memory, Place, Search, Tier, place_of
 
-# Schemas state the longest query; `checks.clean_query` refuses a longer one.
+# For the schemas; `checks.clean_query` refuses a longer query.
 Query = Annotated[str, Meta(extra_json_schema={"maxLength": LONGEST_QUERY})]
-# The same for a memory's fields, which `ingest.draft` checks. It counts bytes, so no text that it
-# takes has more characters.
+# For the schemas; `ingest.draft` checks a memory's fields. It counts bytes, so an accepted text
+# never has more characters.
 LongText = Annotated[
     str,
     Meta(description="At most 1 MB of UTF-8.", extra_json_schema={"maxLength": LONGEST_TEXT}),
@@ -37,12 +36,12 @@ FieldText = Annotated[
     Meta(description="At most 100 kB of UTF-8.", extra_json_schema={"maxLength": LONGEST_FIELD}),
 ]
 
-# `checks.checked_deadline` refuses what is less.
+# For the schemas; `checks.checked_deadline` refuses less.
 Milliseconds = Annotated[int, Meta(extra_json_schema={"minimum": 1})]
 
 
 def read_search(fields: Mapping[str, Any], now: datetime) -> Search:
-    """The search; fields that a search does not have are left out."""
+    """Return the Search; ignore fields that a search does not have."""
     named = {name: fields[name] for name in Search.__struct_fields__ if name in fields}
     if named.get("now"):
         named["now"] = read_time(named["now"], now, "now")
@@ -51,13 +50,13 @@ def read_search(fields: Mapping[str, Any], now: datetime) -> Search:
 
 
 def read_as_of(fields: Mapping[str, Any], now: datetime) -> datetime | None:
-    """The moment that `as_of` names; None where it is not given."""
+    """Return the time in `as_of`, or None if it is not given."""
     text = fields.get("as_of")
     return read_time(text, now, "as_of") if text else None
 
 
 def read_filter(fields: Mapping[str, Any], now: datetime) -> Filter:
-    """The filter; `now` is what 7d and `last week` count back from."""
+    """Return the Filter; `7d` and `last week` count back from `now`."""
     named = {name: fields[name] for name in Filter.__struct_fields__ if name in fields}
     for name in ("since", "until"):
         if text := named.get(name):
@@ -66,11 +65,11 @@ def read_filter(fields: Mapping[str, Any], now: datetime) -> Filter:
             named.pop(name, None)
     for name in ("tags", *WITHOUT):
         named[name] = tuple(named.get(name, ()))
-    archived = named.get("archived") or None  # False says no more than its absence
+    archived = named.get("archived") or None  # False means the same as a missing field
     return Filter(**named | {"archived": archived})
 
 
-# What a struct refuses
+# Invalid fields
 
 FIELD = (
     r"(?s)Object missing required field `(?P<missing>\w+)`"
@@ -85,8 +84,8 @@ def describe_invalid(
     given: object,
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Return what is wrong with the fields that were `given` for a struct, in the words that the
-    engine has for it. `names`: what fields are called there."""
+    """Return what is wrong with the fields that were `given` for a struct, in the engine's words.
+    `names`: field → its name in this interface."""
     problem, _, place = str(error).partition(" - at `$")
     where = place.rstrip("`").lstrip(".")
     if not where and (found := re.fullmatch(FIELD, problem)):
@@ -113,7 +112,7 @@ def describe_invalid(
 
 
 def _choices(kind: Any, field: str) -> list[str]:
-    """Return the values of a field that has few, in the order of their declaration."""
+    """Return the allowed values of a field, in the order of their declaration."""
     left: list[Any] = [get_type_hints(kind).get(field)]
     found: list[str] = []
     while left:
@@ -133,21 +132,21 @@ LONGEST = 2000  # an id of 200 characters of four bytes each, as base64, with ro
 
 
 def encode_place(place: Place) -> str:
-    """The place as an opaque text, so that what it holds may change."""
+    """Return the place as an opaque text, so that its content may change."""
     fields = [place.tier, to_micros(place.updated_at), place.id]
     encoded = b2a_base64(msgspec.json.encode(fields), newline=False).rstrip(b"=")
     return encoded.translate(IN_ADDRESS).decode()
 
 
 def cut_page(found: list[Memory], size: int) -> tuple[list[Memory], str | None]:
-    """A page of what was found with one memory more than the page has, and the cursor of the next
-    page; None on the last."""
+    """Split `size` + 1 memories into a page and the cursor of the next one; None on the last
+    page."""
     page = found[:size]
     return page, encode_place(place_of(page[-1])) if len(found) > size else None
 
 
 def decode_place(cursor: str) -> Place:
-    """The place of a cursor; UserError for anything that `encode_place` did not make."""
+    """Return the place of a cursor; raise UserError if `encode_place` did not make it."""
     try:
         if len(cursor) > LONGEST:
             raise ValueError("longer than any that was made")

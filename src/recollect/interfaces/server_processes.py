@@ -1,5 +1,5 @@
-"""Several processes behind one port: forks of one that listens, watched and ended by it. And a
-fresh process in place of a server, once its vault is locked again."""
+"""Several worker processes on one port, forked and supervised by the process that listens; and
+replacing a server's process once its vault is locked again."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from typing import NoReturn
 from recollect.errors import RecollectError, UserError
 
 MOST = 64
-# A worker that ends sooner than that has not begun to serve.
+# A worker that ends sooner has not started to serve.
 STARTED_S = 5.0
 MOST_EARLY_ENDS = 5
-PAUSE_S = 0.5  # before the place of such a worker is taken
-ENDING_S = 10.0  # longer than requests under way are waited for
+PAUSE_S = 0.5  # before such a worker is replaced
+ENDING_S = 10.0  # longer than the server waits for requests under way
 POLL_S = 0.02
-# Windows has not all of them, and no fork either.
+# Windows does not have all of them, and no fork either.
 SIGNALS = [
     getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGCHLD") if hasattr(signal, name)
 ]
 
 
 class ServerProcesses:
-    """So many processes, each of which calls `work` with its number, from 0 on. One that ends is
-    replaced. All end with this process, however it ends."""
+    """Runs `count` processes that each call `work` with their number, from 0 on, and replaces one
+    that ends. All end with this process, however it ends. `ended` is called with the id of each."""
 
     def __init__(
         self, count: int, work: Callable[[int], None], ended: Callable[[int], None]
@@ -36,12 +36,12 @@ class ServerProcesses:
         self._count, self._work, self._ended = count, work, ended
         self._running: dict[int, tuple[int, float]] = {}  # number and start, by process id
         self._early = 0
-        self._reading, self._writing = os.pipe()  # closed by the system when this process is gone
+        self._reading, self._writing = os.pipe()  # closed by the system when this process ends
 
     def run(self) -> None:
-        """Serve until SIGTERM; KeyboardInterrupt after SIGINT. Signals are waited for rather than
-        handled: an exception of a handler gets lost where it is raised inside of `fork`."""
-        signal.signal(signal.SIGCHLD, lambda *_: None)  # one that is ignored is not waited for
+        """Serve until SIGTERM; raise KeyboardInterrupt after SIGINT. It waits for signals instead
+        of handling them: an exception that a handler raises inside `fork` is lost."""
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # sigwait does not see ignored signals
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
             for number in range(self._count):
@@ -55,7 +55,7 @@ class ServerProcesses:
             raise KeyboardInterrupt
 
     def _replace(self) -> None:
-        """Start others for those that have ended."""
+        """Replace the workers that have ended."""
         for pid in [*self._running]:
             ended, status = os.waitpid(pid, os.WNOHANG)
             if not ended:
@@ -87,19 +87,19 @@ class ServerProcesses:
             self._work(number)
             code = 0
         except KeyboardInterrupt:
-            code = 0  # Ctrl+C goes to every process of a terminal; the parent says so
+            code = 0  # Ctrl+C reaches every process of a terminal; the parent reports it
         except RecollectError as error:
             print(f"recollect: {error}", file=sys.stderr, flush=True)
         finally:
-            os._exit(code)  # what the parent has opened is the parent's to close
+            os._exit(code)  # the parent closes what it has opened
 
     def _follow(self) -> None:
-        """End this worker when the parent is gone."""
+        """End this worker when its parent ends."""
         os.read(self._reading, 1)
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _stop(self) -> None:
-        """End the workers; those that do not end by themselves are killed."""
+        """End the workers; kill those that do not end in time."""
         give_up = time.monotonic() + ENDING_S
         for pid in self._running:
             os.kill(pid, signal.SIGTERM)
@@ -114,36 +114,36 @@ class ServerProcesses:
 
 
 def check_count(count: int) -> None:
-    """UserError for a number of workers that cannot be."""
+    """Raise UserError if this number of workers is impossible."""
     if not 1 <= count <= MOST:
         raise UserError(f"--workers needs a number from 1 to {MOST}, not {count}.")
     if count > 1 and not hasattr(os, "fork"):
         raise UserError("This system has no fork, so one process serves; leave --workers out.")
 
 
-# A fresh process in place of this one: the same command and id, and nothing of the old memory.
+# Replacing this process: the same command and process id, without the old process's memory.
 #
-# After the idle lock no memory may be left in the process. Python cannot promise that of a running
-# one, so a server replaces its program by a new run of it: the operating system drops all memory of
-# the old. Files and sockets that are inheritable stay open, and so does the connection of a client.
+# After the idle lock, decrypted memories must not stay in the process's memory. Python cannot
+# guarantee that, so the server executes itself again, and the operating system drops the old
+# memory. Inheritable files and sockets stay open, and so do the clients' connections.
 
-# What the old run hands on to the new one; the environment holds it from one to the other.
+# The environment variable that passes the old process's state to the new one.
 STATE = "RECOLLECT_RESUMED"
 
 
 def can_replace_process() -> bool:
-    """Whether a process can be replaced here. Windows starts another one, with another id."""
+    """Return whether a process can be replaced here; Windows would start one with another id."""
     return sys.platform != "win32" and bool(sys.executable)
 
 
 def resumed_state() -> str | None:
-    """What the run before this one handed on; None in a first run. Whatever this run starts does
-    not see it."""
+    """Return the previous process's state, or None in a first run. Removes it from the environment,
+    so that child processes do not see it."""
     return os.environ.pop(STATE, None)
 
 
 def replace_process(state: str) -> NoReturn:
-    """Run the same command again, in place of this one."""
+    """Run the same command again, in place of this process."""
     try:
         os.execve(sys.executable, sys.orig_argv, {**os.environ, STATE: state})
     except OSError as error:

@@ -1,11 +1,11 @@
-"""The parameters of an operation, or the fields of a value that every interface offers, read from
-where they are declared: from the signature of a function or the fields of a struct.
+"""Read an operation's parameters from its signature, or a value's fields from its struct; make
+command-line options and request structs of them, and read arguments.
 
 FastAPI and Litestar make routes of signatures, Typer and cyclopts commands, the MCP SDK tools. None
-was taken: each knows one interface alone, so that bounds, descriptions and capabilities would be
-written for each of them again, and Typer and FastAPI need pydantic or click at every start (60 and
-25 ms; a whole search takes 180). msgspec, which checks requests here already, reads the same
-annotations and makes the structs and the JSON schemas.
+was taken: each knows only one interface, so bounds, descriptions and capabilities would be repeated
+for each, and Typer and FastAPI need pydantic or click at every start (60 and 25 ms; a whole search
+takes 180). msgspec, which already checks requests here, reads the same annotations and makes the
+structs and the JSON schemas.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from recollect.query.time.moments import read_time
 from recollect.types import AnyOf, Filter, Search
 
 MOST_NAMES = 100
-WHOLE = ("ignored",)  # takes several, of which each may have commas
-REQUIRED: Any = object()  # the default of a parameter that has none
+WHOLE = ("ignored",)  # parameters whose several values may contain commas
+REQUIRED: Any = object()  # marks a required parameter
 
 Text = Annotated[str, Meta(max_length=1000)]
 Names = Annotated[tuple[Text, ...], Meta(max_length=MOST_NAMES)]
@@ -36,8 +36,8 @@ OneOrSeveral = Annotated[Text | Names, Meta(description="A value, or any of seve
 
 
 class Parameter(NamedTuple):
-    """One parameter. `kind`: its type without None; `bounds`: what else is said of it; `one`: the
-    name of a single value where it takes several; `metavar`: what stands for a value in help."""
+    """One parameter. `kind`: its type without None; `bounds`: its other annotations; `one`: the
+    name of a single value if it takes several; `metavar`: the name of a value in help."""
 
     name: str
     kind: Any
@@ -55,14 +55,14 @@ class Parameter(NamedTuple):
 
     @property
     def several(self) -> bool:
-        """Whether it takes several values."""
+        """True if it takes several values."""
         return self.kind == AnyOf or get_origin(self.kind) in (tuple, list)
 
 
 @cache
 def parameters_of(source: Callable[..., Any] | type[Struct]) -> Mapping[str, Parameter]:
-    """Return the parameters of a function, or the offered fields of a struct, by name. A parameter
-    that is a `Filter` or a `Search` is all of its fields."""
+    """Return the parameters of a function, or the described fields of a struct, by name. A `Filter`
+    or `Search` parameter is replaced by its fields."""
     if isinstance(source, type):
         listed = [(each.name, each.type, _default(each.default)) for each in fields(source)]
     else:
@@ -109,8 +109,8 @@ def json_struct(
     bases: tuple[type[Struct], ...] | None = None,
     namespace: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Make the struct that checks these parameters as JSON has them: times are texts. `text`: the
-    type of a text; `unset`: what is not given is UNSET, so that null can be told from it."""
+    """Make a struct that checks these parameters in JSON, where times are texts. `text`: the type
+    of a text; `unset`: a missing value is UNSET, to distinguish it from null."""
     listed = [
         (each.name, *_wire(each, text, unset))
         for each in sorted(offered, key=lambda each: each.default is not REQUIRED)
@@ -145,8 +145,8 @@ def _wire(parameter: Parameter, text: Any, unset: bool) -> tuple[Any, ...]:
 def read_arguments(
     function: Callable[..., Any], given: Mapping[str, Any], now: datetime
 ) -> dict[str, Any]:
-    """Return the arguments of an operation, by name, from what an interface was given: times read
-    as people write them, a `Filter` and a `Search` made of their fields."""
+    """Return the arguments of an operation, by name, from those an interface was given: parse
+    times, and build `Filter` and `Search` from their fields."""
     hints = get_type_hints(function, include_extras=True)
     then = read_as_of(given, now) or now
     found: dict[str, Any] = {}
@@ -169,7 +169,7 @@ def camel_case(name: str) -> str:
 
 
 def json_type(kind: Any) -> Any:
-    """Return the type of an answer as JSON has it: a NamedTuple is an object there."""
+    """Return the JSON type of a result: a NamedTuple becomes an object."""
     if isinstance(kind, type) and hasattr(kind, "_fields"):
         hints = get_type_hints(kind, include_extras=True)
         return defstruct(kind.__name__, [(name, json_type(hints[name])) for name in kind._fields])
@@ -183,8 +183,8 @@ def json_type(kind: Any) -> Any:
 def add_parameters(
     parser: Any, offered: Iterable[Parameter], about: Mapping[str, str] = {}
 ) -> None:
-    """Add these as options to a parser, or to a group of one. `about`: what the command line says
-    of some otherwise."""
+    """Add these as options to a parser or group. `about`: descriptions that replace the declared
+    ones."""
     for each in offered:
         flags = [f"--{each.one.replace('_', '-')}", *([f"-{each.short}"] if each.short else [])]
         help = about.get(each.name, each.about).replace("%", "%%")

@@ -1,4 +1,4 @@
-"""Where a server listens: a port or a Unix socket, and how other commands find it."""
+"""Listen on a port or a Unix socket, and let other commands find the running server."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ FILE = "server.json"
 
 
 class RunningServer(Struct, frozen=True):
-    """A server of this home: its address on this machine, and whether it asks for a token."""
+    """A running server of this home: its address on this machine, and whether it needs a token."""
 
     url: str
     auth: bool
 
 
 def listen_on_port(host: str, port: int) -> socket.socket:
-    """A socket that listens on that address."""
+    """Return a socket that listens on that address."""
     if not 0 <= port <= LARGEST_PORT:
         raise UserError(f"The port must be a number from 0 to {LARGEST_PORT}, not {port}.")
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        # asyncio switches Nagle's delay off only where the socket says that it is TCP; with it,
-        # every answer on a kept connection would come 40 ms later.
+        # asyncio disables Nagle's delay only if the socket says that it is TCP; otherwise every
+        # response on a kept connection would come 40 ms later.
         listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
@@ -46,8 +46,8 @@ def listen_on_port(host: str, port: int) -> socket.socket:
 
 
 def listen_on_file(path: Path) -> socket.socket:
-    """A Unix socket at that path, mode 0600: only this user can connect. One that a killed server
-    left behind is removed first."""
+    """Return a Unix socket at that path, mode 0600: only this user can connect. Remove a stale one
+    of a killed server first."""
     if not hasattr(socket, "AF_UNIX"):
         raise UserError("This system has no Unix sockets; use --port.")
     try:
@@ -68,7 +68,8 @@ def listen_on_file(path: Path) -> socket.socket:
 
 
 def remove_stale_socket(path: Path) -> None:
-    """Remove the socket of a server that was killed; UserError where one listens, or it is none."""
+    """Remove the socket of a killed server; raise UserError if a server listens, or it is no
+    socket."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -85,21 +86,21 @@ def remove_stale_socket(path: Path) -> None:
 
 
 def url_of(listening: socket.socket) -> str:
-    """The address to call it by, without a slash at the end."""
+    """Return its URL, without a slash at the end."""
     host, port = listening.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 @contextmanager
 def announce_server(home: Path, listening: socket.socket, *, auth: bool) -> Iterator[None]:
-    """Let other commands of this user find the server, for as long as this lasts. The file is
-    locked meanwhile: that, and not what it says, shows that the server runs. Of several servers of
-    one home the first is found."""
+    """Let other commands of this user find the server while the context is open. The file is locked
+    meanwhile: the lock, not the content, shows that the server runs. Of several servers of one
+    home, the first is found."""
     url = url_of(listening).replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
     file = home / FILE
     with exclusive(file) as first:
         if first:
-            with suppress(OSError):  # nobody may write here: then nobody finds it
+            with suppress(OSError):  # in a read-only home the server is not found
                 file.write_bytes(msgspec.json.encode(RunningServer(url, auth)))
         try:
             yield
@@ -110,14 +111,14 @@ def announce_server(home: Path, listening: socket.socket, *, auth: bool) -> Iter
 
 
 def running_server(home: Path) -> RunningServer | None:
-    """The server of this home that runs now."""
+    """Return the running server of this home, or None."""
     file = home / FILE
     if not file.exists():
         return None
     with exclusive(file) as first:
         if first and os.name == "posix":
-            return None  # nobody holds it: what it says is from a server that was killed
+            return None  # not locked: the content is from a killed server
     try:
         return msgspec.json.decode(file.read_bytes(), type=RunningServer)
-    except msgspec.DecodeError:  # it is just starting, or has just ended
+    except msgspec.DecodeError:  # the server is just starting, or has just ended
         return None

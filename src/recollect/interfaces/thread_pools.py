@@ -1,8 +1,8 @@
 """Thread pools, one for each kind of work, so that no kind waits for another.
 
-The engine's calls block. A save waits until it may write, for a minute if another process holds the
-vault's write lock; searches and reads never wait for that lock, and so must not wait for a thread
-that a save occupies. Every route, tool and page declares its pool.
+The engine's calls block. A save waits for the vault's write lock, up to a minute if another process
+holds it. Searches and reads never wait for that lock, so they must not wait for a thread that a
+save occupies. Every route, tool and page declares its pool.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ class ThreadPool(NamedTuple):
     limit: int
 
 
-# SQLite has one writer at a time: while one commits, the other prepares. A caller behind more than
-# 64 writers would give up before an answer comes.
+# SQLite has one writer at a time: while one commits, the other prepares. After more than 64
+# writers, a caller would give up before its turn.
 WRITES = ThreadPool("changes", 2, 64)
-# A search waits for the disk and for models that compute without Python, so one thread more than
-# there are cores keeps all of them busy; many more would only wait for each other.
+# A search waits for the disk and for models that run outside of Python, so one thread more than
+# cores keeps all cores busy; many more would only wait for each other.
 SEARCHES = ThreadPool("searches", (os.cpu_count() or 1) + 1, 128)
-# One memory by its id, a page of a list: each takes a few milliseconds.
+# A memory by its id or a page of a list takes a few milliseconds.
 READS = ThreadPool("reads", 2, 256)
-# Whether the vault can be read, asked by whoever watches the server.
+# For monitoring: whether the vault can be read.
 HEALTH = ThreadPool("health checks", 1, 16)
 
 
@@ -48,8 +48,8 @@ class ThreadPools:
         self.calls: Counter[ThreadPool] = Counter()  # that run or wait
 
     async def run(self, pool: ThreadPool, call: Callable[[], Answer]) -> Answer:
-        """Run the call in a thread of its pool, and return or raise what it does. A call that is
-        cancelled before its turn does not start."""
+        """Run the call in a thread of its pool; return its result. A call that is cancelled while
+        it waits does not start."""
         if self.calls[pool] >= pool.limit:
             raise StoreError(f"Too many {pool.name} are waiting; try again in a few seconds.")
         if pool not in self._pools:
@@ -62,6 +62,6 @@ class ThreadPools:
             self.calls[pool] -= 1
 
     def close(self) -> None:
-        """Stop without waiting: the callers are gone."""
+        """Stop without waiting, since the callers are gone."""
         for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)

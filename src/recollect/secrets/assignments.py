@@ -1,7 +1,7 @@
-"""Credentials that only the name before them gives away: `password = "…"`, `API_KEY=…`,
+"""Detectors for credentials that only the name before them reveals: `password = "…"`, `API_KEY=…`,
 `://ada:…@host`.
 
-A value behind such a name is judged by how it looks. Placeholders, references to where a secret is
+The value after such a name is judged by its form. Placeholders, references to where a secret is
 kept, types, calls and words of prose are left alone.
 """
 
@@ -20,8 +20,7 @@ from recollect.secrets.detectors import (
 )
 from recollect.types import Span
 
-# Only so many characters of a value are judged: with more, a hostile text would be read over and
-# over.
+# Only this many characters of a value are judged, so that a hostile text is not read repeatedly.
 LONGEST_JUDGED = 120
 SHORTEST_PASSWORD = 6
 SHORTEST_TOKEN = 8
@@ -52,7 +51,7 @@ ALGORITHM = re.compile(
     r"(?:sha|md|argon|bcrypt|scrypt|pbkdf|hmac|base|utf|aes|rsa|ed|x)[-_]?\d*[a-z]{0,3}\d?$",
     re.IGNORECASE,
 )
-# A hash is made so that it may be seen.
+# A password hash is no secret.
 BCRYPT = re.compile(r"\$2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}")
 DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?:[T ][\d:.]*(?:Z|[+-][\d:]+)?)?$")
 DOTTED = re.compile(r"[A-Za-z_$]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+$")
@@ -62,8 +61,8 @@ TOKEN = re.compile(r"[A-Za-z0-9_./+=~:%@!$*-]+")
 
 
 class AssignedValue(NamedTuple):
-    """A value that may be a secret. `firm`: it is quoted, or alone behind a `=`, so that it is no
-    word of a sentence. `pattern`: the one that it was read with."""
+    """A value that may be a secret. `firm`: it is quoted, or alone after `=`, so it is not a word
+    of a sentence. `pattern`: the expression it was read with."""
 
     text: str
     span: Span
@@ -73,7 +72,7 @@ class AssignedValue(NamedTuple):
 
 
 def is_stand_in(value: str) -> bool:
-    """Whether it is a placeholder, or a reference to where a secret is kept."""
+    """Return whether it is a placeholder, or a reference to where a secret is kept."""
     if PLACEHOLDER.search(value) or REFERENCE.search(value) or len(set(value)) < 4:
         return True
     words = re.findall(r"[a-z]+", value.lower())
@@ -81,12 +80,12 @@ def is_stand_in(value: str) -> bool:
 
 
 def is_like_a_name(value: str) -> bool:
-    """Whether it reads as words and numbers, like `refresh-token-2` or `oauth2AccessToken`."""
+    """Return whether it is words and numbers, like `refresh-token-2` or `oauth2AccessToken`."""
     return all(PART.fullmatch(part) for part in BETWEEN.split(value) if part)
 
 
 def is_jumbled(value: str) -> bool:
-    """Whether it is long and its letters change their case at random, in runs of two or three."""
+    """Return whether it is long and its letters change case at random, in runs of two or three."""
     runs = len(re.findall(r"[a-z]+|[A-Z]+", value))
     return len(value) >= 16 and value.isalnum() and value.isascii() and len(value) < 2.5 * runs
 
@@ -123,7 +122,7 @@ def is_token(value: AssignedValue) -> bool:
     return (digits and letters and not is_like_a_name(text)) or is_jumbled(text)
 
 
-# Reading the value behind a name
+# Reading the value after a name
 
 _QUOTE = re.compile(r"[rbfuRBFU]{0,2}(\\?[\"'`])")
 _PLAIN = r"[^\s\"'`<>,;|&()\[\]{}\\]"
@@ -141,12 +140,12 @@ LONGEST_NAME = 80  # characters of the name before the word that says secret
 
 
 def _read(found: re.Match[str]) -> AssignedValue | None:
-    """The value behind a match of a name and the signs between them."""
+    """Return the value after a matched name and its separator, or None."""
     text, at, joint = found.string, found.end(), found["joint"].strip(" \t\"'\\])")
     before = text[max(0, found.start() - LONGEST_NAME) : found.start()]
     random = _RANDOM.match(text, at)
     if not (joint or _FLAG.search(before) or (random and not is_like_a_name(random[0]))):
-        return None  # a space alone counts behind `--`, in a .netrc, and before random letters
+        return None  # a space separates only after `--`, in a .netrc, before random letters
     if quote := _QUOTE.match(text, at):
         return _read_quoted(text, quote)
     tight = joint == "=" and found["joint"].endswith("=")
@@ -156,7 +155,7 @@ def _read(found: re.Match[str]) -> AssignedValue | None:
     if value is None or text[value.span.end : value.span.end + 1] in tuple("([{"):
         return None  # a call or an index, whose value is not here
     if joint == ">" and not text.startswith("</", value.span.end):
-        return None  # `<password>` as a placeholder, and no element
+        return None  # `<password>` is a placeholder here, not an element
     bare = value.text.rstrip(".:!?")
     if value.firm or len(bare) == len(value.text):
         return value
@@ -168,7 +167,7 @@ def _read_quoted(text: str, quote: re.Match[str]) -> AssignedValue | None:
     pattern = rf"(?:(?!{sign})(?:\\.|[^\\\n]))++"
     found = compile_once(pattern).match(text, at, at + LONGEST_JUDGED)
     if found is None or any(map(str.isspace, found[0])):
-        return None  # a sentence about passwords, or a passphrase, which only a mark can hide
+        return None  # a sentence about passwords, or a passphrase, which needs a redaction mark
     return AssignedValue(found[0], Span(*found.span()), firm=True, quoted=True, pattern=pattern)
 
 
@@ -190,8 +189,8 @@ def _value_span(
 
 
 def _whole_span(text: str, value: AssignedValue) -> Span:
-    """The whole value, even if it is longer than LONGEST_JUDGED. Only a value that is replaced is
-    read that far, so that nothing is read twice."""
+    """Return the span of the whole value, even beyond LONGEST_JUDGED. Called only for values that
+    are replaced, so nothing is read twice."""
     if len(value.text) < LONGEST_JUDGED:
         return value.span
     whole = compile_once(value.pattern).match(text, value.span.start)
@@ -210,7 +209,7 @@ _VERBS = (
 )  # fmt: skip
 _ADVERBS = "now|still|currently|just|jetzt|nun|noch|immer noch|aktuell"
 _SAID = rf"(?:[ ]{{1,4}}(?:{'|'.join(_VERBS)})|['’]s)(?:[ ](?:{_ADVERBS}))?"
-# The signs between a name and its value, with the quote behind the name.
+# The separators between a name and its value, with the quote after the name.
 _JOINTS = (
     _TYPE,
     r"[ \t]{0,20}(?:=>|:=|={1,3}|:)[ \t]{0,20}",
@@ -230,7 +229,7 @@ _OF_KEYS = (
     "access", "account", "api", "app", "auth", "deploy", "encryption", "master", "private",
     "service", "shared", "signing", "storage",
 )  # fmt: skip
-# A `key` is a secret behind one of these words, with or without a sign between them.
+# A `key` is a secret after one of these words, with or without a separator between them.
 _KEY = "|".join(f"(?<={name})|(?<={name}[_. -])" for name in _OF_KEYS)
 _SECRETS = rf"(?<!publickey)token|secret(?:[_. -]?key)?+|credentials?+|(?:{_KEY})key"
 
@@ -239,7 +238,7 @@ _URL = r"://[^\s/:@\"'<>`]*+:(?P<secret>[^\s/\"'<>`]+)@(?=[\w\[])"
 
 
 def url_span(found: re.Match[str]) -> Span | None:
-    """The password before the host, unless it is a placeholder, as in `user:pass@`."""
+    """Return the password before the host, unless it is a placeholder, as in `user:pass@`."""
     value = found[SECRET]
     if "@" in value and not any(map(str.isdigit, value)):
         value = value.rpartition("@")[2] or value
@@ -247,7 +246,7 @@ def url_span(found: re.Match[str]) -> Span | None:
 
 
 def option_span(found: re.Match[str]) -> Span | None:
-    """The value of an option that only a password follows, however short."""
+    """Return the value of an option that only takes a password, even if short."""
     value = found[SECRET].strip("\"',;:.)")
     stand_in = PLACEHOLDER.search(value) or STAND_INS.issuperset(re.split(r"[_-]", value.lower()))
     return None if stand_in else Span(*found.span(SECRET))
@@ -262,8 +261,8 @@ _CONSONANTS = re.compile(r"[b-df-hj-np-tv-xz]{3}")
 
 
 def app_password_span(found: re.Match[str]) -> Span | None:
-    """The app password behind a name that says mail. Random letters have three consonants in a row
-    somewhere; words of four letters have not."""
+    """Return an app password after a name that mentions mail. Random letters have three consonants
+    in a row somewhere; words of four letters do not."""
     drawn = _CONSONANTS.search(found[SECRET]) and "abcd" not in found[SECRET]
     named = _MAIL.search(found.string, max(0, found.start() - 40), found.start(SECRET))
     return span_unless_made_up(found) if drawn and named else None

@@ -1,9 +1,8 @@
-"""Detectors: how one kind of credential is found in a text.
+"""Detectors: how each kind of credential is found in a text.
 
-A pattern is tried only where one of its needles is, which are the ways in which it begins: to
-search for a few words costs little, and most texts have none. Patterns read in linear time: runs
-are possessive (`++`), so that nothing is tried twice, and a look at the text before keeps a match
-from beginning inside another.
+A pattern is tried only at its needles, the strings it can begin with: searching for a few strings
+is cheap, and most texts have none. Patterns take linear time: repetitions are possessive (`++`),
+and a look-behind keeps a match from beginning inside another.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from typing import AnyStr, NamedTuple
 
 from recollect.types import Span
 
-# The group of a pattern that is replaced; without such a group the whole match is.
+# The group of a pattern that is replaced; without it, the whole match.
 SECRET = "secret"
 # A key of fewer different characters is a placeholder.
 FEWEST_CHARACTERS = 6
-# A placeholder shows early: random characters spell `your` too, if there are enough of them.
+# Placeholders show early; in a long random value `your` can occur by chance.
 LONGEST_PLACEHOLDER = 100
 MADE_UP = re.compile(r"example|xxxx|your|\*{3}|\.{3}|0{8}", re.IGNORECASE)
-# The shortest token of a service with a prefix of its own is as long as this.
+# As long as the shortest token with a prefix of its service.
 LONG_WORD = b"w" * 25
 IN_WORDS = string.ascii_letters + string.digits + "_+/=-"
 BLANKS = bytes.maketrans(b"\t\n\v\f\r", b" " * 5)
@@ -31,12 +30,12 @@ WORD_BYTES = bytes(ord("w") if chr(byte) in IN_WORDS else ord(" ") for byte in r
 
 
 def has_long_word(text: str) -> bool:
-    """Whether so many letters, digits and signs of a token stand together."""
+    """Return whether the text has a run of token characters as long as LONG_WORD."""
     return LONG_WORD in text.encode(errors="replace").translate(WORD_BYTES)
 
 
 def long_pieces(text: str) -> str:
-    """What stands between blanks in a text and has a long word in it."""
+    """Return the parts of a text between blanks that contain a long word."""
     raw = text.encode(errors="replace")
     words, spaced = raw.translate(WORD_BYTES), raw.translate(BLANKS)
     found: list[bytes] = []
@@ -49,7 +48,7 @@ def long_pieces(text: str) -> str:
 
 
 def is_made_up(value: str) -> bool:
-    """Whether it is a placeholder for a key: `ghp_xxxx…`, or AWS's own `AKIA…EXAMPLE`."""
+    """Return whether it is a placeholder: `ghp_xxxx…`, or AWS's own `AKIA…EXAMPLE`."""
     if len(set(value)) < FEWEST_CHARACTERS:
         return True
     return MADE_UP.search(value, 0, LONGEST_PLACEHOLDER) is not None
@@ -67,11 +66,12 @@ def span_unless_made_up(found: re.Match[str]) -> Span | None:
 class Detector(NamedTuple):
     """One kind of credential.
 
-    - `needles`: how it begins; `words`: the same in lower case, for those that match in any case.
-    - `span`: which part of a match is replaced, or None where a closer look shows no credential.
+    - `needles`: the strings it can begin with; `words`: those that match in any case, in lower
+      case.
+    - `span`: returns the part of a match to replace, or None if it is no credential after all.
     - `source`: where the format is documented.
-    - `long`: it has a long word in it, and no blank between that and its beginning, so that only
-      the long pieces of a text need a look.
+    - `long`: it has a long word, with no blank before it, so only the long pieces of a text are
+      searched.
     """
 
     name: str
@@ -85,20 +85,20 @@ class Detector(NamedTuple):
 
 @cache
 def compile_once(pattern: str) -> re.Pattern[str]:
-    """The compiled pattern, made when first needed: most commands never meet a credential."""
+    """Compile a pattern when first needed: most commands never meet a credential."""
     return re.compile(pattern)
 
 
 def to_lower_case(text: str) -> str:
-    """The text in lower case, each letter at its place: U+0130, the one letter that would become
-    two, is replaced by another first."""
+    """Return the text in lower case with the same length: U+0130, the one letter that would become
+    two, is replaced first."""
     low = text.lower()
     return low if len(low) == len(text) else text.replace("\u0130", "\u0131").lower()
 
 
 def find_spans(detector: Detector, text: str, low: str) -> Iterator[Span]:
-    """Where the text has such a credential, from left to right, without overlaps. `low`: the text
-    in lower case."""
+    """Yield the spans of such credentials, from left to right, without overlaps. `low`: the text in
+    lower case."""
     last = done = 0
     pattern = compile_once(detector.pattern)
     for at in _find_starts(detector, text, low):
@@ -113,7 +113,7 @@ def find_spans(detector: Detector, text: str, low: str) -> Iterator[Span]:
 
 
 def _find_starts(detector: Detector, text: str, low: str) -> list[int]:
-    """The places where a pattern is worth trying."""
+    """Return the positions of the needles, in order."""
     found = [at for needle in detector.needles for at in find_all(text, needle)]
     found += (at for word in detector.words for at in find_all(low, word))
     return sorted(found)

@@ -1,4 +1,4 @@
-"""The formats of credentials: a detector for each kind that its own format gives away."""
+"""Detectors for credentials that are recognised by their own format."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from recollect.types import Span
 
 _BLOCK = r"(?:(?!PRIVATE KEY)[A-Z0-9]++ )*+PRIVATE KEY(?: BLOCK)?+-----"
 _LINE_END = r"(?:\s|\\[nr]|[\"'+>*])"
-# The rest of a block without an end: lines of base64, and the headers of old formats.
+# A key block without an end line: lines of base64, and the headers of old formats.
 _REST = (
     rf"(?:{_LINE_END}*+"
     r"(?:(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]*+|[A-Za-z0-9+/=]{20,}+))++"
@@ -32,7 +32,8 @@ _MATERIAL = re.compile(r"[A-Za-z0-9+/]{16}")
 
 
 def block_span(found: re.Match[str]) -> Span | None:
-    """The whole block; without an end, as far as it looks like a key. None for a mere mention."""
+    """Return the whole block, or without an end line, as far as it looks like a key. None if the
+    block is only mentioned."""
     if found["end"]:
         return Span(*found.span()) if _MATERIAL.search(found["body"]) else None
     rest = compile_once(_REST).match(found.string, found.start("body"), found.end("body"))
@@ -70,7 +71,7 @@ _NUMBER = re.compile(r"(?<!\d)\d{8,10}$")
 
 
 def telegram_span(found: re.Match[str]) -> Span | None:
-    """The token with the number of the bot, which comes before the needle."""
+    """Return the token with the bot's number, which comes before the needle."""
     start = found.start()
     number = _NUMBER.search(found.string[max(0, start - 11) : start])
     return Span(start - len(number[0]), found.end()) if number else None
@@ -80,18 +81,18 @@ _BEFORE_SIGNATURE = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{76}$")
 
 
 def devops_span(found: re.Match[str]) -> Span | None:
-    """The token with the 76 characters before its signature, which is the needle."""
+    """Return the token with the 76 characters before its signature, which is the needle."""
     start = found.start()
     before = _BEFORE_SIGNATURE.search(found.string[max(0, start - 77) : start])
     return Span(start - 76, found.end()) if before and not is_made_up(before[0]) else None
 
 
 _OLDER_DEVOPS = re.compile(r"(?<![A-Za-z0-9])(?=[a-z]{0,40}[2-7])[a-z2-7]{52}(?![A-Za-z0-9])")
-AROUND_NAME = 120  # characters on either side of a name that gives a token away
+AROUND_NAME = 120  # characters searched on either side of a name
 
 
 def older_devops_span(found: re.Match[str]) -> Span | None:
-    """The older form has no signature: only a name before or behind it in its line tells."""
+    """Return a token of the older form, which only a name in the same line reveals."""
     text, at = found.string, found.start()
     start = max(text.rfind("\n", 0, at) + 1, at - AROUND_NAME)
     end = text.find("\n", at, at + AROUND_NAME)
@@ -207,7 +208,7 @@ TOKENS = (
 
 
 def jwt_span(found: re.Match[str]) -> Span | None:
-    """The token, if its first part is a header that names an algorithm."""
+    """Return the token if its first part is a header that names an algorithm."""
     head = found["head"]
     try:
         header = msgspec.json.decode(urlsafe_b64decode(head + "=" * (-len(head) % 4)))
@@ -217,7 +218,7 @@ def jwt_span(found: re.Match[str]) -> Span | None:
 
 
 def basic_auth_span(found: re.Match[str]) -> Span | None:
-    """The user and password of a header, if it decodes to text with a colon."""
+    """Return the user and password of a header if they decode to text with a colon."""
     try:
         plain = b64decode(found[SECRET] + "=" * (-len(found[SECRET]) % 4))
     except ValueError:
@@ -232,12 +233,12 @@ def bearer_span(found: re.Match[str]) -> Span | None:
 
 
 def encoded_key_span(found: re.Match[str]) -> Span | None:
-    """The whole of a key in base64, unless it begins with the line of a certificate."""
+    """Return the whole of a key in base64, unless it is a certificate."""
     return Span(*found.span()) if b"PRIVATE KEY" in b64decode(found[0][:64]) else None
 
 
 def discord_span(found: re.Match[str]) -> Span | None:
-    """The token, if its first part is the number of a bot."""
+    """Return the token if its first part is a bot's number."""
     head = found["head"]
     try:
         number = urlsafe_b64decode(head + "=" * (-len(head) % 4))

@@ -1,7 +1,7 @@
-"""The prefixes of services: a table of how their tokens begin and what follows.
+"""A table of services' tokens: their prefixes and what follows.
 
-A row says what its source says, and a little less about lengths: services make their tokens longer
-without notice. What follows a prefix is bounded, so that words such as `xai-news` stay.
+A row is what its source documents, with some tolerance for lengths, since services make tokens
+longer without notice. What follows a prefix is bounded, so that words such as `xai-news` stay.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _GITLEAKS = "github.com/gitleaks/gitleaks, config/gitleaks.toml: "
 
 
 class Prefixed(NamedTuple):
-    """A kind of token: how it begins, what follows, and where that is documented."""
+    """A kind of token: its prefixes, what follows, and where that is documented."""
 
     name: str
     prefixes: tuple[str, ...]

@@ -36,7 +36,7 @@ from recollect.types import PLACES, TEXTS, Memory, Span
 from recollect.user_patterns import compile_pattern
 from recollect.version import __version__
 
-# In this order: a format of its own is a better sign than the name before a value.
+# Tried in this order: a credential's own format is a better sign than the name before it.
 DETECTORS: tuple[Detector, ...] = (*BLOCKS, *TOKENS, *PREFIXED, *DECODED, *ASSIGNMENTS)
 MARKED = "marked"
 UNCLOSED = "unclosed mark"
@@ -44,12 +44,12 @@ MARKS = re.compile(
     r"(?P<tag><redact>|</redact>)|(?P<bracket>\[\[redact\]\]|\[\[/redact\]\])", re.IGNORECASE
 )
 OPENING = ("<redact>", "[[redact]]")
-# Replacing one secret may uncover another beside it. Our detectors need two rounds; a user's
-# patterns might go on for ever.
+# Replacing one secret may uncover another next to it. Our detectors need two rounds; a user's
+# patterns might never end.
 MOST_ROUNDS = 10
-# Fields without free text: the id is checked apart, and the others allow only a few words.
+# Fields without free text: the id is checked separately, and the others allow only a few words.
 NOT_TEXTS = frozenset({"id", "superseded_by", *CHOICES})
-# Where a secret may stand in a memory, beside its tags.
+# The fields of a memory that are searched for secrets, besides its tags.
 SEARCHED = (*TEXTS, *PLACES)
 
 
@@ -65,7 +65,7 @@ class CustomPattern(NamedTuple):
 
 
 class SecretPatterns:
-    """What to look for: our detectors, then the patterns of the settings, by name."""
+    """The patterns to look for: our detectors, then those of the settings."""
 
     def __init__(self, custom: Mapping[str, str] = MappingProxyType({})) -> None:
         self.every: tuple[Detector | CustomPattern, ...] = (
@@ -73,7 +73,8 @@ class SecretPatterns:
             *(CustomPattern(name, pattern) for name, pattern in custom.items()),
         )
         self._custom = {*range(len(DETECTORS), len(self.every))}
-        # What a text, its long pieces and its lower case must contain for each to be worth trying.
+        # Needle → positions of the detectors to try where a text, its long pieces or its lower case
+        # contain it.
         self._needles, self._long = (
             _index_by_needle([each.needles if each.long is long else () for each in DETECTORS])
             for long in (False, True)
@@ -88,9 +89,9 @@ class SecretPatterns:
         return tuple(pattern.name for pattern in self.every)
 
     def is_suspect(self, text: str) -> bool:
-        """Whether a text deserves a closer look. Ordinary memories cost no more than this."""
+        """Return whether a text may hold a secret. Ordinary memories cost no more than this."""
         if self._custom:
-            return True  # nobody knows what their secrets begin with
+            return True  # custom patterns have no needles
         for sign, needles in self._suspect.items():
             if sign in text:
                 for needle in needles:
@@ -107,9 +108,8 @@ class SecretPatterns:
         return False
 
     def suspect_pieces(self, pieces: Sequence[str]) -> set[int]:
-        """The numbers of those pieces, which have no blank in them, that make a text deserve a
-        closer look. In many texts the same pieces come again and again, so this takes a fraction
-        of the time of looking at each text."""
+        """Return the numbers of the pieces, which have no blank in them, that make a text suspect.
+        Texts share most of their pieces, so this is much faster than `is_suspect` for each text."""
         if self._custom:
             return {*range(len(pieces))}
         joined = " ".join(pieces)
@@ -122,8 +122,8 @@ class SecretPatterns:
         }
 
     def _narrowed_to(self, text: str) -> SecretPatterns:
-        """These patterns for parts of a text, each of some of its lines: of what a part must
-        contain, only what the text contains is looked for."""
+        """Return these patterns for searching parts of a text: only needles that the whole text
+        contains are looked for."""
         found = copy(self)
         found._needles, found._long, found._words = (
             {needle: those for needle, those in needles.items() if needle in where}
@@ -134,13 +134,13 @@ class SecretPatterns:
         return found
 
     def _search_places(self, text: str) -> Iterator[tuple[dict[str, set[int]], str]]:
-        """What a text must contain, and where in it."""
+        """Yield each table of needles with the text to search for them."""
         yield self._needles, text
         yield self._long, long_pieces(text) if self._long else ""
         yield self._words, text.lower() if self._words else ""
 
     def find_candidates(self, text: str) -> list[Detector | CustomPattern]:
-        """The patterns that may match the text, in order."""
+        """Return the patterns that may match the text, in order."""
         places = {*self._custom}
         for needles, where in self._search_places(text):
             for needle, those in needles.items() if where else ():
@@ -150,14 +150,14 @@ class SecretPatterns:
 
     @cached_property
     def replaced(self) -> re.Pattern[str]:
-        """The pattern of a replacement. Only existing names count, else a secret could hide in
+        """The expression of a replacement. Only existing names count: a secret must not pass for
         one."""
         names = dict.fromkeys([MARKED, UNCLOSED, *(pattern.name for pattern in self.every)])
         return re.compile(rf"(\[redacted: (?:{'|'.join(map(re.escape, names))})\])")
 
 
 def _find_holding(pieces: str, needles: Iterable[str]) -> Iterator[int]:
-    """The numbers of those pieces, which stand between blanks, that hold the first word of a
+    """Yield the numbers of the pieces, separated by blanks, that hold the first word of a
     needle."""
     raw = pieces.encode(errors="replace")
     starts = (needle.split()[0].encode() for needle in needles)
@@ -169,7 +169,7 @@ def _find_holding(pieces: str, needles: Iterable[str]) -> Iterator[int]:
 
 
 def _index_by_needle(needles: Sequence[Sequence[str]]) -> dict[str, set[int]]:
-    """The positions in the list of each needle."""
+    """Return for each needle its positions in the list."""
     found: dict[str, set[int]] = {}
     for place, those in enumerate(needles):
         for needle in those:
@@ -178,15 +178,15 @@ def _index_by_needle(needles: Sequence[Sequence[str]]) -> dict[str, set[int]]:
 
 
 def _drop_longer(words: set[str]) -> tuple[str, ...]:
-    """The words that contain no other one: where a longer one is, the shorter one is too."""
+    """Return the words that contain no other word of the set."""
     return tuple(
         sorted(word for word in words if not any(other in word for other in words - {word}))
     )
 
 
 def _group_by_sign(needles: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The needles by a sign that each contains: a text without the sign has none of them. Needles
-    without any of the signs are under the empty text, which every text contains."""
+    """Group the needles by a sign that each contains: a text without the sign has none of them.
+    Needles without any of the signs are grouped under "", which every text contains."""
     found: dict[str, tuple[str, ...]] = {}
     for needle in needles:
         sign = next((sign for sign in SIGNS if sign in needle), "")
@@ -196,7 +196,7 @@ def _group_by_sign(needles: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 # Signs of credentials that few texts contain, rarest first.
 SIGNS = "_=JKz/x:9-"
-# What a text must contain, as it is or in lower case, to deserve a closer look.
+# A text that contains none of these, as it is or in lower case, has no secret.
 _needles, SUSPECT_LONG = (
     _drop_longer({needle for each in DETECTORS if each.long is long for needle in each.needles})
     for long in (False, True)
@@ -212,10 +212,10 @@ BUILT_IN = SecretPatterns()
 def redact(
     text: str, patterns: SecretPatterns = BUILT_IN, *, keep_lines: bool = False
 ) -> tuple[str, Counter[str]]:
-    """The text without its secrets, and how many of each kind there were.
+    """Replace the secrets in a text; return the text, and how many of each kind there were.
 
-    A text without any is returned as it is, and doing it again changes nothing. `keep_lines`: a
-    secret of several lines leaves as many line ends, so that the lines after it keep their numbers.
+    Doing it again changes nothing. `keep_lines`: a secret of several lines leaves as many line
+    ends, so that the lines after it keep their numbers.
     """
     counts: Counter[str] = Counter()
     text = _replace_marked(text, counts, keep_lines=keep_lines)
@@ -231,14 +231,14 @@ def redact(
 def redact_draft(
     draft: Draft, patterns: SecretPatterns = BUILT_IN, part_of: str | None = None
 ) -> tuple[Draft, dict[str, int]]:
-    """The draft with all its texts and tags redacted, and how many secrets of each kind there were.
-    `part_of`: a text that holds every line of the draft's own.
+    """Replace the secrets in a draft's texts and tags; return the draft, and how many of each kind
+    there were. `part_of`: a text that contains every line of the draft's own.
 
-    An id with a secret in it is refused: changed, it could not be asked for again.
+    An id with a secret in it is refused: if it were changed, nobody could ask for it again.
     """
     fields = draft.fields
     narrow = {} if part_of is None else {"text": patterns.narrowed_to(part_of)}
-    # Field by field: what looks odd in an id is no reason to look closer at the text.
+    # Field by field: a suspect id is no reason to search the text.
     suspects = {
         name: value
         for name, value in fields.items()
@@ -263,7 +263,7 @@ def redact_draft(
 
 
 def describe_counts(counts: Mapping[str, int]) -> str:
-    """`2 secrets were replaced: github token, private key`; empty without any."""
+    """Return `2 secrets were replaced: github token, private key`, or "" without any."""
     number = sum(counts.values())
     if not number:
         return ""
@@ -296,7 +296,7 @@ def _replace_matches(
     *,
     keep_lines: bool,
 ) -> str:
-    """The text without the matches of a pattern; replacements that are there are left alone."""
+    """Replace the matches of a pattern, but not inside earlier replacements."""
     parts: list[str] = []
     for place, part in enumerate(replaced.split(text)):
         if place % 2:  # a replacement
@@ -313,12 +313,12 @@ def _replace_matches(
 
 
 def _replacement_lines(name: str, secret: str) -> str:
-    """The replacement of a secret, with as many line ends."""
+    """Return the replacement of a secret, with as many line ends."""
     return replacement(name) + "\n" * secret.count("\n")
 
 
 def _replace_marked(text: str, counts: Counter[str], *, keep_lines: bool) -> str:
-    """The text without its marked parts. A mark that is never closed hides everything behind it."""
+    """Replace the marked parts of a text. A mark that is never closed hides the rest."""
     low = text.lower()
     if not any(needle in low for needle in OPENING):
         return text
@@ -332,7 +332,7 @@ def _replace_marked(text: str, counts: Counter[str], *, keep_lines: bool) -> str
 
 
 def _find_marked(text: str) -> Iterator[tuple[int, int, str]]:
-    """The outermost pairs of marks, from left to right; a closing mark alone means nothing."""
+    """Yield the outermost pairs of marks, from left to right; ignore a closing mark alone."""
     kind, depth, start = "", 0, 0
     for found in MARKS.finditer(text):
         closing = "/" in found[0]
@@ -348,13 +348,13 @@ def _find_marked(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 class Redaction:
-    """Redaction as the settings want it."""
+    """Replaces secrets as the settings say."""
 
     def __init__(self, settings: Secrets) -> None:
         self._settings = settings
 
     def __reduce__(self) -> tuple[type[Redaction], tuple[Secrets]]:
-        """Another process compiles the patterns itself."""
+        """Pickle without the patterns: another process compiles them itself."""
         return Redaction, (self._settings,)
 
     @cached_property
@@ -365,19 +365,19 @@ class Redaction:
     def redact_draft(
         self, draft: Draft, part_of: str | None = None, *, redact: bool = True
     ) -> tuple[Draft, Mapping[str, int]]:
-        """The draft without its secrets, and how many of each kind it had. Every way in goes
-        through here. `part_of`: a text that holds every line of the draft's own."""
+        """Replace the secrets in a draft; return it, and how many of each kind it had. Every save
+        goes through here. `part_of`: a text that contains every line of the draft's own."""
         if not (redact and self._settings.redact):
             return draft, {}
         return redact_draft(draft, self._patterns, part_of)
 
     def suspect_pieces(self, pieces: Sequence[str]) -> Collection[int]:
-        """The numbers of those pieces, which have no blank in them, that may be of a secret. Where
-        a draft has none of them, `redact_draft` changes nothing."""
+        """Return the numbers of the pieces, which have no blank in them, that may belong to a
+        secret. A draft that has none of them needs no `redact_draft`."""
         return self._patterns.suspect_pieces(pieces) if self._settings.redact else ()
 
     def redact_memory(self, memory: Memory) -> tuple[Mapping[str, Any], Mapping[str, int]]:
-        """The fields of a memory that hold secrets, without them, and how many of each kind there
+        """Return the memory's fields with secrets, redacted, and how many of each kind there
         are."""
         fields = {name: getattr(memory, name) for name in (*SEARCHED, "tags")}
         clean, found = self.redact_draft(Draft(fields))
@@ -386,17 +386,17 @@ class Redaction:
 
     @cached_property
     def rules(self) -> str:
-        """A name for the rules, another one when they change."""
+        """A hash that changes with the rules."""
         custom = sorted(self._settings.patterns.items())
         return content_digest(repr([__version__, self._patterns.names, custom]), 8).hex()
 
     def redact_query(self, query: str) -> str:
-        """A query as feedback keeps it: without secrets."""
+        """Return a query without secrets, as feedback stores it."""
         text = clean_query(query)
         if not self._settings.redact:
             return text
         return redact(text, self._patterns)[0]
 
     def redact_document(self, text: str) -> tuple[str, Mapping[str, int]]:
-        """The text of a file without its secrets; its lines keep their numbers."""
+        """Replace the secrets in a file's text; its lines keep their numbers."""
         return redact(text, self._patterns.narrowed_to(text), keep_lines=True)
