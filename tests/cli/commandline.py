@@ -30,7 +30,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from recollect.interfaces.cli.main import main
-from recollect.interfaces.cli.schemas import schema_of
+from recollect.interfaces.cli.schemas import make_schema
 
 RECOLLECT = str(Path(sys.executable).with_name("recollect"))
 NOW = "2026-03-01T12:00:00Z"
@@ -40,7 +40,7 @@ ESCAPE = "\x1b"
 
 def as_its_schema(name: str, printed: Any) -> None:
     """Hold what was printed to the schema of that name; other fields than its own are refused."""
-    Draft202012Validator(_closed(schema_of(name))).validate(printed)
+    Draft202012Validator(_closed(make_schema(name))).validate(printed)
 
 
 def _closed(schema: Any) -> Any:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from commandline import NOW, Home, refused
 
-from recollect.interfaces.cli.save import thought
+from recollect.interfaces.cli.save import split_thought
 
 
 @pytest.fixture
@@ -45,12 +45,12 @@ def test_standard_input_is_a_memory(home: Home) -> None:
 
 def test_a_long_thought_keeps_all_of_its_words_and_gets_a_short_title() -> None:
     said = "word " * 40
-    fields = thought(said, titled=False)
+    fields = split_thought(said, titled=False)
     assert fields["text"] == said.strip()
     assert len(fields["title"]) <= 102
     assert fields["title"].endswith("word …")
-    assert thought("x" * 150, titled=False)["title"] == "x" * 100 + " …"
-    assert thought("the text", titled=True) == {"text": "the text"}
+    assert split_thought("x" * 150, titled=False)["title"] == "x" * 100 + " …"
+    assert split_thought("the text", titled=True) == {"text": "the text"}
 
 
 def test_words_beside_title_and_text_are_refused(home: Home) -> None:

@@ -12,9 +12,9 @@ import pytest
 from commandline import NOW, Home
 
 from recollect import Recollect
-from recollect.interfaces.cli.layout import MarkedText, cells, cut, laid_out, wrapped
-from recollect.interfaces.cli.output import ELSEWHERE, ENDLESS, Screen, own_screen
-from recollect.interfaces.cli.results import memory_lines, response_text, when_of
+from recollect.interfaces.cli.layout import MarkedText, count_cells, cut, lay_out, wrap_text
+from recollect.interfaces.cli.output import ELSEWHERE, ENDLESS, Screen, detect_screen
+from recollect.interfaces.cli.results import memory_lines, response_text, time_format
 from recollect.settings import Embedding, Rerank, Settings
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -65,7 +65,7 @@ def test_a_result_fits_the_screen_in_four_lines(
 ) -> None:
     shown_on(Screen(terminal=True, width=width, styles=0))  # type: ignore[operator]
     text = response_text(memory.search("token", limit=20, view=view, mark=True), AT)
-    assert max(map(cells, text.splitlines())) <= width
+    assert max(map(count_cells, text.splitlines())) <= width
     *results, _ = text.split("\n\n")
     assert len(results) == len(MEMORIES) + 1
     for lines in map(str.splitlines, results):
@@ -85,17 +85,16 @@ def test_in_a_pipe_no_line_is_wrapped(memory: Recollect, shown_on: object) -> No
 @pytest.mark.parametrize("room", [12, 20, 33])
 def test_wrapping_loses_nothing_and_breaks_no_number(room: int) -> None:
     text = f"{SPEAKERS} https://example.com/a/b/0123456789?q=1,250,000 Straße 30.5 s"
-    lines = wrapped(text, room)
-    assert all(0 < cells(line) <= room for line in lines)
+    lines = wrap_text(text, room)
+    assert all(0 < count_cells(line) <= room for line in lines)
     assert "".join("".join(lines).split()) == "".join(text.split())
     for number in ("1,250,000", "30.5", "0123456789"):
         assert any(number in line for line in lines), (number, lines)
 
 
 def test_widths_are_counted_in_cells() -> None:
-    assert [cells(text) for text in ("abc", "é", "e\u0301", "刷新", "한", "רע", "☀\ufe0f")] == [
-        3, 1, 1, 4, 2, 2, 2,
-    ]  # fmt: skip
+    texts = ("abc", "é", "e\u0301", "刷新", "한", "רע", "☀\ufe0f")
+    assert [*map(count_cells, texts)] == [3, 1, 1, 4, 2, 2, 2]
     assert cut("刷新令牌", 5) == "刷新…"
     assert cut("several words here", 14) == "several words…"
 
@@ -103,7 +102,7 @@ def test_widths_are_counted_in_cells() -> None:
 def test_a_whole_text_keeps_code_tables_and_items() -> None:
     code = "```\na = 1  # long enough to be wrapped\n```"
     text = f"- one two three four\n  more\n\n{code}\n| a | b c d e f |"
-    assert [*laid_out(text, 14)] == [
+    assert [*lay_out(text, 14)] == [
         "- one two",
         "  three four",
         "  more",
@@ -116,16 +115,18 @@ def test_a_whole_text_keeps_code_tables_and_items() -> None:
 
 
 def test_marks_stay_on_their_words() -> None:
-    text = MarkedText.of("one  <mark>two</mark>\nthree <mark>four</mark> five").flowed()
+    text = MarkedText.of("one  <mark>two</mark>\nthree <mark>four</mark> five").on_one_line()
     assert [text.text[start:end] for start, end in text.matches] == ["two", "four"]
-    [line] = text.wrapped(14, 1)
+    [line] = text.wrap(14, 1)
     assert [line.text[start:end] for start, end in line.matches] == ["two"]
     assert line.text == "one two…"
 
 
 def test_dates_are_relative_or_exact(memory: Recollect) -> None:
     [prose] = memory.looked_up(["prose"])
-    relative, exact = (" ".join(memory_lines(prose, when_of(dates, AT))) for dates in (False, True))
+    relative, exact = (
+        " ".join(memory_lines(prose, time_format(dates, AT))) for dates in (False, True)
+    )
     assert "created_at   just now" in relative
     assert "created_at   2026-03-01 12:00 UTC" in exact
 
@@ -156,8 +157,8 @@ def test_links_are_for_terminals_that_show_them(
 ) -> None:
     monkeypatch.setattr("recollect.interfaces.cli.output.os.environ", environment)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    assert own_screen().links == links
-    assert bool(own_screen().styles) == (environment["TERM"] != "dumb")
+    assert detect_screen().links == links
+    assert bool(detect_screen().styles) == (environment["TERM"] != "dumb")
 
 
 @pytest.mark.parametrize(("columns", "told", "width"), [(0, "", 80), (0, "55", 55), (33, "9", 33)])
@@ -168,7 +169,7 @@ def test_a_terminal_without_a_size_has_eighty_columns(
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setattr("sys.stdout.fileno", lambda: 1, raising=False)
     monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((columns, 0)))
-    assert own_screen().width == width
+    assert detect_screen().width == width
 
 
 def test_a_dumb_terminal_gets_no_escapes_and_the_c_locale_all_letters(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from commandline import NOW, Home, as_its_schema, refused
 
 from recollect.interfaces.cli.arguments import parser_of
 from recollect.interfaces.cli.commands import every_command
-from recollect.interfaces.cli.schemas import every_schema
+from recollect.interfaces.cli.schemas import all_schemas
 
 MINE = 'extends = "blend"\n'
 # Which schema → calls whose output is held to it, in this order, in one home; {here} is a folder.
@@ -155,16 +155,16 @@ def test_what_commands_print_is_as_their_schemas_say(home: Home) -> None:
 
 
 def test_every_command_that_prints_json_has_a_schema() -> None:
-    assert {name for name, _ in CALLS} | ELSEWHERE == set(every_schema())
+    assert {name for name, _ in CALLS} | ELSEWHERE == set(all_schemas())
     for name in every_command():
         parser = parser_of(name)
         if "--json" not in parser._option_string_actions:
-            assert name not in every_schema()
+            assert name not in all_schemas()
             continue
-        assert name in every_schema()
+        assert name in all_schemas()
         if name != "vault":  # which prints its state after each action
             for action in set(parser.get_default("actions") or ()) - {"list", "watch"}:
-                assert f"{name} {action}" in every_schema()
+                assert f"{name} {action}" in all_schemas()
 
 
 @pytest.mark.parametrize("view", ["scan", "full", "pointer", "preview", "snippet"])
@@ -177,7 +177,7 @@ def test_every_view_has_the_names_of_a_memory_and_its_dates(home: Home, view: st
 
 
 def test_every_schema_is_named_and_another_is_refused(home: Home) -> None:
-    assert home.call("schema").out.splitlines() == [*every_schema()]
+    assert home.call("schema").out.splitlines() == [*all_schemas()]
     refused(home.call("schema", "nope"), "no schema 'nope'", "recollect schema")
 
 

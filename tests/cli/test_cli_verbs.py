@@ -9,7 +9,7 @@ import pytest
 from commandline import NOW, Home, refused, wrong_usage
 
 from recollect.interfaces.cli import output
-from recollect.interfaces.cli.editor import at_line
+from recollect.interfaces.cli.editor import line_arguments
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_open_of_a_result_goes_to_the_line_that_matched(
     ],
 )
 def test_an_editor_is_told_the_line_in_its_own_way(editor: str, args: list[str]) -> None:
-    assert at_line(editor, Path("a.md"), 7) == args
+    assert line_arguments(editor, Path("a.md"), 7) == args
 
 
 def test_related_and_clip_take_short_ids(home: Home) -> None:

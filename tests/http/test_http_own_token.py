@@ -31,7 +31,7 @@ from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore, load_own_token
 from recollect.interfaces.cli import desktop
 from recollect.interfaces.cli import main as cli
-from recollect.interfaces.cli.schemas import schema_of
+from recollect.interfaces.cli.schemas import make_schema
 
 PAGE = {"Accept": "text/html"}
 
@@ -104,7 +104,7 @@ def test_open_prints_a_link_where_there_is_no_screen(
     assert cli.main(["open", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["link"].startswith(f"{server.url}/login/rcs_")
-    validate(printed, schema_of("open"))
+    validate(printed, make_schema("open"))
 
 
 def test_open_gives_the_browser_a_private_file_and_no_secret(

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from recollect.engine import Recollect
 from recollect.engine.review import ReviewItem, late_secrets, review_json
 from recollect.errors import NotFound, UserError
-from recollect.interfaces.cli.review import walk
+from recollect.interfaces.cli.review import review_each
 from recollect.settings import (
     Embedding,
     PolicySettings,
@@ -228,11 +228,11 @@ def test_one_key_decides_each_item(memory: Recollect, capsys: pytest.CaptureFixt
     twins(memory)
     memory.save(id="old", title="Until May", valid_until="2026-05-01", source="log")
     keys = iter(["x", "m", "q"])
-    walk(memory, memory.review(), lambda question: next(keys), lambda text: text)
+    review_each(memory, memory.review(), lambda question: next(keys), lambda text: text)
     printed = capsys.readouterr().out
     assert "Merged into" in printed
     assert "The rest stays" in printed
     assert [item.kind for item in items(memory)] == ["expired"]
     keys = iter(["e"])
-    walk(memory, memory.review(), lambda question: next(keys), lambda text: "Until June")
+    review_each(memory, memory.review(), lambda question: next(keys), lambda text: "Until June")
     assert memory.show(["old"])[0].text == "Until June"

@@ -14,7 +14,7 @@ from recollect.engine import Recollect
 from recollect.engine.capture import AgentSession, UserTurn
 from recollect.engine.review import ReviewItem, review_json
 from recollect.errors import NotFound, UserError
-from recollect.interfaces.cli.review import walk
+from recollect.interfaces.cli.review import review_each
 from recollect.settings import CaptureSettings, Embedding, Rerank, Settings
 from recollect.settings_reading import load_settings
 from recollect.store.rescue.repair import salvaging, write_vault
@@ -109,7 +109,7 @@ def test_a_key_decides_on_the_terminal(
     memory: Recollect, capsys: pytest.CaptureFixture[str]
 ) -> None:
     memory.capture([TURN], SESSION)
-    walk(memory, memory.review(), lambda question: "e", lambda text: f"{text} Always.")
+    review_each(memory, memory.review(), lambda question: "e", lambda text: f"{text} Always.")
     assert [one.text for one in memory.list()] == [f"{RULE} Always."]
     assert "Said in claude-code" in capsys.readouterr().out
 

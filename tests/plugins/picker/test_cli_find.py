@@ -24,7 +24,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 from patience import until
 from recollect.engine import Recollect
-from recollect.interfaces.cli.find import TerminalText, terminal_of
+from recollect.interfaces.cli.find import TerminalText, find_terminal
 from recollect.plugins.picker.answers import Answer, Item, LiveAnswers
 from recollect.plugins.picker.lines import key_lines
 from recollect.plugins.picker.screen import Picker
@@ -226,9 +226,9 @@ def test_without_a_terminal_it_says_what_to_use(home: Home) -> None:
     terminal = mock.Mock(isatty=lambda: True)
     with mock.patch("sys.stdin", terminal), mock.patch("sys.stdout", terminal):
         with mock.patch.dict(os.environ, {"TERM": "dumb"}):
-            assert terminal_of() is None
+            assert find_terminal() is None
         with mock.patch.dict(os.environ, {"TERM": "xterm"}):
-            assert terminal_of() is terminal
+            assert find_terminal() is terminal
 
 
 @pytest.mark.installed

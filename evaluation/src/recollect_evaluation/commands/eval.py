@@ -12,17 +12,17 @@ import msgspec
 
 from recollect.engine import Recollect
 from recollect.engine.feedback import gold_folder
-from recollect.interfaces.cli.arguments import WrongUsage, add_json, wrong_call
+from recollect.interfaces.cli.arguments import WrongUsage, add_json, usage_error
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import (
     BOLD,
     CYAN,
     DIM,
     YELLOW,
+    paint,
     print_json,
     progress,
     say,
-    styled,
     table_lines,
 )
 from recollect.present.visible import visible
@@ -129,7 +129,7 @@ def eval_(args: argparse.Namespace) -> int:
     if action == "add":
         return _add(args, args.words[1:])
     if len(args.words) != (0 if args.own else 1):
-        raise wrong_call("eval DATASET, or recollect eval --own")
+        raise usage_error("eval DATASET, or recollect eval --own")
     if args.models and args.recipe:
         raise WrongUsage("--models compares models with the settings' recipe; leave --recipe out.")
     if args.queries is not None and args.queries < 1:
@@ -139,7 +139,7 @@ def eval_(args: argparse.Namespace) -> int:
 
 def _init(words: list[str]) -> int:
     if len(words) > 1:
-        raise wrong_call("eval init [FOLDER]")
+        raise usage_error("eval init [FOLDER]")
     folder = Path(words[0]) if words else gold_folder(home_folder(os.environ))
     init(folder)
     print(f"Created the gold set {folder}. Its README.md explains how to add to it.")
@@ -148,7 +148,7 @@ def _init(words: list[str]) -> int:
 
 def _add(args: argparse.Namespace, words: list[str]) -> int:
     if len(words) < 2:
-        raise wrong_call("eval add QUERY ID [ID ...]")
+        raise usage_error("eval add QUERY ID [ID ...]")
     query, *ids = words
     with Recollect() as memory:
         folder = Path(args.gold) if args.gold else gold_folder(memory.home)
@@ -220,16 +220,16 @@ def _report(
 def _tell(found: dict[str, Any]) -> None:
     documents = counted(found["documents"], "document")
     questions = counted(found["queries"], "question")
-    print(f"{styled(visible(found['dataset']), BOLD)}: {documents}, {questions}\n")
+    print(f"{paint(visible(found['dataset']), BOLD)}: {documents}, {questions}\n")
     heading, *rows = table_lines(*_table(found))
-    print("\n".join([styled(heading, CYAN), *rows]))
+    print("\n".join([paint(heading, CYAN), *rows]))
     print()
     for line in _remarks(found):
-        print(styled(line, DIM))
+        print(paint(line, DIM))
     if "advice" in found:
         print(visible(found["advice"]))
     for line in _warnings(found):
-        print(styled(f"! {visible(line)}", YELLOW))
+        print(paint(f"! {visible(line)}", YELLOW))
 
 
 def _table(found: dict[str, Any]) -> tuple[list[str], list[list[str]]]:

@@ -8,18 +8,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.layout import shortened, width
+from recollect.interfaces.cli.layout import shorten, width
 from recollect.interfaces.cli.output import (
     BOLD,
     CYAN,
     DIM,
     YELLOW,
+    paint,
     print_json,
     progress,
-    styled,
     table_lines,
 )
-from recollect.interfaces.cli.results import tree
+from recollect.interfaces.cli.results import score_tree
 from recollect.present.visible import visible
 from recollect.present.words import counted
 from recollect.recipes.registry import BUILT_IN, Recipes
@@ -104,7 +104,7 @@ def _print_table(found: Found) -> None:
     ]
     sums = [f"of {MOST * len(rows)}", *(str(points(outcomes)) for outcomes in found.values())]
     heading, *lines, last = table_lines(["", *map(visible, found)], [*rows, sums])
-    print("\n".join([styled(heading, CYAN), *lines, styled(last, BOLD)]) + "\n")
+    print("\n".join([paint(heading, CYAN), *lines, paint(last, BOLD)]) + "\n")
 
 
 def _print_queries(found: Found) -> None:
@@ -115,7 +115,7 @@ def _print_queries(found: Found) -> None:
         narrowed = "".join(
             f"  {name}: {_text(value)}" for name, value in filter_json(query.filter).items()
         )
-        print(f"{styled(query.kind, CYAN)}  {styled(query.text, BOLD)}{narrowed}")
+        print(f"{paint(query.kind, CYAN)}  {paint(query.text, BOLD)}{narrowed}")
         print(f"  {query.about}")
         for name, outcome in zip(found, row, strict=True):
             points, why = outcome.score.points, visible(outcome.score.why)
@@ -130,7 +130,7 @@ def _text(value: object) -> str:
 def _print_answers(found: Found) -> None:
     for name, outcomes in found.items():
         for outcome in outcomes:
-            heading = styled(f"{visible(name)}: {outcome.query.text}", BOLD)
+            heading = paint(f"{visible(name)}: {outcome.query.text}", BOLD)
             points, why = counted(outcome.score.points, "point"), visible(outcome.score.why)
             print(f"{heading}  {points}, {why}\n")
             print("\n".join(_results(outcome)))
@@ -143,9 +143,9 @@ def _results(outcome: QueryOutcome) -> Iterator[str]:
         if place > SHOWN and place != outcome.score.rank:
             continue
         wanted = "*" if result.id in outcome.query.wanted else " "
-        title = shortened(result.memory.title, width() - len(result.id) - 8)
-        yield f"{place:>2}{wanted} {title}  {styled(result.id, DIM)}"
-        yield from tree(result.explain)
+        title = shorten(result.memory.title, width() - len(result.id) - 8)
+        yield f"{place:>2}{wanted} {title}  {paint(result.id, DIM)}"
+        yield from score_tree(result.explain)
         yield ""
 
 
@@ -153,9 +153,9 @@ def _print_remarks(bench: SuiteVault, found: Found) -> None:
     """Print which models took part, and what could not."""
     identities = bench.memory.models.identities()
     models = ", ".join(f"{kind} {name or 'none'}" for kind, name in identities.items())
-    print(styled(f"Models: {models}.", DIM))
+    print(paint(f"Models: {models}.", DIM))
     if bench.problem is not None:
-        print(styled(visible(f"! {bench.problem}"), YELLOW))
+        print(paint(visible(f"! {bench.problem}"), YELLOW))
     for name, outcomes in found.items():
         for reason in degraded(outcomes):
-            print(styled(visible(f"! {name}: {reason}"), YELLOW))
+            print(paint(visible(f"! {name}: {reason}"), YELLOW))

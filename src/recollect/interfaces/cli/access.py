@@ -27,15 +27,15 @@ from recollect.interfaces.cli.arguments import (
     add_repeatable,
     add_rows,
     argument,
-    chosen_action,
+    find_action,
     flag,
     limit_of,
     more_line,
     print_help,
-    wrong_call,
+    usage_error,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_json, print_rows, say, styled
+from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, paint, print_json, print_rows, say
 from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
 from recollect.query.time.moments import read_time
@@ -80,10 +80,10 @@ def _token_arguments(parser: argparse.ArgumentParser) -> None:
     _token_arguments,
 )
 def access_token(args: argparse.Namespace) -> int | None:
-    action = chosen_action(args)
+    action = find_action(args)
     options = ("can", "vault", "collection", "expires", "name")
     if args.action != "create" and any(getattr(args, name) for name in options):
-        raise wrong_call(f"access token {TOKEN_ACTIONS[args.action][1]}")
+        raise usage_error(f"access token {TOKEN_ACTIONS[args.action][1]}")
     home = home_folder(os.environ)
     with closing(opened_access(home, load_settings(home).store)) as access:
         return action(TokenStore(access), args)
@@ -99,7 +99,7 @@ def _create(stored: TokenStore, args: argparse.Namespace) -> None:
         collections=args.collection,
         expires_at=read_time(args.expires, real_time(), "expires") if args.expires else None,
     )
-    _noted(stored, "create token", token)
+    _log_change(stored, "create token", token)
     if args.json:
         print_json(_token_facts(token, real_time()) | {"token": secret})
         return
@@ -120,7 +120,7 @@ def _list_tokens(stored: TokenStore, args: argparse.Namespace) -> None:
         where = [*(token.vaults or ()), *(token.collections or ())]
         within = f" in {', '.join(where)}" if where else ""
         name, allowed = visible(token.name), ", ".join(token.capabilities)
-        print(f"{styled(token.id, BOLD)}  {token.state(now):<8} {name}: {allowed}{visible(within)}")
+        print(f"{paint(token.id, BOLD)}  {token.state(now):<8} {name}: {allowed}{visible(within)}")
         times = (
             ("created", token.created_at),
             ("expires", token.expires_at),
@@ -128,13 +128,13 @@ def _list_tokens(stored: TokenStore, args: argparse.Namespace) -> None:
             ("used", token.used_at),
         )
         shown = ", ".join(f"{what} {day(moment)}" for what, moment in times if moment)
-        print(styled(f"{'':<10}{shown}", DIM))
+        print(paint(f"{'':<10}{shown}", DIM))
 
 
 def _revoke(stored: TokenStore, args: argparse.Namespace) -> None:
     revoked = [stored.revoke(id) for id in args.names]
     for token in revoked:
-        _noted(stored, "revoke token", token)
+        _log_change(stored, "revoke token", token)
     if args.json:
         print_json({"revoked": [token.id for token in revoked]})
         return
@@ -142,7 +142,7 @@ def _revoke(stored: TokenStore, args: argparse.Namespace) -> None:
         print(f"Revoked: {token.id} ({visible(token.name)}).")
 
 
-def _noted(stored: TokenStore, action: str, token: Token) -> None:
+def _log_change(stored: TokenStore, action: str, token: Token) -> None:
     Audit(stored.access).log_write(OWNER, f"{action} {token.id}", "", 1)
 
 
@@ -180,7 +180,7 @@ def _sessions_arguments(parser: argparse.ArgumentParser) -> None:
     _sessions_arguments,
 )
 def access_sessions(args: argparse.Namespace) -> int | None:
-    action, home = chosen_action(args), home_folder(os.environ)
+    action, home = find_action(args), home_folder(os.environ)
     with closing(opened_access(home, load_settings(home).store)) as access:
         return action(SessionStore(TokenStore(access)), args)
 
@@ -195,10 +195,10 @@ def _list_sessions(store: SessionStore, args: argparse.Namespace) -> None:
     for session in every:
         name = session.token_name or "the server's token"
         browser = visible(session.browser) or "unknown browser"
-        print(f"{styled(session.id, BOLD)}  {visible(name)}  {styled(browser, DIM)}")
+        print(f"{paint(session.id, BOLD)}  {visible(name)}  {paint(browser, DIM)}")
         used = session.used_at or session.created_at
         times = f"created {day(session.created_at)}, used {day(used)}, "
-        print(styled(f"{'':<10}{times}expires {day(session.expires_at)}", DIM))
+        print(paint(f"{'':<10}{times}expires {day(session.expires_at)}", DIM))
     if not every:
         print("No browser is logged in.")
 
@@ -240,20 +240,20 @@ def access_audit(args: argparse.Namespace) -> None:
     with closing(Audit(opened_access(home, load_settings(home).store))) as audit:
         found, every = deque[dict[str, Any]](maxlen=limit), 0
         for one in audit.entries():
-            if _wanted(one, since, refused=args.refused):
+            if _is_wanted(one, since, refused=args.refused):
                 every += 1
                 found.append(one)
-    named = _named({mark for entry in found for mark in entry.get("ids", ())})
+    named = _find_ids_of({mark for entry in found for mark in entry.get("ids", ())})
     if args.json:
         print_rows(args, [entry | _memories(entry, named) for entry in found])
         return
     for entry in found:
-        print(_line(entry, _memories(entry, named).get("memories", [])))
+        print(_entry_line(entry, _memories(entry, named).get("memories", [])))
     if more := more_line("access audit", every - len(found), args):
-        print(styled(more, DIM))
+        print(paint(more, DIM))
 
 
-def _named(marks: set[str]) -> dict[str, str]:
+def _find_ids_of(marks: set[str]) -> dict[str, str]:
     """The ids of the memories that the log has as hashes; none where the vault is not there, or
     locked and its key not at hand."""
     home = home_folder(os.environ)
@@ -269,20 +269,20 @@ def _memories(entry: dict[str, Any], named: dict[str, str]) -> dict[str, list[st
     return {"memories": ids} if ids else {}
 
 
-def _wanted(entry: dict[str, Any], since: datetime | None, *, refused: bool) -> bool:
+def _is_wanted(entry: dict[str, Any], since: datetime | None, *, refused: bool) -> bool:
     if refused and entry.get("outcome") != "refused":
         return False
     return since is None or parse_time(str(entry.get("time", "")), "time") >= since
 
 
-def _line(entry: dict[str, Any], ids: list[str]) -> str:
+def _entry_line(entry: dict[str, Any], ids: list[str]) -> str:
     """`2026-03-01 12:00 UTC  owner  save  auth-jwt-001`."""
     fields = {name: visible(str(value)) for name, value in entry.items()}
     who = fields.get("caller", "") + (f" ({fields['token']})" if fields.get("token") else "")
     at = parse_iso(fields.get("time", ""), "time")
-    parts = [styled(minute(at) if at else "", DIM), f"{who:<24}", fields.get("action", "")]
+    parts = [paint(minute(at) if at else "", DIM), f"{who:<24}", fields.get("action", "")]
     if fields.get("outcome") == "refused":
-        parts.append(styled(f"refused: {fields.get('why', '')}", YELLOW))
+        parts.append(paint(f"refused: {fields.get('why', '')}", YELLOW))
     if fields.get("count", "1") != "1":
         parts.append(f"× {fields['count']}")
     parts += [visible(id) for id in ids]

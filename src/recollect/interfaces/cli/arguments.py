@@ -70,7 +70,7 @@ def add_action(
     parser.set_defaults(command=parser.prog.removeprefix(PROGRAM), actions=actions)
 
 
-def chosen_action(args: argparse.Namespace) -> Action[Any]:
+def find_action(args: argparse.Namespace) -> Action[Any]:
     """What carries out the action; WrongUsage where there is none, or a wrong number of names."""
     actions: Actions[Any] = args.actions
     if args.action not in actions:
@@ -79,11 +79,11 @@ def chosen_action(args: argparse.Namespace) -> Action[Any]:
     most = usage.count(" ")
     fewest = most - usage.count("[")
     if not fewest <= len(args.names) or (len(args.names) > most and not usage.endswith("...")):
-        raise wrong_call(f"{args.command} {usage}")
+        raise usage_error(f"{args.command} {usage}")
     return action
 
 
-def wrong_call(usage: str) -> WrongUsage:
+def usage_error(usage: str) -> WrongUsage:
     return WrongUsage(f"Usage: recollect {usage}")
 
 
@@ -138,9 +138,9 @@ class CommandParser(argparse.ArgumentParser):
     def _check_rows(self, parsed: argparse.Namespace) -> None:
         """Refuse `--fields` and `--jsonl` before anything is done, where no rows will be printed,
         or none that has such a field."""
-        from recollect.interfaces.cli.schemas import row_fields  # noqa: PLC0415  start-up time
+        from recollect.interfaces.cli.schemas import row_field_names  # noqa: PLC0415  start-up time
 
-        known = row_fields(self.prog.removeprefix(PROGRAM), getattr(parsed, "action", None))
+        known = row_field_names(self.prog.removeprefix(PROGRAM), getattr(parsed, "action", None))
         if known is None or (parsed.no_rows_with and getattr(parsed, parsed.no_rows_with)):
             self.error(
                 "--jsonl and --fields are for lists, and this prints one object: use --json."
@@ -300,11 +300,11 @@ def limit_of(args: argparse.Namespace, default: int) -> int:
 
 def more_line(command: str, left: int, args: argparse.Namespace) -> str:
     """Say how many a list has left out, and how to see them; empty if none."""
-    again = " ".join(filter(None, (command, typed_again(args, limit=None, n=None), "--all")))
+    again = " ".join(filter(None, (command, repeat_options(args, limit=None, n=None), "--all")))
     return visible(f"{left:,} more: recollect {again}") if left > 0 else ""
 
 
-def typed_again(args: argparse.Namespace, **values: str | None) -> str:
+def repeat_options(args: argparse.Namespace, **values: str | None) -> str:
     """Return the options that were typed, as a shell reads them, with other values for these, or
     without them if None."""
     options = {
@@ -356,24 +356,24 @@ def read_as_of(args: argparse.Namespace, now: datetime) -> datetime | None:
 
 def read_filter(args: argparse.Namespace, now: datetime) -> Filter:
     """The Filter that the arguments of `add_filter` ask for."""
-    return requests.read_filter(named(args), now)
+    return requests.read_filter(arguments_by_name(args), now)
 
 
 def read_search(args: argparse.Namespace, now: datetime) -> Search:
     """The Search that the arguments of `recollect search` ask for."""
-    return requests.read_search(named(args), now)
+    return requests.read_search(arguments_by_name(args), now)
 
 
-def named(args: argparse.Namespace) -> dict[str, Any]:
+def arguments_by_name(args: argparse.Namespace) -> dict[str, Any]:
     """The arguments by name; `--here` is a project."""
-    return vars(args) | ({"project": here()} if args.here else {})
+    return vars(args) | ({"project": current_project()} if args.here else {})
 
 
-def now_of(args: argparse.Namespace, otherwise: datetime) -> datetime:
+def read_now(args: argparse.Namespace, otherwise: datetime) -> datetime:
     return read_time(args.now, otherwise, "now") if args.now else otherwise
 
 
-def here() -> str:
+def current_project() -> str:
     """The project named after the working directory, or after its repository's root."""
     try:
         return project_of(Path.cwd())
@@ -404,23 +404,23 @@ def add_fields(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def fields_of(args: argparse.Namespace) -> dict[str, Any]:
+def memory_fields(args: argparse.Namespace) -> dict[str, Any]:
     """The memory's fields that the arguments set."""
     given = {name: getattr(args, name, None) for name in parameters_of(Memory) if name != "tags"}
     fields = {name: value for name, value in given.items() if value is not None}
     fields |= {name: with_zone(fields[name]) for name in TIMES if name in fields}
     if args.here:
-        fields["project"] = here()
+        fields["project"] = current_project()
     if fields.get("text") == "-":
         if args.details_file == "-":
             raise WrongUsage("Only one of --text and --details-file can read standard input.")
-        fields["text"] = read_text("-")
+        fields["text"] = read_text_file("-")
     if args.details_file is not None:
-        fields["details"] = read_text(args.details_file)
+        fields["details"] = read_text_file(args.details_file)
     return fields
 
 
-def read_text(name: str) -> str:
+def read_text_file(name: str) -> str:
     """The text of a file, or of standard input; refuses bytes that are not UTF-8."""
     try:
         if name != "-":

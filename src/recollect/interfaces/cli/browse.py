@@ -24,10 +24,10 @@ from recollect.interfaces.cli.arguments import (
     limit_of,
     read_as_of,
     read_filter,
-    typed_again,
+    repeat_options,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.layout import flowing, laid_out, shortened, width, wrapped
+from recollect.interfaces.cli.layout import lay_out, shorten, width, wrap_sentence, wrap_text
 from recollect.interfaces.cli.output import (
     BOLD,
     CYAN,
@@ -35,13 +35,19 @@ from recollect.interfaces.cli.output import (
     GREEN,
     YELLOW,
     json_text,
-    note,
+    paint,
+    print_note,
     rows_text,
     screen,
-    styled,
 )
-from recollect.interfaces.cli.results import When, about, as_of_lines, memory_lines, when_of
-from recollect.interfaces.cli.selection import meant, only, remember
+from recollect.interfaces.cli.results import (
+    When,
+    about_line,
+    as_of_lines,
+    memory_lines,
+    time_format,
+)
+from recollect.interfaces.cli.selection import remember_results, resolve_id, resolve_ids
 from recollect.memory_json import memory_json
 from recollect.present import sentences
 from recollect.present.agent_context import FORMS, context_line, context_text
@@ -84,30 +90,30 @@ def list_(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
     then = read_as_of(args, now)
     limit = limit_of(args, DEFAULT)
     filter = read_filter(args, then or now)
-    after = args.after and only(memory, args.after)
+    after = args.after and resolve_id(memory, args.after)
     found = memory.list(filter, limit, after, as_of=then)
-    remember(memory, [each.id for each in found])
+    remember_results(memory, [each.id for each in found])
     last = found[-1].id if found else ""
     cut = len(found) == limit and bool(memory.list(filter, 1, last, as_of=then))
     left = sum(memory.facets(filter, as_of=then).kind.values()) - limit if cut and not after else 0
     more = f"{left:,} more" if left else "More" if cut else ""
     if args.ids or args.json:
-        note(f"{more}: --all or --after {last}" if cut else "")
+        print_note(f"{more}: --all or --after {last}" if cut else "")
         if args.ids:
-            note("" if found else " ".join(memory.unknown_values(filter)))
+            print_note("" if found else " ".join(memory.unknown_values(filter)))
             return "\n".join(each.id for each in found), bool(found)
         return rows_text(args, [memory_json(each) for each in found]), bool(found)
     if not found:
         return _none_listed(memory, args, filter, then), False
-    lines, when = as_of_lines(then), when_of(args.dates, then or now)
+    lines, when = as_of_lines(then), time_format(args.dates, then or now)
     for place, each in enumerate(found, start=1):
-        heading = shortened(heading_line(each), width() - 4)
-        lines.append(f"{styled(f'{place:>2}', DIM)}  {styled(heading, BOLD)}")
-        lines.append(f"    {styled(about(each, then or now, when), DIM)}")
+        heading = shorten(heading_line(each), width() - 4)
+        lines.append(f"{paint(f'{place:>2}', DIM)}  {paint(heading, BOLD)}")
+        lines.append(f"    {paint(about_line(each, then or now, when), DIM)}")
     if cut:
         same_time = {"as_of": iso(then)} if then else {}
-        again = visible(typed_again(args, after=last, **same_time))
-        lines.append(flowing(f"{more}: recollect list {again}", DIM))
+        again = visible(repeat_options(args, after=last, **same_time))
+        lines.append(wrap_sentence(f"{more}: recollect list {again}", DIM))
     return "\n".join(lines), True
 
 
@@ -123,7 +129,7 @@ def _none_listed(
         told = "No memories found"
     told += f" after {visible(args.after)}" if args.after else ""
     told += f" as of {minute(then)}" if then else ""
-    return flowing(" ".join([f"{told}.", *memory.unknown_values(filter)]), "")
+    return wrap_sentence(" ".join([f"{told}.", *memory.unknown_values(filter)]), "")
 
 
 def _show_arguments(parser: argparse.ArgumentParser) -> None:
@@ -135,21 +141,21 @@ def _show_arguments(parser: argparse.ArgumentParser) -> None:
 
 @command("  recollect show auth-jwt-001", _show_arguments, reads=True)
 def show(memory: Recollect, args: argparse.Namespace) -> str:
-    ids = meant(memory, args.ids)
+    ids = resolve_ids(memory, args.ids)
     # Before this very command.
     used = {} if args.json or args.as_of else memory.usage(ids)
     then = read_as_of(args, memory.now())
     found = memory.located(ids, as_of=then)
     if args.json:
-        return rows_text(args, [memory_json(each.memory) | _links(each) for each in found])
-    when = when_of(args.dates, then or memory.now())
+        return rows_text(args, [memory_json(each.memory) | _link_fields(each) for each in found])
+    when = time_format(args.dates, then or memory.now())
     shown = "\n\n".join(
         "\n".join(_memory_lines(each, when, used.get(each.memory.id))) for each in found
     )
     return "\n".join([*as_of_lines(then), shown])
 
 
-def _links(found: FoundMemory) -> dict[str, object]:
+def _link_fields(found: FoundMemory) -> dict[str, object]:
     """What a memory's own fields do not say of it; only what there is."""
     links = {"asked": found.asked, "replaces": [each.id for each in found.chain.replaces]}
     return {name: value for name, value in links.items() if value}
@@ -159,7 +165,7 @@ def _memory_lines(found: FoundMemory, when: When, used: Use | None) -> Iterator[
     if found.asked:
         yield visible(f"{found.asked} was merged into {found.memory.id}:")
     yield from memory_lines(found.memory, when, used)
-    yield from (flowing(visible(line), DIM) for line in sentences.chain(found.chain))
+    yield from (wrap_sentence(visible(line), DIM) for line in sentences.chain(found.chain))
 
 
 def _history_arguments(parser: argparse.ArgumentParser) -> None:
@@ -170,29 +176,29 @@ def _history_arguments(parser: argparse.ArgumentParser) -> None:
 
 @command("  recollect history auth-jwt-001", _history_arguments, reads=True)
 def history(memory: Recollect, args: argparse.Namespace) -> str:
-    versions = memory.history(only(memory, args.id))
+    versions = memory.history(resolve_id(memory, args.id))
     if args.json:
         return rows_text(args, history_json(versions))
-    return "\n".join(_version_lines(versions, when_of(args.dates, memory.now())))
+    return "\n".join(_version_lines(versions, time_format(args.dates, memory.now())))
 
 
 def _version_lines(versions: list[Version], when: When) -> Iterator[str]:
     for version, differences in compared(versions):
-        yield flowing(visible(version_line(version, when(version.at))), CYAN)
-        yield from (line for difference in differences for line in _shown(difference))
+        yield wrap_sentence(visible(version_line(version, when(version.at))), CYAN)
+        yield from (line for difference in differences for line in _difference_lines(difference))
     if len(versions) > 1:
-        yield flowing(f"To go back: recollect undo {versions[0].memory.id} --to VERSION", DIM)
+        yield wrap_sentence(f"To go back: recollect undo {versions[0].memory.id} --to VERSION", DIM)
 
 
-def _shown(difference: FieldDifference) -> Iterator[str]:
+def _difference_lines(difference: FieldDifference) -> Iterator[str]:
     """With marks, in lines that fit a terminal, and what went and came in colours."""
     text = visible(difference_text(difference))
     style = DIM
-    for place, line in enumerate(wrapped(text, width() - 4)):
+    for place, line in enumerate(wrap_text(text, width() - 4)):
         shown = "  " if place == 0 else "    "
         for piece in filter(None, MARKS.split(line)):
             style = STYLES.get(piece[:2], style)
-            shown += styled(piece, style)
+            shown += paint(piece, style)
             style = DIM if piece[-2:] in ENDS else style
         yield shown
 
@@ -216,15 +222,15 @@ def _timeline_arguments(parser: argparse.ArgumentParser) -> None:
 def timeline(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
     limit = LIMIT if args.limit is None else args.limit
     filter = read_filter(args, memory.now())
-    named = only(memory, args.around) if args.around.startswith("@") else args.around
+    named = resolve_id(memory, args.around) if args.around.startswith("@") else args.around
     found = memory.timeline(named, limit=limit, filter=filter)
     around = bool(found.before or found.after)
     if args.json:
         return json_text(timeline_json(found)), around
-    lines = [*_timeline_lines(found, when_of(args.dates, memory.now()))]
+    lines = [*_timeline_lines(found, time_format(args.dates, memory.now()))]
     if not around:
         told = ["Nothing was saved or changed around it.", *memory.unknown_values(filter)]
-        lines.append(flowing(" ".join(told), DIM))
+        lines.append(wrap_sentence(" ".join(told), DIM))
     return "\n".join(lines), around
 
 
@@ -234,9 +240,9 @@ def _timeline_lines(found: Timeline, when: When) -> Iterator[str]:
     longest = max(len(when(moment)) for moment in (found.at, *(each.at for each in entries)))
     for entry in (*found.before, *around):
         line = _timeline_line(entry, when, longest)
-        yield styled(line, BOLD) if entry in around else line
+        yield paint(line, BOLD) if entry in around else line
     if found.around is None:
-        yield styled(f"{when(found.at):<{longest}}  ---", DIM)
+        yield paint(f"{when(found.at):<{longest}}  ---", DIM)
     yield from (_timeline_line(entry, when, longest) for entry in found.after)
 
 
@@ -244,7 +250,7 @@ def _timeline_line(entry: TimelineEntry, when: When, longest: int) -> str:
     memory = entry.memory
     begin = f"{when(entry.at):<{longest}}  {entry.what:<7}  "
     text = f"{memory.id}: {heading_line(memory)}"
-    return begin + shortened(text, max(20, width() - len(begin)))
+    return begin + shorten(text, max(20, width() - len(begin)))
 
 
 def _context_arguments(parser: CommandParser) -> None:
@@ -292,29 +298,29 @@ def context(memory: Recollect, args: argparse.Namespace) -> str:
     if args.json:
         return context_line(found)
     exact = args.dates or not screen().terminal  # an agent reads it in a pipe
-    parts = context_text(found, day if exact else when_of(False, now)).split("\n\n")
+    parts = context_text(found, day if exact else time_format(False, now)).split("\n\n")
     degraded = found.response.degraded if found.response else ()
     styles = [DIM] * (len(parts) - len(degraded))
     styles += [DIM if part.reach else YELLOW for part in degraded]
     if found.memories and not args.here:  # what is pinned belongs to any project
         unknown = memory.unknown_values(filter)
         parts, styles = [*parts, *unknown], [*styles, *(DIM for _ in unknown)]
-    return "\n\n".join(map(_coloured, parts, styles))
+    return "\n\n".join(map(_context_lines, parts, styles))
 
 
-def _coloured(part: str, style: str) -> str:
+def _context_lines(part: str, style: str) -> str:
     """A memory with its title bold and the line about it dim, in lines that fit a terminal; or a
     sentence in that style."""
     if not part.startswith("> "):
-        return flowing(part, style)
+        return wrap_sentence(part, style)
     title, about, *body = part.split("\n")
     text = "\n".join(line[2:] for line in body)
-    lines = laid_out(text, width() - 2, code=not screen().terminal)
-    heading = flowing(title[2:], BOLD)
+    lines = lay_out(text, width() - 2, code=not screen().terminal)
+    heading = wrap_sentence(title[2:], BOLD)
     return "\n".join(
         [
-            styled("> ", DIM) + heading,
-            flowing(about, DIM),
+            paint("> ", DIM) + heading,
+            wrap_sentence(about, DIM),
             *(f"> {line}".rstrip() for line in lines),
         ]
     )

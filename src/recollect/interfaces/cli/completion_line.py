@@ -39,7 +39,7 @@ QUERIES = {
 }
 
 
-def completed(words: list[str]) -> list[str]:
+def complete(words: list[str]) -> list[str]:
     """What the last word may become: a line for each, a description behind a tab."""
     file = os.path.join(os.path.dirname(__file__), "completion.json")
     with open(file, encoding="utf-8") as stream:  # noqa: PTH123
@@ -48,7 +48,7 @@ def completed(words: list[str]) -> list[str]:
     commands: dict[str, Any] = table["commands"]
     if not before or before == ["help"]:
         found = [(name, each["about"]) for name, each in commands.items() if " " not in name]
-        return _lines(typed, found)
+        return _matching_lines(typed, found)
     before = [*table["aliases"].get(before[0], before[0]).split(), *before[1:]]
     first, two = before[0], " ".join(before[:2])
     command = commands.get(two) or commands.get(first)
@@ -57,19 +57,19 @@ def completed(words: list[str]) -> list[str]:
     options: dict[str, Any] = command["options"]
     last = options.get(before[-1])
     if last is not None and last["takes"]:
-        return _lines(typed, _values(last["takes"], typed, table))
+        return _matching_lines(typed, _values(last["takes"], typed, table))
     if typed.startswith("-"):
-        return _lines(typed, [(name, each["about"]) for name, each in options.items()])
+        return _matching_lines(typed, [(name, each["about"]) for name, each in options.items()])
     actions = [
         (name.partition(" ")[2], each["about"])
         for name, each in commands.items()
         if before == [first] and name.startswith(f"{first} ")
     ]
     takes = command["takes"]
-    return _lines(typed, [*actions, *(_values(takes, typed, table) if takes else [])])
+    return _matching_lines(typed, [*actions, *(_values(takes, typed, table) if takes else [])])
 
 
-def _lines(typed: str, found: list[tuple[str, str]]) -> list[str]:
+def _matching_lines(typed: str, found: list[tuple[str, str]]) -> list[str]:
     starting = [(name, about) for name, about in found if name.startswith(typed)]
     return [f"{name}\t{' '.join(about.split())}" if about else name for name, about in starting]
 

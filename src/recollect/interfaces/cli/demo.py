@@ -11,9 +11,9 @@ from recollect.demo.load import sample
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.layout import cells, shortened, width
-from recollect.interfaces.cli.output import BOLD, CYAN, DIM, YELLOW, progress, styled
-from recollect.interfaces.cli.results import reasons
+from recollect.interfaces.cli.layout import count_cells, shorten, width
+from recollect.interfaces.cli.output import BOLD, CYAN, DIM, YELLOW, paint, progress
+from recollect.interfaces.cli.results import reason_lines
 from recollect.present import sentences
 from recollect.present.words import counted, heading_line
 from recollect.recipes.registry import BUILT_IN
@@ -54,18 +54,18 @@ def _demo(home: Path, query: str) -> None:
         with progress("Preparing it", len(samples) + len(BUILT_IN)) as advance:
             memory.save_all(samples)
             memory.embed_now(advance)
-            answers, refusals = _asked(memory, query, advance)
-        print(f"One query, {len(BUILT_IN)} rankings: {styled(query, BOLD)}\n")
+            answers, refusals = _search_all(memory, query, advance)
+        print(f"One query, {len(BUILT_IN)} rankings: {paint(query, BOLD)}\n")
         best = _print_side_by_side(answers)
         _print_why(answers, best, memory.settings.search.recipe)
         print_newer_first(memory)
         print_degraded(answers, memory.settings.rerank.budget_ms)
         for refusal in refusals:
-            print(styled(f"! {refusal}", YELLOW))
+            print(paint(f"! {refusal}", YELLOW))
     _print_next()
 
 
-def _asked(
+def _search_all(
     memory: Recollect, query: str, advance: Callable[[int], None]
 ) -> tuple[list[Response], list[str]]:
     """The answers of the recipes, and why some refuse the query; an error where all do."""
@@ -92,15 +92,15 @@ def _print_side_by_side(answers: list[Response]) -> str:
     }
     rows = {result.id: result.memory for answer in answers for result in answer.results[:SHOWN]}
     left = max(24, width() - sum(len(name) + 2 for name in names) - 2)
-    shown = {id: shortened(heading_line(each), left - 1) for id, each in rows.items()}
-    titles = 1 + max(map(cells, shown.values()), default=0)
+    shown = {id: shorten(heading_line(each), left - 1) for id, each in rows.items()}
+    titles = 1 + max(map(count_cells, shown.values()), default=0)
     heading = "".join(f"  {name}" for name in names)
-    print(f"{'':<{titles}}{styled(heading, CYAN)}")
+    print(f"{'':<{titles}}{paint(heading, CYAN)}")
     ordered = sorted(rows, key=lambda id: _ranks(id, places))
     for id in ordered:
         ranks = "".join(f"  {places[name].get(id, '·'):>{len(name)}}" for name in names)
-        print(f"{shown[id]}{' ' * (titles - cells(shown[id]))}{ranks}")
-    print(styled("\n1 is the first result; · means not found.\n", DIM))
+        print(f"{shown[id]}{' ' * (titles - count_cells(shown[id]))}{ranks}")
+    print(paint("\n1 is the first result; · means not found.\n", DIM))
     return ordered[0] if ordered else ""
 
 
@@ -115,10 +115,10 @@ def _print_why(answers: list[Response], id: str, default: str) -> None:
     for answer in sorted(answers, key=lambda answer: answer.recipe != default):
         for place, result in enumerate(answer, start=1):
             if result.id == id:
-                title = styled(result.memory.title or id, BOLD)
+                title = paint(result.memory.title or id, BOLD)
                 rank = ORDINALS.get(place, f"{place}th")
                 print(f"Why {title} is {rank} for {answer.recipe}:\n")
-                print("\n".join(reasons(result.explain)) + "\n")
+                print("\n".join(reason_lines(result.explain)) + "\n")
                 return
 
 
@@ -127,7 +127,7 @@ def print_newer_first(memory: Recollect) -> None:
     are compared."""
     answer = memory.search(CHANGED, limit=2)
     if answer.results and answer.results[0].seems_to_replace:
-        print(f"A newer statement comes first: {styled(CHANGED, BOLD)}\n")
+        print(f"A newer statement comes first: {paint(CHANGED, BOLD)}\n")
         for result in answer:
             print(f"{day(result.memory.updated_at)}  {result.memory.title}")
         print()
@@ -147,7 +147,7 @@ def print_degraded(answers: list[Response], budget_ms: int) -> None:
             )
     failed = (sentences.degraded(*one) for one in parts if not one[0].reach)
     for sentence in dict.fromkeys(failed):
-        print(styled(sentence, YELLOW))
+        print(paint(sentence, YELLOW))
 
 
 def _print_next() -> None:

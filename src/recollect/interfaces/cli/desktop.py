@@ -23,7 +23,7 @@ from recollect.interfaces.cli.arguments import IDS, add_json, argument, flag
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.editor import open_in_editor
 from recollect.interfaces.cli.output import say
-from recollect.interfaces.cli.selection import matching_line, meant, only, opened
+from recollect.interfaces.cli.selection import matching_line, open_vault, resolve_id, resolve_ids
 from recollect.interfaces.sockets import running_server
 from recollect.memory_json import id_path
 from recollect.present.words import counted
@@ -65,8 +65,8 @@ def open_(args: argparse.Namespace) -> None:
     home = home_folder(os.environ)
     page = ""
     if args.id is not None:
-        with opened() as memory:
-            [found] = memory.show([only(memory, args.id)])
+        with open_vault() as memory:
+            [found] = memory.show([resolve_id(memory, args.id)])
             place = memory.store.folders.places([found.id]).get(found.id)
             first = place.chunk.first_line if place else 1
             line = args.line or matching_line(memory, args.id) or first
@@ -83,21 +83,21 @@ def open_(args: argparse.Namespace) -> None:
         if server.auth:
             secret = sessions.create_link(digest(load_own_token(home, stored)[0]))
             link = f"{server.url}/login/{secret}" + (f"?next=/{quote(page)}" if page else "")
-        if args.print or args.json or not _has_screen():
+        if args.print or args.json or not _has_display():
             say(args.json, link, link=link)
-        elif not _shown(home, link, sessions, secret):
+        elif not _open_in_browser(home, link, sessions, secret):
             print("The browser did not open the page. Open this link yourself; it works once:")
             print(link)
 
 
-def _has_screen() -> bool:
+def _has_display() -> bool:
     """Whether a browser would have a window; one in the terminal cannot show the page."""
     if sys.platform in ("win32", "darwin") or os.environ.get("BROWSER"):
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _shown(home: Path, link: str, sessions: SessionStore, secret: str) -> bool:
+def _open_in_browser(home: Path, link: str, sessions: SessionStore, secret: str) -> bool:
     """Show the page in the browser. Every user can see the arguments of a process, so the browser
     gets the name of a private file that leads to the link. Returns whether the link was used."""
 
@@ -117,21 +117,21 @@ def _shown(home: Path, link: str, sessions: SessionStore, secret: str) -> bool:
 
 @command("  recollect clip auth-jwt-001", argument("ids", "ID", IDS, nargs="+"))
 def clip(args: argparse.Namespace) -> None:
-    with opened() as memory:
-        found = memory.show(meant(memory, args.ids))
-    text = "\n\n".join(map(text_of, found))
-    if not copied(text, sys.stdout.write if sys.stdout.isatty() else None):
+    with open_vault() as memory:
+        found = memory.show(resolve_ids(memory, args.ids))
+    text = "\n\n".join(map(memory_text, found))
+    if not copy_text(text, sys.stdout.write if sys.stdout.isatty() else None):
         raise UserError(
             "There is no clipboard: no program for one, and no terminal. Use `recollect show ID`."
         )
     print(f"{counted(len(found), 'memory')} copied.")
 
 
-def text_of(memory: Memory) -> str:
+def memory_text(memory: Memory) -> str:
     return "\n\n".join(filter(None, (memory.title, memory.text, memory.details)))
 
 
-def copied(text: str, to_terminal: Callable[[str], object] | None) -> bool:
+def copy_text(text: str, to_terminal: Callable[[str], object] | None) -> bool:
     """Whether a program took the text, or else the terminal, which may hand it on even over ssh
     (OSC 52); None where there is none."""
     for program, variable in PROGRAMS.items():

@@ -35,7 +35,7 @@ USUAL = ("title", "tags", "kind", "project", "why")
 MESSAGE = "#! "
 
 
-def form_of(fields: Mapping[str, object]) -> str:
+def make_form(fields: Mapping[str, object]) -> str:
     """The form of a new memory, with these fields filled in."""
     empty = dict.fromkeys(USUAL, "")
     front = {name: value for name, value in (empty | dict(fields)).items() if name != "text"}
@@ -43,7 +43,7 @@ def form_of(fields: Mapping[str, object]) -> str:
     return "".join(["---\n", *lines, "---\n\n", str(fields.get("text", "")), "\n"])
 
 
-def changes_of(memory: Memory, fields: Mapping[str, object]) -> dict[str, Any]:
+def find_changes(memory: Memory, fields: Mapping[str, object]) -> dict[str, Any]:
     """What the fields of its form change in a memory; None for what is no longer there."""
     if fields.get("id") != memory.id:
         raise UserError("An id cannot be changed; save a new memory and forget this one.")
@@ -64,24 +64,24 @@ def fill_in(form: str, use: Callable[[dict[str, object]], None], *, as_is: bool 
         file.write(form)
     while True:
         open_in_editor(path)
-        text = _read(path)
+        text = _read_form(path)
         written = "\n".join(line for line in text.split("\n") if not line.startswith(MESSAGE))
         if not written.strip() or (written == form and not as_is):
-            _remove(path)
+            _remove_form(path)
             return False
         try:
-            use(_fields(written))
+            use(_parse_form(written))
         except UserError as error:
             if text == shown:
                 raise UserError(f"{error} What you wrote is in {path}.") from error
             shown = f"{MESSAGE}Not saved: {' '.join(str(error).split())}\n{written}"
             path.write_text(shown, encoding="utf-8")
         else:
-            _remove(path)
+            _remove_form(path)
             return True
 
 
-def _fields(text: str) -> dict[str, object]:
+def _parse_form(text: str) -> dict[str, object]:
     """The fields of a memory that the form gives."""
     file = parse(text)
     if file.problem:
@@ -103,7 +103,7 @@ def open_in_editor(path: Path, line: int = 1) -> None:
         command = shlex.split(found)
         # Where the output goes into a pipe, the terminal is behind standard error.
         code = subprocess.run(
-            [*command, *at_line(command[0], path, line)],
+            [*command, *line_arguments(command[0], path, line)],
             stdout=None if os.isatty(1) else 2,
             check=False,
         ).returncode
@@ -113,7 +113,7 @@ def open_in_editor(path: Path, line: int = 1) -> None:
         raise UserError(f"The editor ended with {code}; nothing was saved. The file is {path}.")
 
 
-def at_line(program: str, path: Path, line: int) -> list[str]:
+def line_arguments(program: str, path: Path, line: int) -> list[str]:
     """The arguments with which this editor opens the file at a line."""
     name = Path(program).stem
     if line > 1 and name in PLUS_LINE:
@@ -123,7 +123,7 @@ def at_line(program: str, path: Path, line: int) -> list[str]:
     return [str(path)]
 
 
-def _read(path: Path) -> str:
+def _read_form(path: Path) -> str:
     try:
         return path.read_bytes().decode()
     except OSError:  # the editor removed it
@@ -132,7 +132,7 @@ def _read(path: Path) -> str:
         raise UserError(f"{path} is not valid UTF-8 text (byte {error.start}).") from error
 
 
-def _remove(path: Path) -> None:
+def _remove_form(path: Path) -> None:
     path.unlink(missing_ok=True)
     if not any(path.parent.iterdir()):
         path.parent.rmdir()

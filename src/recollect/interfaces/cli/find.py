@@ -25,8 +25,8 @@ from recollect.interfaces.cli.arguments import (
     read_filter,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.desktop import copied, text_of
-from recollect.interfaces.cli.layout import MarkedText, cells, laid_out, shortened, wrapped
+from recollect.interfaces.cli.desktop import copy_text, memory_text
+from recollect.interfaces.cli.layout import MarkedText, count_cells, lay_out, shorten, wrap_text
 from recollect.interfaces.cli.main import main
 from recollect.interfaces.cli.output import (
     BOLD,
@@ -37,10 +37,10 @@ from recollect.interfaces.cli.output import (
     MARK,
     NO_COLOURS,
     Screen,
-    styled,
+    paint,
 )
-from recollect.interfaces.cli.results import INDENT, about, passage_lines, reasons
-from recollect.interfaces.cli.selection import opened
+from recollect.interfaces.cli.results import INDENT, about_line, passage_lines, reason_lines
+from recollect.interfaces.cli.selection import open_vault
 from recollect.present import sentences
 from recollect.present.picking import GROUP, PickerType
 from recollect.present.snippet import flowed
@@ -81,7 +81,7 @@ def arguments(parser: CommandParser) -> None:
     arguments,
 )
 def find(args: argparse.Namespace) -> int:
-    terminal = terminal_of()
+    terminal = find_terminal()
     if terminal is None:
         raise UserError(NEEDS)
     picker = _installed_picker()
@@ -96,14 +96,13 @@ def find(args: argparse.Namespace) -> int:
         mark=True,
     )
 
-    def open_vault() -> Recollect:
-        # What somebody types past is of no use to anybody, so it is not counted.
-        return opened(settings=replace(settings, usage=UsageSettings(keep=False)))
+    def open_uncounted() -> Recollect:
+        # Half-typed queries must not count as searches.
+        return open_vault(settings=replace(settings, usage=UsageSettings(keep=False)))
 
-    opened_vault = (
-        open_vault() if _is_locked(home / "vault.db") else None
-    )  # asks for the passphrase
-    chosen = picker(lambda: opened_vault or open_vault(), search, main, terminal, TerminalText())
+    # A locked vault asks for its passphrase, so it is opened before the screen is drawn.
+    opened = open_uncounted() if _is_locked(home / "vault.db") else None
+    chosen = picker(lambda: opened or open_uncounted(), search, main, terminal, TerminalText())
     if chosen is None:
         return LEFT
     memory, line = chosen
@@ -120,7 +119,7 @@ def _installed_picker() -> PickerType:
     raise UserError("No picker is installed here. Use `recollect search WORDS`.")
 
 
-def terminal_of() -> TextIO | None:
+def find_terminal() -> TextIO | None:
     """Return the stream that leads to a terminal on which a picker can be drawn and typed into:
     standard output, or standard error where the id goes into a pipe."""
     if os.environ.get("TERM", "").lower() in ("dumb", "unknown") or not _is_terminal(sys.stdin):
@@ -143,8 +142,8 @@ class TerminalText:
         """Return a memory as one line of a list: its title, and its age where there is room."""
         old = age(memory.updated_at, now) if now and columns >= AGES_FROM else ""
         pinned = "* " if memory.tier == "core" else ""
-        title = shortened(f"{pinned}{heading_line(memory)}", columns - len(old) - 1)
-        return f"{title}{' ' * (columns - len(old) - cells(title))}{old}"
+        title = shorten(f"{pinned}{heading_line(memory)}", columns - len(old) - 1)
+        return f"{title}{' ' * (columns - len(old) - count_cells(title))}{old}"
 
     def preview(
         self,
@@ -163,47 +162,49 @@ class TerminalText:
             Screen(terminal=True, width=width, styles=COLOURS if colour else NO_COLOURS)
         )
         try:
-            whole = _why(result) if why else _memory(memory, result, now, columns)
-            heading = (styled(line, BOLD) for line in wrapped(heading_line(memory), columns))
+            whole = _reason_lines(result) if why else _preview_lines(memory, result, now, columns)
+            heading = (paint(line, BOLD) for line in wrap_text(heading_line(memory), columns))
             return [*heading, *whole]
         finally:
             ELSEWHERE.reset(shown)
 
     def copy(self, memory: Memory, to_terminal: Callable[[str], object]) -> object:
         """Copy a memory to the clipboard, by a program or by the terminal."""
-        return copied(text_of(memory), to_terminal)
+        return copy_text(memory_text(memory), to_terminal)
 
 
-def _why(result: Result | None) -> Iterator[str]:
+def _reason_lines(result: Result | None) -> Iterator[str]:
     yield ""
     if result is None:
         yield "It is listed, not searched for: type some words."
     else:
-        yield from (line.removeprefix(INDENT) for line in reasons(result.explain))
+        yield from (line.removeprefix(INDENT) for line in reason_lines(result.explain))
 
 
-def _memory(memory: Memory, result: Result | None, now: datetime, columns: int) -> Iterator[str]:
-    yield styled(about(memory, now, partial(age, now=now)), DIM)
+def _preview_lines(
+    memory: Memory, result: Result | None, now: datetime, columns: int
+) -> Iterator[str]:
+    yield paint(about_line(memory, now, partial(age, now=now)), DIM)
     words: set[str] = set()
     if result is not None:
         notes = [place_in_file(result.file)] if result.file else []
         for each in (*notes, *sentences.others(result)):
-            yield styled(shortened(each, columns), DIM)
+            yield paint(shorten(each, columns), DIM)
         passage = MarkedText.of(result.marked)
         words = {passage.text[start:end].casefold() for start, end in passage.matches}
         if flowed(passage.text[:SAME]).strip("… ") not in flowed(memory.text[:NEAR]):
             yield from ("", *passage_lines(passage, PASSAGE))
-    yield from ("", *_marked(memory.text, words, columns))
+    yield from ("", *_mark_words(memory.text, words, columns))
     for name in FIELDS:
         if value := getattr(memory, name):
-            yield from ("", styled(name, CYAN), *_marked(value, words, columns))
+            yield from ("", paint(name, CYAN), *_mark_words(value, words, columns))
 
 
-def _marked(text: str, words: set[str], columns: int) -> Iterator[str]:
+def _mark_words(text: str, words: set[str], columns: int) -> Iterator[str]:
     """The lines of the text, with these words marked."""
 
     def mark(found: re.Match[str]) -> str:
-        return styled(found[0], MARK) if found[0].casefold() in words else found[0]
+        return paint(found[0], MARK) if found[0].casefold() in words else found[0]
 
-    for line in laid_out(visible(text).expandtabs(TAB), columns):
+    for line in lay_out(visible(text).expandtabs(TAB), columns):
         yield WORD.sub(mark, line)

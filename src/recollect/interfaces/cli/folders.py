@@ -17,19 +17,26 @@ from recollect.errors import NotFound, RecollectError
 from recollect.folders.chunk_writing import Synced
 from recollect.folders.mirroring import STATE, Action, Mirrored
 from recollect.folders.transcript import transcript_clients, transcript_type
-from recollect.interfaces.cli.arguments import WrongUsage, add_json, argument, flag, wrong_call
+from recollect.interfaces.cli.arguments import WrongUsage, add_json, argument, flag, usage_error
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.output import BOLD, print_json, print_rows, say, styled, warn_of_plain
-from recollect.interfaces.cli.selection import confirm, opened
+from recollect.interfaces.cli.output import (
+    BOLD,
+    paint,
+    print_json,
+    print_rows,
+    say,
+    warn_of_plain_text,
+)
+from recollect.interfaces.cli.selection import confirm, open_vault
 from recollect.interfaces.cli.syncing import (
     add_no_embed,
     add_redact,
-    advancing,
-    embed,
+    compute_vectors,
     follow,
-    stopped_by_signals,
+    late_progress,
+    report_sync,
+    stop_event,
     synced_json,
-    tell,
 )
 from recollect.interfaces.setup.clients import Machine
 from recollect.present.visible import one_line, visible
@@ -93,14 +100,16 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 )
 def add(args: argparse.Namespace) -> int | None:
     if args.action:
-        return _act(args)
+        return _run_action(args)
     if args.dry_run or args.yes:
         raise WrongUsage(f"--{'dry-run' if args.dry_run else 'yes'} is for --remove FOLDER.")
-    places = [] if args.watch and not (args.folder or args.transcripts) else _places(args)
-    with opened() as memory:
+    places = (
+        [] if args.watch and not (args.folder or args.transcripts) else _transcript_places(args)
+    )
+    with open_vault() as memory:
         done = Synced()
         for client, place in places:
-            with advancing("Reading") as advance:
+            with late_progress("Reading") as advance:
                 if client:
                     done.include(
                         memory.add_transcripts(place, client, redact=args.redact, progress=advance)
@@ -114,24 +123,24 @@ def add(args: argparse.Namespace) -> int | None:
                         progress=advance,
                     )
         if not (args.no_embed or args.watch):
-            embed(memory)
+            compute_vectors(memory)
         if places:
-            tell(done, memory.waiting(), as_json=args.json, watching=args.watch)
+            report_sync(done, memory.waiting(), as_json=args.json, watching=args.watch)
         if args.watch:
             follow(memory)
     return None
 
 
-def _act(args: argparse.Namespace) -> int | None:
+def _run_action(args: argparse.Namespace) -> int | None:
     """List, sync or remove folders that were added."""
     takes = " FOLDER" if args.action == "remove" else ""
     if bool(args.folder) != bool(takes) or args.watch or args.transcripts or args.project:
-        raise wrong_call(f"add --{args.action}{takes}")
-    with opened() as memory:
+        raise usage_error(f"add --{args.action}{takes}")
+    with open_vault() as memory:
         return ACTIONS[args.action][0](memory, args)
 
 
-def _places(args: argparse.Namespace) -> list[tuple[str, str]]:
+def _transcript_places(args: argparse.Namespace) -> list[tuple[str, str]]:
     """The folders to add, each with the client whose transcripts it holds, or none."""
     if args.transcripts is None:
         if args.folder is None:
@@ -143,8 +152,8 @@ def _places(args: argparse.Namespace) -> list[tuple[str, str]]:
         raise WrongUsage(f"Name the client: --transcripts {'|'.join(transcript_clients())}.")
     if args.transcripts != EVERY:
         transcript_type(args.transcripts)
-        return [(args.transcripts, args.folder or _place(args.transcripts))]
-    found = [(client, _place(client)) for client in transcript_clients()]
+        return [(args.transcripts, args.folder or _default_place(args.transcripts))]
+    found = [(client, _default_place(client)) for client in transcript_clients()]
     there = [(client, place) for client, place in found if Path(place).is_dir()]
     if not there:
         places = ", ".join(place for _, place in found)
@@ -152,11 +161,11 @@ def _places(args: argparse.Namespace) -> list[tuple[str, str]]:
     return there
 
 
-def _place(client: str) -> str:
+def _default_place(client: str) -> str:
     return transcript_type(client).kept_in.format_map(Machine(os.environ).folders())
 
 
-def _list(memory: Recollect, args: argparse.Namespace) -> None:
+def _list_folders(memory: Recollect, args: argparse.Namespace) -> None:
     found = memory.folders()
     if args.json:
         names = ("path", "project", "followed", "files")
@@ -168,20 +177,20 @@ def _list(memory: Recollect, args: argparse.Namespace) -> None:
         return
     for folder in found:
         watched = ", watched" if folder.followed else ""
-        name, about = styled(one_line(folder.path), BOLD), one_line(folder.project)
+        name, about = paint(one_line(folder.path), BOLD), one_line(folder.project)
         about = about if folder.client else f"project {about}"
         print(f"{name}  {counted(folder.files, 'file')}, {about}{watched}")
     if not found:
         print("No folders yet. To add one: recollect add FOLDER")
 
 
-def _sync(memory: Recollect, args: argparse.Namespace) -> int:
+def _sync_folders(memory: Recollect, args: argparse.Namespace) -> int:
     """Sync every folder; one that is missing is reported, and the others still sync."""
     code = 0
     found: list[dict[str, Any]] = []
     for folder in memory.folders():
         try:
-            with advancing(folder.project) as advance:
+            with late_progress(folder.project) as advance:
                 done = memory.sync_folder(folder, progress=advance)
         except RecollectError as error:
             print(f"recollect: {error}", file=sys.stderr)
@@ -190,15 +199,15 @@ def _sync(memory: Recollect, args: argparse.Namespace) -> int:
             continue
         found.append({"path": folder.path} | synced_json(done))
         if not args.json:
-            print(styled(one_line(folder.path), BOLD))
-            tell(done, 0, as_json=False)
-    embed(memory)
+            print(paint(one_line(folder.path), BOLD))
+            report_sync(done, 0, as_json=False)
+    compute_vectors(memory)
     if args.json:
         print_rows(args, {"folders": found, "waiting": memory.waiting()}, "folders")
     return code
 
 
-def _remove(memory: Recollect, args: argparse.Namespace) -> None:
+def _remove_folder(memory: Recollect, args: argparse.Namespace) -> None:
     folder = args.folder
     named = one_line(folder)
     client = next((each.client for each in memory.folders() if each.path == realpath(folder)), "")
@@ -217,9 +226,12 @@ def _remove(memory: Recollect, args: argparse.Namespace) -> None:
 
 
 ACTIONS: Mapping[str, tuple[Callable[[Recollect, argparse.Namespace], int | None], str]] = {
-    "list": (_list, "list the folders"),
-    "sync": (_sync, "save what changed in all of them"),
-    "remove": (_remove, "forget the memories of FOLDER and stop following it; its files are kept"),
+    "list": (_list_folders, "list the folders"),
+    "sync": (_sync_folders, "save what changed in all of them"),
+    "remove": (
+        _remove_folder,
+        "forget the memories of FOLDER and stop following it; its files are kept",
+    ),
 }
 
 
@@ -235,22 +247,22 @@ ACTIONS: Mapping[str, tuple[Callable[[Recollect, argparse.Namespace], int | None
 def mirror(args: argparse.Namespace) -> int:
     if args.watch and (args.dry_run or args.json):
         raise WrongUsage("--watch cannot be combined with --dry-run or --json.")
-    with opened() as memory:
+    with open_vault() as memory:
         if not args.dry_run:
-            warn_of_plain(memory, "the mirror")
-            _ask_first(memory, args)
+            warn_of_plain_text(memory, "the mirror")
+            _confirm_adoption(memory, args)
         done = memory.mirror(args.folder, dry_run=args.dry_run)
-        code = _report_mirror(done, args)
+        code = _print_mirrored(done, args)
         if not (args.dry_run or args.watch):
-            embed(memory)
+            compute_vectors(memory)
         if args.watch:
-            stop = stopped_by_signals()
+            stop = stop_event()
             print("Watching for changes. Press Ctrl+C to stop.", flush=True)
-            memory.follow_mirror(args.folder, stop, partial(_follow_mirror, args))
+            memory.follow_mirror(args.folder, stop, partial(_print_mirror, args))
     return code
 
 
-def _ask_first(memory: Recollect, args: argparse.Namespace) -> None:
+def _confirm_adoption(memory: Recollect, args: argparse.Namespace) -> None:
     """Ask before files become memories that no mirror of this vault has written: a folder that was
     named by mistake may hold anything."""
     if args.adopt or (args.folder and (Path(args.folder) / STATE).exists()):
@@ -262,21 +274,21 @@ def _ask_first(memory: Recollect, args: argparse.Namespace) -> None:
         confirm(args, f"{planned.folder} holds {holds}, to become memories.", "adopt")
 
 
-def _follow_mirror(args: argparse.Namespace, done: Mirrored | RecollectError) -> None:
+def _print_mirror(args: argparse.Namespace, done: Mirrored | RecollectError) -> None:
     if isinstance(done, RecollectError):
         print(f"recollect: {done}", file=sys.stderr)
     else:
-        _report_mirror(done, args)
+        _print_mirrored(done, args)
     sys.stdout.flush()
 
 
-def _report_mirror(done: Mirrored, args: argparse.Namespace) -> int:
+def _print_mirrored(done: Mirrored, args: argparse.Namespace) -> int:
     for path, reason in done.problems:
         print(f"{visible(' '.join(path.split()))}: {reason}", file=sys.stderr)
     if args.json:
         print_json(_mirror_json(done, dry_run=args.dry_run))
     else:
-        _tell_mirror(done, dry_run=args.dry_run)
+        _print_steps(done, dry_run=args.dry_run)
     if done.redacted:
         where = "only in the vault, the files are unchanged"
         print(f"recollect: {describe_counts(done.redacted)}; {where}.", file=sys.stderr)
@@ -295,7 +307,7 @@ def _mirror_json(done: Mirrored, *, dry_run: bool) -> dict[str, object]:
     return facts | ({"redacted": dict(done.redacted)} if done.redacted else {})
 
 
-def _tell_mirror(done: Mirrored, *, dry_run: bool) -> None:
+def _print_steps(done: Mirrored, *, dry_run: bool) -> None:
     """Print conflicts one by one, and in a dry run everything; the rest is counted."""
     for step in done.steps:
         if dry_run or step.action == "conflict" or step.note:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from recollect.engine import Recollect
-from recollect.interfaces.cli.arguments import add_filter, add_json, named
+from recollect.interfaces.cli.arguments import add_filter, add_json, arguments_by_name
 from recollect.interfaces.cli.commands import DECLARED, DeclaredCommand
 from recollect.interfaces.cli.output import json_text
 from recollect.interfaces.operations import InterfaceOperation, as_text, list_operations
@@ -50,7 +50,7 @@ def _add_arguments(offered: InterfaceOperation, parser: argparse.ArgumentParser)
 
 
 def _run(offered: InterfaceOperation, memory: Recollect, args: argparse.Namespace) -> str:
-    answer = offered.call(memory, named(args) if "here" in args else vars(args))
+    answer = offered.call(memory, arguments_by_name(args) if "here" in args else vars(args))
     if args.json:
         return json_text(offered.as_json(answer))
     return visible(as_text(answer))

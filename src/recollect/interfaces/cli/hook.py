@@ -13,18 +13,18 @@ from msgspec.structs import replace
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.ingest.remarks import remarks
-from recollect.interfaces.cli.arguments import add_rows, argument, parser_of, wrong_call
+from recollect.interfaces.cli.arguments import add_rows, argument, parser_of, usage_error
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.hook_process import FAILURES, folder_of, home_of, note
-from recollect.interfaces.cli.output import BOLD, DIM, print_rows, styled
-from recollect.interfaces.cli.selection import opened
-from recollect.interfaces.hooks.answers import HookSession, answered, answered_in
+from recollect.interfaces.cli.hook_process import FAILURES, log_line, set_home, working_folder
+from recollect.interfaces.cli.output import BOLD, DIM, paint, print_rows
+from recollect.interfaces.cli.selection import open_vault
+from recollect.interfaces.hooks.answers import HookSession, answer, answer_in_session
 from recollect.interfaces.hooks.protocols import (
     PROTOCOLS,
     AgentEvent,
     HookEvent,
     HookProtocol,
-    client_of,
+    find_client,
     hook_output,
     recorded_event,
 )
@@ -55,7 +55,7 @@ from recollect.settings_reading import has_vault, home_folder, load_settings
 def hook(args: argparse.Namespace) -> None:
     """`--test`: each event as its client sends it, from the working directory."""
     if args.test is None:
-        raise wrong_call("hook EVENT [--client NAME] < event.json, or hook --test CLIENT [EVENT]")
+        raise usage_error("hook EVENT [--client NAME] < event.json, or hook --test CLIENT [EVENT]")
     if args.test not in PROTOCOLS:
         raise UserError(f"There are no hooks for {args.test!r}; there are: {', '.join(PROTOCOLS)}.")
     protocol = PROTOCOLS[args.test]
@@ -63,17 +63,17 @@ def hook(args: argparse.Namespace) -> None:
     if args.event and args.event not in names:
         raise UserError(f"{args.test} has no event {args.event!r}; it has: {', '.join(names)}.")
     if args.home:
-        home_of(["--home", args.home])
-    with opened(lifetime=Lifetime.ONCE) as memory:
+        set_home(["--home", args.home])
+    with open_vault(lifetime=Lifetime.ONCE) as memory:
         events = [event for event in protocol.events if args.event in (None, event.name)]
-        rows = [_replayed(memory, protocol, event, args.prompt) for event in events]
+        rows = [_replay(memory, protocol, event, args.prompt) for event in events]
     if args.json:
         print_rows(args, rows)
     else:
-        print("\n\n".join(map(_shown, rows)))
+        print("\n\n".join(map(_replay_text, rows)))
 
 
-def _replayed(
+def _replay(
     memory: Recollect, protocol: HookProtocol, event: HookEvent, prompt: str | None
 ) -> dict[str, Any]:
     """What the agent sees at this event, and what the hook prints for it; in a session of its own,
@@ -84,7 +84,7 @@ def _replayed(
     here = Path.cwd()
     asked = AgentEvent(protocol, event, project_of(here), values)
     session = HookSession(turns=max(0, memory.settings.hooks.ask_every - 1))
-    text = answered_in(session, memory, asked)
+    text = answer_in_session(session, memory, asked)
     printed = hook_output(event, text)
     said_outright = [each.text for each in remarks(asked.text("prompt"))]
     return {
@@ -95,39 +95,39 @@ def _replayed(
     }
 
 
-def _shown(row: dict[str, Any]) -> str:
-    seen = visible(row["seen"]) or styled("(the agent sees nothing)", DIM)
+def _replay_text(row: dict[str, Any]) -> str:
+    seen = visible(row["seen"]) or paint("(the agent sees nothing)", DIM)
     kept = [f"Kept for your review: {visible(text)}" for text in row["captured"]]
-    return "\n".join([styled(row["event"], BOLD), seen, *kept])
+    return "\n".join([paint(row["event"], BOLD), seen, *kept])
 
 
-def _event_of(args: argparse.Namespace) -> AgentEvent:
+def _read_event(args: argparse.Namespace) -> AgentEvent:
     """Return the event of the arguments; raise UserError where no client has it."""
     values = msgspec.json.decode(args.input)
-    client = args.client or client_of(args.event or "")
+    client = args.client or find_client(args.event or "")
     event = PROTOCOLS[client].event(args.event or "") if client in PROTOCOLS else None
     if event is None or not isinstance(values, dict):
         raise UserError("There is no such event.")
-    folder = folder_of(values)
+    folder = working_folder(values)
     project = project_of(Path(folder) if folder else Path.cwd())
     return AgentEvent(PROTOCOLS[client], event, project, values)
 
 
-def _printed(asked: AgentEvent, text: str) -> str:
+def _output_of(asked: AgentEvent, text: str) -> str:
     """Return what the client reads: the text, and what failed since its last session started."""
     told = "\n\n".join(filter(None, (text, asked.values.get(FAILURES))))
     printed = hook_output(asked.event, told)
     return printed if isinstance(printed, str) else msgspec.json.encode(printed).decode()
 
 
-def answer(argv: list[str]) -> str:
+def answer_event(argv: list[str]) -> str:
     """Return what the hook prints for the event in `--input`. Words alone are searched for, since a
     model takes longer to load than an agent waits. Where there is no vault yet, none is made."""
     home = home_folder(os.environ)
-    asked = _event_of(parser_of("hook").parse_args(argv))
+    asked = _read_event(parser_of("hook").parse_args(argv))
 
     def failed(error: Exception) -> None:
-        note(
+        log_line(
             ["hook", asked.event.name, asked.protocol.client],
             f"Not captured: {type(error).__name__}",
         )
@@ -135,13 +135,13 @@ def answer(argv: list[str]) -> str:
     try:
         settings = load_settings(home)
         if not has_vault(home, settings):
-            return _printed(asked, "")
+            return _output_of(asked, "")
         settings = replace(
             settings, embedding=Embedding(provider="none"), rerank=Rerank(provider="none")
         )
-        with opened(settings=settings, lifetime=Lifetime.ONCE) as memory:
+        with open_vault(settings=settings, lifetime=Lifetime.ONCE) as memory:
             known = memory.acting_as(memory.caller, "hook", asked.protocol.client)
-            return _printed(asked, answered(known, asked, failed))
+            return _output_of(asked, answer(known, asked, failed))
     except RecollectError as error:
-        note(argv, type(error).__name__)
-        return _printed(asked, "")
+        log_line(argv, type(error).__name__)
+        return _output_of(asked, "")

@@ -46,16 +46,16 @@ class NotAnEvent(Exception):
 
 def run(argv: list[str]) -> int:
     """Answer the event on standard input; the exit code is always 0."""
-    home_of(argv)
+    set_home(argv)
     if not os.path.isabs(home_path(os.environ)):
         return 0  # no vault, and no log, in the agent's own folder
     try:
-        answer = _answer(argv, _event())
+        answer = _answer(argv, _read_event())
         if answer:
             print(answer)
         sys.stdout.flush()
     except (Exception, SystemExit) as error:  # SystemExit: argparse has seen a wrong argument
-        note(argv, type(error).__name__, str(error) if isinstance(error, NotAnEvent) else "")
+        log_line(argv, type(error).__name__, str(error) if isinstance(error, NotAnEvent) else "")
     return 0
 
 
@@ -63,16 +63,16 @@ def _answer(argv: list[str], event: dict[str, Any]) -> str:
     """Return what is printed."""
     if project := os.environ.get(PROJECT_FOLDER):
         event["cwd"] = project
-    folder = folder_of(event)
+    folder = working_folder(event)
     if folder and os.path.isdir(folder):
         os.chdir(folder)
-    event[FAILURES] = "" if STARTS.isdisjoint(argv) else untold_failures(argv)
+    event[FAILURES] = "" if STARTS.isdisjoint(argv) else new_failures(argv)
     hook = import_module("recollect.interfaces.cli.hook")  # not before the event is read
-    answer: str = hook.answer([*argv, "--input", json.dumps(event)])
+    answer: str = hook.answer_event([*argv, "--input", json.dumps(event)])
     return answer
 
 
-def _event() -> dict[str, Any]:
+def _read_event() -> dict[str, Any]:
     """Read the event from standard input."""
     raw = sys.stdin.buffer.read(LONGEST_INPUT + 1) if sys.stdin is not None else b""
     if len(raw) > LONGEST_INPUT:
@@ -88,7 +88,7 @@ def _event() -> dict[str, Any]:
     return event
 
 
-def folder_of(event: dict[str, Any]) -> str:
+def working_folder(event: dict[str, Any]) -> str:
     """The agent's working directory; of several workspace folders, the first."""
     folder = event.get("cwd") or event.get("workspace_roots")
     if isinstance(folder, list):
@@ -96,7 +96,7 @@ def folder_of(event: dict[str, Any]) -> str:
     return folder if isinstance(folder, str) and "\0" not in folder else ""
 
 
-def home_of(argv: list[str]) -> None:
+def set_home(argv: list[str]) -> None:
     """`--home FOLDER` as the variable that everything reads."""
     if "--home" in argv[:-1]:
         folder = argv[argv.index("--home") + 1]
@@ -116,11 +116,11 @@ def watch(argv: list[str], over_at: float, agent: int, end: Callable[[int], obje
     """Wait until the time is over or the agent has gone, then note it and end."""
     while time.monotonic() < over_at and os.getppid() == agent:
         time.sleep(min(LOOK_S, max(0.0, over_at - time.monotonic())))
-    note(argv, "TooLate" if os.getppid() == agent else GONE)
+    log_line(argv, "TooLate" if os.getppid() == agent else GONE)
     end(0)
 
 
-def untold_failures(argv: list[str]) -> str:
+def new_failures(argv: list[str]) -> str:
     """Return a sentence about the hooks that failed since the last call; empty for none."""
     file = os.path.join(home_path(os.environ), FOLDER, LOG)
     try:
@@ -134,7 +134,7 @@ def untold_failures(argv: list[str]) -> str:
     failed = [line for line in failed if not line.endswith(f": {GONE}")]
     if not failed:
         return ""
-    note(argv, TOLD)
+    log_line(argv, TOLD)
     times = f"{len(failed)} times" if len(failed) > 1 else "once"
     return (
         f"Recollect: hooks failed {times} since the last session, most recently "
@@ -142,7 +142,7 @@ def untold_failures(argv: list[str]) -> str:
     )
 
 
-def note(argv: list[str], what: str, why: str = "") -> None:
+def log_line(argv: list[str], what: str, why: str = "") -> None:
     """One line in the log: when, which client and event, what happened."""
     try:
         folder = os.path.join(home_path(os.environ), FOLDER)

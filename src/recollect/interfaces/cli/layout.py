@@ -16,7 +16,7 @@ from typing import NamedTuple
 from unicodedata import category, east_asian_width
 from urllib.parse import quote
 
-from recollect.interfaces.cli.output import MARK, screen, styled
+from recollect.interfaces.cli.output import MARK, paint, screen
 from recollect.present.snippet import pieces
 from recollect.present.visible import visible
 from recollect.types import Span
@@ -40,7 +40,7 @@ ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)]|>|#+)\s+|\s*")
 KEPT = re.compile(r"\s*\||\t|    (?!\s*[-*+\d])")  # tables, indented code
 
 
-def cells(text: str) -> int:
+def count_cells(text: str) -> int:
     """How many cells it takes."""
     if text.isascii() or max(text, default="") < "\u0300":  # as most: far quicker
         return len(text)
@@ -58,15 +58,15 @@ def _cells(character: str) -> int:
 
 def cut(text: str, room: int) -> str:
     """The beginning of a line that takes at most so many cells, at a word where one is near."""
-    if cells(text) <= room:
+    if count_cells(text) <= room:
         return text
-    start = text[: _fitting(text, max(1, room - 1))]
+    start = text[: _count_fitting(text, max(1, room - 1))]
     head, space, _ = f"{start}{text[len(start)]}".rpartition(" ")
     near = space and len(head) > 3 * len(start) // 4
     return (head if near else start).rstrip() + "…"
 
 
-def wrapped(text: str, room: int) -> list[str]:
+def wrap_text(text: str, room: int) -> list[str]:
     """The text in lines of at most so many cells."""
     return [text[start:end] for start, end in line_spans(text, room)]
 
@@ -77,7 +77,7 @@ def line_spans(text: str, room: int) -> list[Span]:
     lines: list[Span] = []
     start = end = used = 0
     for found in ATOM.finditer(text):
-        gap, size = found.start() - end, cells(found[0])
+        gap, size = found.start() - end, count_cells(found[0])
         if lines or end:
             if used + gap + size <= room:
                 end, used = found.end(), used + gap + size
@@ -85,14 +85,14 @@ def line_spans(text: str, room: int) -> list[Span]:
             lines.append(Span(start, end))
         start, end = found.span()
         while size > room:
-            middle = start + _breaking(text[start:end], room)
+            middle = start + _break_position(text[start:end], room)
             lines.append(Span(start, middle))
-            start, size = middle, cells(text[middle:end])
+            start, size = middle, count_cells(text[middle:end])
         used = size
     return [*lines, Span(start, end)]
 
 
-def _fitting(text: str, room: int) -> int:
+def _count_fitting(text: str, room: int) -> int:
     """How many characters of it take at most so many cells."""
     if text.isascii():
         return room
@@ -104,8 +104,8 @@ def _fitting(text: str, room: int) -> int:
     return len(text)
 
 
-def _breaking(word: str, room: int) -> int:
-    most = max(1, _fitting(word, room))
+def _break_position(word: str, room: int) -> int:
+    most = max(1, _count_fitting(word, room))
     joint = max((at for found in JOINT.finditer(word) if (at := found.start()) <= most), default=0)
     if joint > most // 2:
         return joint
@@ -113,20 +113,20 @@ def _breaking(word: str, room: int) -> int:
     return number.start() if number and number.start() and word[most : most + 1].isdigit() else most
 
 
-def laid_out(text: str, room: int, *, code: bool = False) -> Iterator[str]:
+def lay_out(text: str, room: int, *, code: bool = False) -> Iterator[str]:
     """A whole text: each line wrapped with the indent it has, the text of an item below itself.
     Code, tables and what is `code` as a whole keep their lines."""
     fenced = False
     for line in text.splitlines():
         fence = FENCE.match(line) is not None
-        if code or fenced or fence or KEPT.match(line) or cells(line) <= room:
+        if code or fenced or fence or KEPT.match(line) or count_cells(line) <= room:
             yield line.rstrip()
         else:
             beginning = ITEM.match(line)
             head = beginning[0] if beginning else ""
-            first, *more = wrapped(line[len(head) :], max(room // 2, room - cells(head)))
+            first, *more = wrap_text(line[len(head) :], max(room // 2, room - count_cells(head)))
             yield head + first
-            yield from (" " * cells(head) + each for each in more)
+            yield from (" " * count_cells(head) + each for each in more)
         fenced ^= fence
 
 
@@ -157,24 +157,24 @@ class MarkedText(NamedTuple):
         ]
         return MarkedText(before + self.text[start:end] + after, tuple(inside))
 
-    def flowed(self) -> MarkedText:
+    def on_one_line(self) -> MarkedText:
         """Return the text in one line, its matches marked."""
         text, matches, done = "", [], 0
         for match in (*self.matches, Span(len(self.text), len(self.text))):
-            text = _joined(text, self.text[done : match.start])
+            text = _join(text, self.text[done : match.start])
             start = len(text)
-            text = _joined(text, self.text[match.start : match.end])
+            text = _join(text, self.text[match.start : match.end])
             matches.append(Span(start, len(text)))
             done = match.end
         return MarkedText(text.rstrip(), tuple(matches[:-1]))
 
-    def wrapped(self, room: int, most: int) -> list[MarkedText]:
+    def wrap(self, room: int, most: int) -> list[MarkedText]:
         """At most so many lines, those with the most matches; `…` stands for what is left out."""
         lines = line_spans(self.text, room)
         if len(lines) <= most:
             return [self.part(line) for line in lines]
         lines = line_spans(self.text, room - 2)  # a `…` on either side
-        chosen = _most_matches([self.part(line) for line in lines], most)
+        chosen = _best_window([self.part(line) for line in lines], most)
         shown = lines[chosen : chosen + most]
         left, right = ("…" if chosen else ""), ("…" if chosen + most < len(lines) else "")
         last = len(shown) - 1
@@ -196,29 +196,29 @@ class MarkedText(NamedTuple):
                 spans.append(Span(start, start + len(line.rstrip())))
             start += len(line)
         lines = [self.part(span) for span in spans]
-        chosen = _most_matches(lines, most)
+        chosen = _best_window(lines, most)
         shown = lines[chosen : chosen + most]
         indent = min((len(each.text) - len(each.text.lstrip()) for each in shown), default=0)
-        return [each.shortened(indent, room) for each in shown]
+        return [each.shorten(indent, room) for each in shown]
 
-    def shortened(self, indent: int, room: int) -> MarkedText:
+    def shorten(self, indent: int, room: int) -> MarkedText:
         """A line from that character on, tabs as spaces, in at most so many cells."""
         line = self.part(Span(indent, len(self.text)))
         tabs = line.text.count("\t")
         if tabs and line.text[:tabs].strip("\t") == "":  # where code has them: at its beginning
             line = line.part(Span(tabs, len(line.text)), before=tabs * TAB)
-        if cells(line.text) <= room:
+        if count_cells(line.text) <= room:
             return line
-        return line.part(Span(0, _fitting(line.text, max(1, room - 1))), after="…")
+        return line.part(Span(0, _count_fitting(line.text, max(1, room - 1))), after="…")
 
 
-def _joined(text: str, more: str) -> str:
+def _join(text: str, more: str) -> str:
     """Both in one line, each white space a single blank."""
     flowed = re.sub(r"\s+", " ", more)
     return text + (flowed.lstrip() if not text or text.endswith(" ") else flowed)
 
 
-def _most_matches(lines: Sequence[MarkedText], most: int) -> int:
+def _best_window(lines: Sequence[MarkedText], most: int) -> int:
     """From which line on so many of them have the most matches; where it is equal, from one that
     has some, the first of those."""
     counts = [len(line.matches) for line in lines]
@@ -226,20 +226,20 @@ def _most_matches(lines: Sequence[MarkedText], most: int) -> int:
     return -max(windows, default=(0, False, 0))[2]
 
 
-def marked(line: MarkedText, style: str = "") -> str:
+def highlight(line: MarkedText, style: str = "") -> str:
     """A line with its matches in colour, or underlined without any; the rest in that style."""
     found, done = "", 0
     for start, end in line.matches:
-        found += _plain(line.text[done:start], style) + styled(line.text[start:end], MARK)
+        found += _style_rest(line.text[done:start], style) + paint(line.text[start:end], MARK)
         done = end
-    return found + _plain(line.text[done:], style)
+    return found + _style_rest(line.text[done:], style)
 
 
-def _plain(text: str, style: str) -> str:
-    return styled(text, style) if style else text
+def _style_rest(text: str, style: str) -> str:
+    return paint(text, style) if style else text
 
 
-def linked(text: str, file: str) -> str:
+def link_to(text: str, file: str) -> str:
     """The text as a link to a file, where the terminal shows links (OSC 8)."""
     if not screen().links or not os.path.isabs(file):  # noqa: PTH117  start-up time
         return text
@@ -251,13 +251,13 @@ def width() -> int:
     return screen().width
 
 
-def shortened(text: str, room: int) -> str:
+def shorten(text: str, room: int) -> str:
     """One line of at most that many cells."""
     return cut(" ".join(visible(text).split()), room)
 
 
-def flowing(text: str, style: str, indent: int = 2) -> str:
+def wrap_sentence(text: str, style: str, indent: int = 2) -> str:
     """A sentence in that style, in lines that fit a terminal, all but the first indented."""
     return ("\n" + " " * indent).join(
-        styled(line, style) for line in wrapped(text, width() - indent)
+        paint(line, style) for line in wrap_text(text, width() - indent)
     )

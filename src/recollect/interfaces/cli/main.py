@@ -28,9 +28,9 @@ def entry() -> "NoReturn":
     # Start-up time, and less time without it: `signal` imports enum. An agent's hook may be ended.
     import _signal  # type: ignore[import-not-found]  # noqa: PLC0415  start-up time
 
-    _signal.signal(_signal.SIGINT, _leave)
+    _signal.signal(_signal.SIGINT, _exit_on_interrupt)
     _set_up_streams()
-    if _for_an_agent(sys.argv[1:]):
+    if _is_agent_call(sys.argv[1:]):
         from recollect.interfaces.cli.hook_process import guard  # noqa: PLC0415  start-up time
 
         guard(sys.argv[2:])
@@ -46,10 +46,10 @@ def entry() -> "NoReturn":
 PLAIN_SIGNS = str.maketrans("·█…│├└─›→×", "-#~||`->>x")
 
 
-def _leave(*_: object) -> None:
+def _exit_on_interrupt(*_: object) -> None:
     """Ctrl-C before anything is written: leave at once. An exception amid the import of a native
     library would be an ImportError, or a crash."""
-    failed(KEPT, INTERRUPTED)
+    print_error(KEPT, INTERRUPTED)
     os._exit(INTERRUPTED)
 
 
@@ -65,11 +65,11 @@ def _set_up_streams() -> None:
         elif utf8 or not stream.isatty():
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
         else:
-            codecs.register_error("plain-signs", _plain_signs)
+            codecs.register_error("plain-signs", _encode_plain)
             stream.reconfigure(encoding="ascii", errors="plain-signs")
 
 
-def _plain_signs(error: "Any") -> "tuple[bytes, int]":
+def _encode_plain(error: "Any") -> "tuple[bytes, int]":
     """What ASCII has no letters for, as UTF-8."""
     text = error.object[error.start : error.end].translate(PLAIN_SIGNS)
     return text.encode(errors="backslashreplace"), error.end
@@ -78,7 +78,9 @@ def _plain_signs(error: "Any") -> "tuple[bytes, int]":
 def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run one command; returns the exit code."""
     argv = list(sys.argv[1:] if arguments is None else arguments)
-    report = failed if {"-j", "--json", "--jsonl", "--fields"}.isdisjoint(argv) else _failed_json
+    report = (
+        print_error if {"-j", "--json", "--jsonl", "--fields"}.isdisjoint(argv) else _failed_json
+    )
     try:
         code = _dispatch(argv)
         sys.stdout.flush()
@@ -108,9 +110,9 @@ def _dispatch(argv: list[str]) -> int:
         print(f"recollect {__version__}")
         return 0
     if argv[:2] == ["completion", "--line"]:
-        from recollect.interfaces.cli.completion_line import completed  # noqa: PLC0415  start-up time
+        from recollect.interfaces.cli.completion_line import complete  # noqa: PLC0415  start-up time
 
-        print("\n".join(completed(argv[2:])))
+        print("\n".join(complete(argv[2:])))
         return 0
     if argv[:1] == ["--passphrase-file"] and len(argv) > 1:
         # As a setting: every command then finds it, and what it starts as well.
@@ -131,13 +133,13 @@ def _dispatch(argv: list[str]) -> int:
         meant = commands.did_you_mean(
             commands.near_misses(name, ("--help", "--version", "--passphrase-file"))
         )
-        return failed(f"There is no option {name}.{meant} See: recollect --help", USAGE)
+        return print_error(f"There is no option {name}.{meant} See: recollect --help", USAGE)
     near = commands.near_misses(name, [*commands.every_command(), "help"])
     if argv[-1] != "--help" and (not near or _begins_question(name)):
         return _run("search", argv)
     meant = commands.did_you_mean([f"`{each}`" for each in near])
     sentence = f"There is no command {name!r}.{meant} To search for words: recollect search WORDS"
-    return failed(sentence, USAGE)
+    return print_error(sentence, USAGE)
 
 
 def _begins_question(word: str) -> bool:
@@ -147,7 +149,7 @@ def _begins_question(word: str) -> bool:
     return is_function_word(word.lower())
 
 
-def _for_an_agent(argv: list[str]) -> bool:
+def _is_agent_call(argv: list[str]) -> bool:
     """Whether an agent calls its hook; a person has a terminal, asks for help, or tries one."""
     if argv[:1] != ["hook"] or {"--test", "--help", "-h"}.intersection(argv):
         return False
@@ -155,7 +157,7 @@ def _for_an_agent(argv: list[str]) -> bool:
 
 
 def _run(name: str, argv: list[str]) -> int:
-    if _for_an_agent([name, *argv]):
+    if _is_agent_call([name, *argv]):
         from recollect.interfaces.cli.hook_process import run  # noqa: PLC0415  start-up time
 
         return run(argv)
@@ -170,7 +172,7 @@ def _run(name: str, argv: list[str]) -> int:
     if not command.reads:  # those answer once, and leave no more garbage than they print
         import signal  # noqa: PLC0415  start-up time
 
-        if signal.getsignal(signal.SIGINT) is _leave:
+        if signal.getsignal(signal.SIGINT) is _exit_on_interrupt:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         gc.freeze()  # what was imported stays: nobody need look through it for garbage
         gc.enable()
@@ -198,7 +200,7 @@ def _failed_json(sentence: str, code: int, name: str) -> int:
     return code
 
 
-def failed(sentence: str, code: int, name: str = "") -> int:
+def print_error(sentence: str, code: int, name: str = "") -> int:
     """Print the sentence as one line on stderr; returns the code. `name`: of the error."""
     try:  # noqa: SIM105  start-up time
         print("recollect: " + " ".join(sentence.split()), file=sys.stderr, flush=True)

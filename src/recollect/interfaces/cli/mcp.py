@@ -12,7 +12,7 @@ from queue import SimpleQueue
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.interfaces.cli.arguments import here
+from recollect.interfaces.cli.arguments import current_project
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.hook_process import PROJECT_FOLDER
 from recollect.interfaces.mcp.server import TOOL_SETS, build
@@ -67,4 +67,4 @@ def mcp(args: argparse.Namespace) -> int:
 def _project(args: argparse.Namespace) -> str | None:
     if args.here and (folder := os.environ.get(PROJECT_FOLDER)):
         return project_of(Path(folder))
-    return here() if args.here else args.project
+    return current_project() if args.here else args.project

@@ -12,19 +12,19 @@ from typing import Any
 from msgspec import structs
 
 from recollect.errors import ProviderError, RecollectError, UserError
-from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
+from recollect.interfaces.cli.arguments import Actions, add_action, add_json, find_action
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import (
     BOLD,
     DIM,
     GREEN,
     YELLOW,
+    paint,
     print_rows,
     progress,
     say,
-    styled,
 )
-from recollect.interfaces.cli.selection import opened
+from recollect.interfaces.cli.selection import open_vault
 from recollect.interfaces.cli.tables import set_value
 from recollect.lifetime import Lifetime
 from recollect.models.active import ActiveModels, measured
@@ -63,21 +63,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     arguments,
 )
 def models(args: argparse.Namespace) -> int | None:
-    return chosen_action(args)(home_folder(os.environ), args)
+    return find_action(args)(home_folder(os.environ), args)
 
 
 def _list(home: Path, args: argparse.Namespace) -> int:
     settings = load_settings(home)
     active = ActiveModels(settings, os.environ)
     names = {"embed": _name(active.chosen), "rerank": _name(active.reranker)}
-    found = [*_installed(settings.embedding, names)]
+    found = [*_installed_models(settings.embedding, names)]
     spent = measured(active) if args.measure else {}
-    notes = _notes(home)
+    notes = _vault_notes(home)
     if args.json:
         facts = {"active": names, "installed": found, "notes": notes, "measured_ms": spent}
         print_rows(args, facts, "installed")
     else:
-        _tell(names, found, notes, spent)
+        _print_models(names, found, notes, spent)
     return 1 if any(model["problem"] for model in found) else 0
 
 
@@ -90,20 +90,20 @@ def _name(find: Any) -> str:
     return identity
 
 
-def _installed(settings: Embedding, active: dict[str, str]) -> Iterator[dict[str, Any]]:
+def _installed_models(settings: Embedding, active: dict[str, str]) -> Iterator[dict[str, Any]]:
     """The bundled models, and the ONNX folder of the settings."""
     for declared in declarations():
-        size, problem = _state(declared)
-        facts = _facts(declared, size, problem) | {"languages": languages_of(declared.name)}
+        size, problem = _check_files(declared)
+        facts = _model_facts(declared, size, problem) | {"languages": languages_of(declared.name)}
         yield facts | {"active": active[declared.kind].startswith(f"builtin:{declared.name}")}
     if settings.provider == "onnx":
         with suppress(ProviderError):  # what is missing stands where the active models are told
             folder = ModelFolder(Path(settings.model).expanduser(), "embed")
-            facts = _facts(folder.declared, folder.size(), folder.verify())
+            facts = _model_facts(folder.declared, folder.size(), folder.verify())
             yield facts | {"name": settings.model, "active": True}
 
 
-def _facts(declared: Declared, size: int, problem: str | None) -> dict[str, Any]:
+def _model_facts(declared: Declared, size: int, problem: str | None) -> dict[str, Any]:
     return {
         "name": declared.name,
         "kind": KINDS[declared.kind],
@@ -119,7 +119,7 @@ def _facts(declared: Declared, size: int, problem: str | None) -> dict[str, Any]
     }
 
 
-def _state(declared: Declared) -> tuple[int, str | None]:
+def _check_files(declared: Declared) -> tuple[int, str | None]:
     """The size of the model's files, and what is wrong with them, if anything."""
     try:
         folder = folder_of(declared)
@@ -128,12 +128,12 @@ def _state(declared: Declared) -> tuple[int, str | None]:
     return folder.size(), folder.verify()
 
 
-def _notes(home: Path) -> list[str]:
+def _vault_notes(home: Path) -> list[str]:
     """What the vault says of the model: whether it serves, whether it can read the texts. Nothing
     where there is no vault, or one that is locked."""
     if not (home / "vault.db").exists():
         return []
-    with suppress(RecollectError), opened(at_rest=True, lifetime=Lifetime.ONCE) as memory:
+    with suppress(RecollectError), open_vault(at_rest=True, lifetime=Lifetime.ONCE) as memory:
         return memory.model_notes()
     return []
 
@@ -142,7 +142,7 @@ def _use(home: Path, args: argparse.Namespace) -> None:
     """Make the vectors of another model, then write the settings and let them serve."""
     [name] = args.names
     settings = load_settings(home)
-    wanted = _wanted(settings.embedding, name)
+    wanted = _find_model(settings.embedding, name)
     keys = [f"embedding.{key}" for key in OWN_KEYS]
     if fixed := [key for key in keys if sources(home)[key] == "environment"]:
         raise UserError(
@@ -157,7 +157,7 @@ def _use(home: Path, args: argparse.Namespace) -> None:
                 set_value(home, key, value, lambda: load_settings(home))
 
     models = ActiveModels(structs.replace(settings, embedding=wanted), os.environ)
-    with opened() as memory:
+    with open_vault() as memory:
         waiting, chosen = memory.waiting(models), models.chosen()
         more = round(waiting * chosen.documents(["dimension"]).shape[1] * BYTES)
         if waiting and not args.json:
@@ -172,7 +172,7 @@ def _use(home: Path, args: argparse.Namespace) -> None:
     say(args.json, done, model=name, identity=chosen.identity, vectors=made, bytes=more)
 
 
-def _wanted(settings: Embedding, name: str) -> Embedding:
+def _find_model(settings: Embedding, name: str) -> Embedding:
     """The settings with this model."""
     known = installed(settings)
     if name in known:
@@ -189,24 +189,24 @@ def _wanted(settings: Embedding, name: str) -> Embedding:
     return structs.replace(known[next(iter(known))], provider="onnx", model=str(folder.resolve()))
 
 
-def _tell(
+def _print_models(
     names: dict[str, str], found: list[dict[str, Any]], notes: list[str], measured: dict[str, float]
 ) -> None:
     for kind, name in names.items():
-        print(f"{KINDS[kind]:<10} {styled(name, BOLD)}")
+        print(f"{KINDS[kind]:<10} {paint(name, BOLD)}")
     print()
     for model in found:
-        state = styled("files OK", GREEN) if not model["problem"] else ""
+        state = paint("files OK", GREEN) if not model["problem"] else ""
         mark = "  (active)" if model["active"] else ""
         size = f"{model['megabytes']} MB"
-        print(f"{styled(model['name'], BOLD)}{mark}  {model['kind']}, {size}  {state}")
+        print(f"{paint(model['name'], BOLD)}{mark}  {model['kind']}, {size}  {state}")
         print(f"    {model['about'] or counted(model['dimensions'], 'dimension')}")
         facts = (model["licence"], model["origin"], model["languages"])
-        print(styled(f"    {' · '.join(filter(None, facts))}", DIM))
+        print(paint(f"    {' · '.join(filter(None, facts))}", DIM))
         if model["problem"]:
-            print(styled(f"    ! {model['problem']}", YELLOW))
+            print(paint(f"    ! {model['problem']}", YELLOW))
     for note in notes:
-        print(styled(f"! {visible(note)}", YELLOW))
+        print(paint(f"! {visible(note)}", YELLOW))
     for name, spent in measured.items():
         print(f"{name:<26}{spent:>9.1f} ms")
 

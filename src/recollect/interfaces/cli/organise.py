@@ -14,9 +14,9 @@ from recollect.interfaces.cli.selection import (
     add_yes,
     change_chosen,
     confirm,
-    meant,
-    only,
-    opened,
+    open_vault,
+    resolve_id,
+    resolve_ids,
 )
 from recollect.lifetime import Lifetime
 from recollect.present.words import counted
@@ -57,7 +57,7 @@ def tag(args: argparse.Namespace) -> None:
 
 @command("  recollect tag list\n  recollect tag list --json", add_json)
 def tag_list(args: argparse.Namespace) -> None:
-    with opened() as memory:
+    with open_vault() as memory:
         say_counts(args.json, memory.facets().tags, "No memory has a tag.")
 
 
@@ -71,7 +71,7 @@ def tag_list(args: argparse.Namespace) -> None:
 def tag_rename(args: argparse.Namespace) -> None:
     """Put a tag in the place of others, in every memory."""
     gone = [tag for tag in args.old if tag != args.new]
-    with opened() as memory:
+    with open_vault() as memory:
         found = {tag: memory.selected(filter=Filter(tags=(tag,))) for tag in gone}
         for tag, ids in found.items():
             if not ids:
@@ -99,7 +99,7 @@ def tag_merge(args: argparse.Namespace) -> None:
 
 @command("  recollect projects", add_json)
 def projects(args: argparse.Namespace) -> None:
-    with opened() as memory:
+    with open_vault() as memory:
         say_counts(args.json, memory.facets().project, "No memories found.")
 
 
@@ -125,8 +125,8 @@ def move(args: argparse.Namespace) -> None:
     add_json,
 )
 def supersede(args: argparse.Namespace) -> None:
-    with opened(lifetime=Lifetime.ONCE) as memory:
-        args.old, args.new = only(memory, args.old), only(memory, args.new)
+    with open_vault(lifetime=Lifetime.ONCE) as memory:
+        args.old, args.new = resolve_id(memory, args.old), resolve_id(memory, args.new)
         memory.supersede(args.old, args.new)
     sentence = f"{args.new} replaces {args.old}."
     say(args.json, sentence, superseded=args.old, superseded_by=args.new)
@@ -139,9 +139,9 @@ def supersede(args: argparse.Namespace) -> None:
     add_json,
 )
 def merge(args: argparse.Namespace) -> None:
-    with opened(lifetime=Lifetime.ONCE) as memory:
-        args.ids = meant(memory, args.ids)
-        kept = memory.merge(args.ids, into=args.into and only(memory, args.into)).id
+    with open_vault(lifetime=Lifetime.ONCE) as memory:
+        args.ids = resolve_ids(memory, args.ids)
+        kept = memory.merge(args.ids, into=args.into and resolve_id(memory, args.into)).id
     gone = [id for id in dict.fromkeys(args.ids) if id != kept]
     sentence = f"{counted(len(gone), 'memory')} merged into {kept}. To undo: recollect undo"
     say(args.json, sentence, merged=gone, into=kept)

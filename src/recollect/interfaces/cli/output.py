@@ -51,10 +51,10 @@ ELSEWHERE: ContextVar[Screen | None] = ContextVar("screen", default=None)
 
 def screen() -> Screen:
     """The screen that the text is made for: standard output, unless a part of it is drawn."""
-    return ELSEWHERE.get() or own_screen()
+    return ELSEWHERE.get() or detect_screen()
 
 
-def own_screen() -> Screen:
+def detect_screen() -> Screen:
     dumb = os.environ.get("TERM", "dumb" if os.name == "posix" else "") == "dumb"
     terminal = sys.stdout.isatty()
     styles = NO_COLOURS if os.environ.get("NO_COLOR") else COLOURS
@@ -62,12 +62,12 @@ def own_screen() -> Screen:
         terminal=terminal,
         width=_width(terminal),
         styles=styles if terminal and not dumb else NO_STYLES,
-        links=terminal and not dumb and _links(),
-        session=_session(terminal),
+        links=terminal and not dumb and _shows_links(),
+        session=_terminal_session(terminal),
     )
 
 
-def _links() -> bool:
+def _shows_links() -> bool:
     """Whether the terminal shows OSC 8 as links. FORCE_HYPERLINK decides, as for other programs."""
     variable = os.environ.get
     if forced := variable("FORCE_HYPERLINK"):
@@ -81,7 +81,7 @@ def _links() -> bool:
     )
 
 
-def _session(terminal: bool) -> int:
+def _terminal_session(terminal: bool) -> int:
     """A window of its own has a session of its own, also one that has the name of one before it."""
     if not terminal and not any(stream and stream.isatty() for stream in (sys.stdin, sys.stderr)):
         return 0
@@ -127,7 +127,7 @@ def print_json(value: Any) -> None:
     print(json_text(value))
 
 
-def note(sentence: str) -> None:
+def print_note(sentence: str) -> None:
     """Tell who reads standard error, where a program reads the answer; nothing if empty."""
     if sentence:
         print(f"recollect: {sentence}", file=sys.stderr)
@@ -146,17 +146,17 @@ def say_counts(as_json: bool, counts: Mapping[str, int], none: str) -> None:
     if as_json:
         print_json(counts)
         return
-    lines = [f"{n:>6,}  {visible(name) or styled('(none)', DIM)}" for name, n in counts.items()]
+    lines = [f"{n:>6,}  {visible(name) or paint('(none)', DIM)}" for name, n in counts.items()]
     show("\n".join(lines) or none)
 
 
-def warn_of_plain(memory: Recollect, where: str) -> None:
+def warn_of_plain_text(memory: Recollect, where: str) -> None:
     """Say on stderr that a copy of a locked vault is not locked."""
     if memory.store.database.locked:
         print(f"recollect: {PLAIN.format(where=where)}", file=sys.stderr)
 
 
-def styled(text: str, style: str) -> str:
+def paint(text: str, style: str) -> str:
     """The text in that style, where there is a terminal that shows it."""
     shown = screen().styles
     if shown != COLOURS:

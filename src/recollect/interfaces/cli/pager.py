@@ -19,8 +19,8 @@ NONE = ("", "cat")
 def show(text: str) -> None:
     """Print a text with a line end; through the pager where a person would have to scroll back. It
     is printed as ever into a pipe, where nobody types, and where no pager is wanted or there."""
-    command = _pager() if _is_long(text) else ()
-    if not command or not _paged(command, text):
+    command = _pager_command() if _is_long(text) else ()
+    if not command or not _run_pager(command, text):
         print(text)
 
 
@@ -38,7 +38,7 @@ def _is_long(text: str) -> bool:
     return sum(1 + len(line) // columns for line in text.splitlines()) >= rows
 
 
-def _pager() -> "Sequence[str]":
+def _pager_command() -> "Sequence[str]":
     """Return the command of the pager; nothing where none is wanted or installed."""
     if os.environ.get("NO_PAGER"):
         return ()
@@ -53,7 +53,7 @@ def _pager() -> "Sequence[str]":
     return command if command and command[0] not in NONE and shutil.which(command[0]) else ()
 
 
-def _paged(command: "Sequence[str]", text: str) -> bool:
+def _run_pager(command: "Sequence[str]", text: str) -> bool:
     """Show the text in the pager and wait for its end; False where it cannot be started. Ctrl-C is
     for the pager alone, and a reader who quits has seen enough."""
     import signal  # noqa: PLC0415  start-up time

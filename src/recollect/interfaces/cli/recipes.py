@@ -14,14 +14,14 @@ from recollect.interfaces.cli.arguments import (
     add_action,
     add_json,
     argument,
-    chosen_action,
+    find_action,
     flag,
     one_of,
-    wrong_call,
+    usage_error,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.output import BOLD, DIM, print_json, print_rows, say, styled
-from recollect.interfaces.cli.selection import only, opened
+from recollect.interfaces.cli.output import BOLD, DIM, paint, print_json, print_rows, say
+from recollect.interfaces.cli.selection import open_vault, resolve_id
 from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
 from recollect.recipes.overrides import tree
@@ -46,9 +46,9 @@ def _recipes_arguments(parser: argparse.ArgumentParser) -> None:
 )
 def recipes(args: argparse.Namespace) -> int | None:
     if args.reset and args.action != "learned":
-        raise wrong_call("recipes learned --reset")
+        raise usage_error("recipes learned --reset")
     recipes = Recipes(home_folder(os.environ) / "recipes")
-    return chosen_action(args)(recipes, args)
+    return find_action(args)(recipes, args)
 
 
 def _list(recipes: Recipes, args: argparse.Namespace) -> None:
@@ -64,8 +64,8 @@ def _list(recipes: Recipes, args: argparse.Namespace) -> None:
         return
     for recipe in every:
         note = "  (default)" if recipe.name == default else ""
-        print(f"{styled(f'{recipe.name:<12}', BOLD)}{recipe.about}{note}")
-        print(f"{'':<12}{styled(f'{recipe.source} · {recipe.fingerprint}', DIM)}")
+        print(f"{paint(f'{recipe.name:<12}', BOLD)}{recipe.about}{note}")
+        print(f"{'':<12}{paint(f'{recipe.source} · {recipe.fingerprint}', DIM)}")
 
 
 def _show(recipes: Recipes, args: argparse.Namespace) -> None:
@@ -90,14 +90,14 @@ def _diff(recipes: Recipes, args: argparse.Namespace) -> None:
         print_json([{"field": name, first.name: a, second.name: b} for name, a, b in found])
         return
     for name, before, after in found:
-        print(f"{name}: {_text(before)} → {_text(after)}")
+        print(f"{name}: {_json_text(before)} → {_json_text(after)}")
     if not found:
         print(f"{first.name} and {second.name} rank the same way.")
 
 
-def _learned(recipes: Recipes, args: argparse.Namespace) -> None:
+def _show_learned(recipes: Recipes, args: argparse.Namespace) -> None:
     names = args.names or [recipe.name for recipe in recipes.readable()[0]]
-    with opened() as memory:
+    with open_vault() as memory:
         if args.reset:
             memory.unlearn()
         every = [memory.learned(name) for name in names]
@@ -108,7 +108,7 @@ def _learned(recipes: Recipes, args: argparse.Namespace) -> None:
         print("\n".join(line for one in shown for line in learned_lines(one)))
 
 
-def _text(value: object) -> str:
+def _json_text(value: object) -> str:
     return "—" if value is None else msgspec.json.encode(value).decode()
 
 
@@ -117,7 +117,7 @@ ACTIONS: Actions[Recipes] = {
     "show": (_show, "show NAME"),
     "check": (_check, "check FILE"),
     "diff": (_diff, "diff A B"),
-    "learned": (_learned, "learned [NAME]"),
+    "learned": (_show_learned, "learned [NAME]"),
 }
 
 
@@ -132,11 +132,11 @@ ACTIONS: Actions[Recipes] = {
 )
 def feedback(args: argparse.Namespace) -> None:
     if not (args.accept or args.dismiss or args.undo):
-        raise wrong_call("feedback QUERY ID --accept|--dismiss|--undo")
+        raise usage_error("feedback QUERY ID --accept|--dismiss|--undo")
     accept = args.accept if args.accept or args.dismiss else None
-    with opened(lifetime=Lifetime.ONCE) as memory:
+    with open_vault(lifetime=Lifetime.ONCE) as memory:
         accepted, dismissed = memory.feedback(
-            args.query, only(memory, args.id), accept=accept, undo=args.undo
+            args.query, resolve_id(memory, args.id), accept=accept, undo=args.undo
         )
         done = "Taken back." if args.undo else "Noted."
         sentence = f"{done} Feedback so far: {accepted} accepted, {dismissed} dismissed."

@@ -11,17 +11,17 @@ from msgspec.structs import replace
 from recollect.interfaces.cli.layout import (
     TABLE,
     MarkedText,
-    cells,
-    flowing,
-    laid_out,
+    count_cells,
+    highlight,
+    lay_out,
     line_spans,
-    linked,
-    marked,
-    shortened,
+    link_to,
+    shorten,
     width,
-    wrapped,
+    wrap_sentence,
+    wrap_text,
 )
-from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, YELLOW, screen, styled
+from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, YELLOW, paint, screen
 from recollect.memory_json import memory_json
 from recollect.present import sentences
 from recollect.present.explain import BAR, as_lines, bar, in_words
@@ -55,7 +55,7 @@ CUT = ("…", "...")  # begins a passage that is not the beginning
 When = Callable[[datetime], str]
 
 
-def when_of(exact: bool, now: datetime) -> When:
+def time_format(exact: bool, now: datetime) -> When:
     """How times are written: `3 days ago`, or exactly."""
     return minute if exact else partial(age, now=now)
 
@@ -70,8 +70,8 @@ def response_text(
 ) -> str:
     """The results, best first, then what the search did. `explain`: `words` or `full`; `dates`:
     exact ones; `shown`: how many results, the others are counted."""
-    lines, when = as_of_lines(response.as_of), when_of(dates, now)
-    explained = {"": lambda term: (), "words": reasons, "full": tree}[explain]
+    lines, when = as_of_lines(response.as_of), time_format(dates, now)
+    explained = {"": lambda term: (), "words": reason_lines, "full": score_tree}[explain]
     for place, result in enumerate(response.results[:shown], start=1):
         lines += _result(place, result, response, now, when)
         lines += [*explained(result.explain), ""]
@@ -79,41 +79,41 @@ def response_text(
         lines.append(sentences.no_results(response, "To browse: recollect list"))
     folded = len(response.results[shown:]) if shown else 0
     if folded:
-        lines += [styled(f"{counted(folded, 'weaker result')}: --all", DIM), ""]
+        lines += [paint(f"{counted(folded, 'weaker result')}: --all", DIM), ""]
     return "\n".join([*lines, *_footer(response, folded)])
 
 
 def as_of_lines(moment: datetime | None) -> list[str]:
     """The head of what was asked of an earlier moment."""
-    return [styled(sentences.as_of(moment), BOLD), ""] if moment else []
+    return [paint(sentences.as_of(moment), BOLD), ""] if moment else []
 
 
-def room() -> int:
+def inner_width() -> int:
     """How many cells an indented line has."""
     return width() - len(INDENT)
 
 
-def drawn(value: float, largest: float, length: int) -> str:
+def draw_bar(value: float, largest: float, length: int) -> str:
     """Return a bar, padded to that length, with a space before it; nothing in a pipe."""
     if not screen().terminal:
         return ""
-    return "  " + styled(f"{bar(value, largest, length):<{length}}", GREEN)
+    return "  " + paint(f"{bar(value, largest, length):<{length}}", GREEN)
 
 
 def _result(
     place: int, result: Result, response: Response, now: datetime, when: When
 ) -> Iterator[str]:
-    match = _match(result, response)
-    heading, passage = _heading(result, width() - len(INDENT) - 2 - cells(match))
-    yield f"{styled(f'{place:>2}', DIM)}  {heading}  {styled(match, GREEN)}".rstrip()
-    below = [*_below(result)]
+    match = _match_bar(result, response)
+    heading, passage = _heading(result, width() - len(INDENT) - 2 - count_cells(match))
+    yield f"{paint(f'{place:>2}', DIM)}  {heading}  {paint(match, GREEN)}".rstrip()
+    below = [*_place_line(result)]
     body = _body(result, response, passage, MOST_LINES - 2 - len(below))
     if response.view == "full":
         body = memory_lines(result.memory, when)
     yield from (f"{INDENT}{line}" for line in body)
     more = f" · vault {result.vault}" if result.vault != HOME else ""
     more += " · with details" if response.view == "pointer" and result.memory.details else ""
-    yield INDENT + styled(about(result.memory, now, when, more), DIM)
+    yield INDENT + paint(about_line(result.memory, now, when, more), DIM)
     yield from (f"{INDENT}{line}" for line in below)
 
 
@@ -125,45 +125,52 @@ def _heading(result: Result, most: int) -> tuple[str, MarkedText]:
     passage = MarkedText.of(result.marked or start or title)
     # Where the title says it all, it goes on below itself; its tags may have matched instead.
     titled = title and (result.memory.text or passage.text != title)
-    if titled or _field(result) != "text" or passage.text.startswith(CUT) or is_code(passage.text):
-        return styled(shortened(heading_line(result.memory), most), BOLD), passage
-    passage = passage.flowed()
+    if (
+        titled
+        or _matched_field(result) != "text"
+        or passage.text.startswith(CUT)
+        or is_code(passage.text)
+    ):
+        return paint(shorten(heading_line(result.memory), most), BOLD), passage
+    passage = passage.on_one_line()
     first = line_spans(passage.text, most)[0]
     rest = Span(min(first.end + 1, len(passage.text)), len(passage.text))
-    return marked(passage.part(first), BOLD), passage.part(rest)
+    return highlight(passage.part(first), BOLD), passage.part(rest)
 
 
-def _field(result: Result) -> str:
+def _matched_field(result: Result) -> str:
     """Where the passage is from."""
     return result.passage.field if result.passage else "text"
 
 
-def _below(result: Result) -> Iterator[str]:
+def _place_line(result: Result) -> Iterator[str]:
     """Where it stands and what other memories say of it, in one line."""
     others = " · ".join(sentences.others(result))
     if result.file is None:
         if others:
-            yield styled(shortened(others, room()), DIM)
+            yield paint(shorten(others, inner_width()), DIM)
         return
     where = place_in_file(result.file)
-    if cells(visible(where)) > room():  # the end of a path says more than its beginning
+    if (
+        count_cells(visible(where)) > inner_width()
+    ):  # the end of a path says more than its beginning
         where = place_in_file(replace(result.file, heading=""))
-        where = where if len(where) <= room() else "…" + where[1 - room() :]
-    shown = shortened(f"{where} · {others}" if others else where, room())
-    yield linked(styled(shown, DIM), result.file.path if result.vault == HOME else "")
+        where = where if len(where) <= inner_width() else "…" + where[1 - inner_width() :]
+    shown = shorten(f"{where} · {others}" if others else where, inner_width())
+    yield link_to(paint(shown, DIM), result.file.path if result.vault == HOME else "")
 
 
 def _body(result: Result, response: Response, passage: MarkedText, most: int) -> Iterator[str]:
     """What matched, behind the name of the field unless that is the text, and for a pointer why it
     is so."""
-    memory, field = result.memory, _field(result)
+    memory, field = result.memory, _matched_field(result)
     name, why = ("why", memory.why) if memory.why else ("impact", memory.impact)
     reasoned = response.view == "pointer" and bool(why) and field not in ("why", "impact")
     if passage.text.strip():
         named = f"{field}  " if field != "text" else ""
         yield from passage_lines(passage, most - reasoned, named)
     if reasoned:
-        yield f"{styled(name, CYAN)}  {shortened(why, room() - len(name) - 2)}"
+        yield f"{paint(name, CYAN)}  {shorten(why, inner_width() - len(name) - 2)}"
 
 
 def passage_lines(passage: MarkedText, most: int, named: str = "") -> Iterator[str]:
@@ -171,14 +178,14 @@ def passage_lines(passage: MarkedText, most: int, named: str = "") -> Iterator[s
     on a terminal; `named`: what stands before the first."""
     code = is_code(passage.text) or TABLE.search(passage.text) is not None
     rule = GUTTER if code and screen().terminal else ""
-    left = room() - len(named) - len(rule)
-    lines = passage.code_lines(left, most) if code else passage.flowed().wrapped(left, most)
+    left = inner_width() - len(named) - len(rule)
+    lines = passage.code_lines(left, most) if code else passage.on_one_line().wrap(left, most)
     for place, line in enumerate(lines):
-        before = styled(named, CYAN) if place == 0 else " " * len(named)
-        yield f"{before}{styled(rule, DIM)}{marked(line)}"
+        before = paint(named, CYAN) if place == 0 else " " * len(named)
+        yield f"{before}{paint(rule, DIM)}{highlight(line)}"
 
 
-def _match(result: Result, response: Response) -> str:
+def _match_bar(result: Result, response: Response) -> str:
     """How good the match is, compared with the best result: a bar, since the scores of recipes have
     no common scale; nothing in a pipe. Previews show 0–100 and a word, as the `gnosis` recipe
     does."""
@@ -192,15 +199,15 @@ def _match(result: Result, response: Response) -> str:
     return f"{hundred:.0f} {next(word for least, word in LABELS if hundred >= least)}"
 
 
-def about(memory: Memory, now: datetime, when: When, elsewhere: str = "") -> str:
+def about_line(memory: Memory, now: datetime, when: When, elsewhere: str = "") -> str:
     """Id, kind, project, validity, age and tags in one line; on a terminal what fits in it, the age
     rather than the end of the id."""
     parts = [memory.kind, memory.project, memory.severity or ""]
     parts += ["pinned" if memory.tier == "core" else "", validity(memory, now)]
     rest = " · ".join(part for part in (*parts, when(memory.updated_at)) if part)
-    id = shortened(memory.id, max(SHORTEST_ID, room() - cells(rest) - 3))
+    id = shorten(memory.id, max(SHORTEST_ID, inner_width() - count_cells(rest) - 3))
     tags = " ".join(f"#{tag}" for tag in memory.tags)
-    return shortened(" · ".join(filter(None, (id, rest, tags))) + elsewhere, room())
+    return shorten(" · ".join(filter(None, (id, rest, tags))) + elsewhere, inner_width())
 
 
 def memory_lines(memory: Memory, when: When, use: Use | None = None) -> Iterator[str]:
@@ -212,37 +219,37 @@ def memory_lines(memory: Memory, when: When, use: Use | None = None) -> Iterator
         if not value:
             continue
         text = ", ".join(value) if isinstance(value, list) else str(value)
-        label = styled(f"{name:<12}", CYAN)
-        if "\n" not in text and cells(text) + 13 <= width():
+        label = paint(f"{name:<12}", CYAN)
+        if "\n" not in text and count_cells(text) + 13 <= width():
             shown = visible(text)
-            yield f"{label} {linked(shown, text) if name == 'path' else shown}"
+            yield f"{label} {link_to(shown, text) if name == 'path' else shown}"
             continue
-        yield styled(name, CYAN)
+        yield paint(name, CYAN)
         whole = memory.kind == "code" and name == "text"
-        lines = laid_out(visible(text), room() - 2, code=whole or not screen().terminal)
+        lines = lay_out(visible(text), inner_width() - 2, code=whole or not screen().terminal)
         yield from (f"  {line}" for line in lines)
 
 
-def reasons(term: Term) -> Iterator[str]:
+def reason_lines(term: Term) -> Iterator[str]:
     """The score in words: each reason for it with its share, then the reasons against it."""
     for share, reason in in_words(term, about_part):
         figure = f"{share:.0%}" if share else ""
-        first, *more = wrapped(visible(reason), room() - SHARE - 9)
-        yield f"{INDENT}{figure:>4}{drawn(share, 1.0, SHARE)}  {first}"
+        first, *more = wrap_text(visible(reason), inner_width() - SHARE - 9)
+        yield f"{INDENT}{figure:>4}{draw_bar(share, 1.0, SHARE)}  {first}"
         yield from (f"{INDENT}{'':<{SHARE + 8}}{line}" for line in more)
 
 
-def tree(term: Term) -> Iterator[str]:
+def score_tree(term: Term) -> Iterator[str]:
     """The score as a tree with every number: each part's value, a bar as long as its share
     of the largest, the reason."""
     lines = list(as_lines(term))
     longest = max(len(name) for name, _, _ in lines)
     largest = max(value for _, value, _ in lines)
     for name, value, reason in lines:
-        share = drawn(value, largest, BAR)
-        first, *more = wrapped(visible(reason), max(width() - longest - BESIDE, NARROWEST))
-        yield f"    {name:<{longest}}  {value:>10.6f}{share}  {styled(first, DIM)}".rstrip()
-        yield from (f"{'':<{longest + BESIDE}}{styled(line, DIM)}" for line in more)
+        share = draw_bar(value, largest, BAR)
+        first, *more = wrap_text(visible(reason), max(width() - longest - BESIDE, NARROWEST))
+        yield f"    {name:<{longest}}  {value:>10.6f}{share}  {paint(first, DIM)}".rstrip()
+        yield from (f"{'':<{longest + BESIDE}}{paint(line, DIM)}" for line in more)
 
 
 def _footer(response: Response, folded: int) -> Iterator[str]:
@@ -255,7 +262,7 @@ def _footer(response: Response, folded: int) -> Iterator[str]:
     parts += [f"found by {channels}"] if channels else []
     parts.append(f"{response.timings_ms['total']:.1f} ms")
     if evidence := sentences.evidence(response):
-        yield flowing(evidence, GREEN if response.evidence == "strong" else YELLOW)
+        yield wrap_sentence(evidence, GREEN if response.evidence == "strong" else YELLOW)
     lines = [" · ".join(parts)]
     for sentence in sentences.understood(response):
         lines.append(f"{sentence} (--literal ignores it, --ignore a part of it)")
@@ -263,7 +270,7 @@ def _footer(response: Response, folded: int) -> Iterator[str]:
         lines.append(summary(response))
     if (more := sentences.not_shown(response)) and not folded:
         lines.append(f"{more}: --limit N")
-    yield from (flowing(visible(sentence), DIM) for sentence in (*lines, *response.notes))
+    yield from (wrap_sentence(visible(sentence), DIM) for sentence in (*lines, *response.notes))
     for part in response.degraded:
         style = DIM if part.reach else YELLOW
-        yield flowing(visible(sentences.degraded(part, response)), style)
+        yield wrap_sentence(visible(sentences.degraded(part, response)), style)

@@ -28,24 +28,24 @@ from recollect.interfaces.cli.arguments import (
     flag,
     limit_of,
     more_line,
-    wrong_call,
+    usage_error,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.layout import cells, flowing, shortened, width
+from recollect.interfaces.cli.layout import count_cells, shorten, width, wrap_sentence
 from recollect.interfaces.cli.output import (
     BOLD,
     CYAN,
     DIM,
     YELLOW,
+    paint,
     print_json,
     print_rows,
     progress,
     say,
-    styled,
 )
 from recollect.interfaces.cli.pager import show
-from recollect.interfaces.cli.results import INDENT, about, room, when_of
-from recollect.interfaces.cli.selection import add_yes, confirm, opened
+from recollect.interfaces.cli.results import INDENT, about_line, inner_width, time_format
+from recollect.interfaces.cli.selection import add_yes, confirm, open_vault
 from recollect.present.visible import visible
 from recollect.present.words import counted, heading_line
 from recollect.settings import PolicySettings
@@ -74,8 +74,8 @@ MOST_NAMED = 5  # memories that a policy is about
 )
 def review(args: argparse.Namespace) -> None:
     if (args.item is None) != (args.decision is None):
-        raise wrong_call("review [ITEM DECISION]")
-    with opened() as memory:
+        raise usage_error("review [ITEM DECISION]")
+    with open_vault() as memory:
         if args.item is not None:
             changes = None if args.text is None else {"text": args.text}
             done = memory.decide(args.item, args.decision, changes=changes)
@@ -85,19 +85,19 @@ def review(args: argparse.Namespace) -> None:
         if args.json:
             print_rows(args, review_json(found), "items")
         elif on_terminal() and found.items:
-            walk(memory, found, one_key, edited_text)
+            review_each(memory, found, read_key, edit_text)
         else:
             print("\n".join(overview_lines(memory, found)))
         if not args.json and (more := more_line("review", found.more, args)):
-            print(styled(more, DIM))
+            print(paint(more, DIM))
 
 
-def walk(
+def review_each(
     memory: Recollect, found: Review, ask: Callable[[str], str], edited: Callable[[str], str]
 ) -> None:
     """Show the items one by one, and do what the key says; `q` ends it."""
     for number, item in enumerate(found.items, start=1):
-        print(styled(f"{number} of {sum(found.counts.values()):,}", DIM))
+        print(paint(f"{number} of {sum(found.counts.values()):,}", DIM))
         print("\n".join(item_lines(memory, item)))
         keys = {choice[0]: choice for choice in item.choices}
         while (key := ask(_question(item))) not in (QUIT, *keys):
@@ -106,13 +106,13 @@ def walk(
             print("The rest stays for another time.")
             return
         try:
-            print(memory.settle(item, keys[key], changes=_changes(item, keys[key], edited)))
+            print(memory.settle(item, keys[key], changes=_edited_fields(item, keys[key], edited)))
         except RecollectError as error:
             print(f"{error} It stays in the review.")
         print()
 
 
-def _changes(
+def _edited_fields(
     item: ReviewItem, decision: str, edited: Callable[[str], str]
 ) -> dict[str, Any] | None:
     """What the person wrote; secrets are replaced without being asked for."""
@@ -129,28 +129,30 @@ def _question(item: ReviewItem) -> str:
 
 def item_lines(memory: Recollect, item: ReviewItem) -> Iterator[str]:
     now = memory.now()
-    yield flowing(f"{item.kind.capitalize()}: {visible(item.why)} ({item.sure:.0%} sure)", BOLD)
+    yield wrap_sentence(
+        f"{item.kind.capitalize()}: {visible(item.why)} ({item.sure:.0%} sure)", BOLD
+    )
     for each in item.memories:
-        heading = shortened(heading_line(each), max(20, width() - cells(each.id) - 4))
-        yield f"  {styled(visible(each.id), CYAN)}  {heading}"
+        heading = shorten(heading_line(each), max(20, width() - count_cells(each.id) - 4))
+        yield f"  {paint(visible(each.id), CYAN)}  {heading}"
         if each.title and each.text:
-            yield f"    {shortened(each.text, width() - 4)}"
-        yield f"    {styled(about(each, now, when_of(False, now)), DIM)}"
+            yield f"    {shorten(each.text, width() - 4)}"
+        yield f"    {paint(about_line(each, now, time_format(False, now)), DIM)}"
     if item.proposed:
-        yield styled(f"  An agent proposes: {item.proposed}", YELLOW)
+        yield paint(f"  An agent proposes: {item.proposed}", YELLOW)
 
 
 def overview_lines(memory: Recollect, found: Review) -> Iterator[str]:
     """All items as text, for a pipe."""
     for item in found.items:
         yield from item_lines(memory, item)
-        yield f"  {styled(f'To decide: recollect review {item.id} {item.suggested}', DIM)}"
+        yield f"  {paint(f'To decide: recollect review {item.id} {item.suggested}', DIM)}"
     counts = ", ".join(f"{kind} {count:,}" for kind, count in found.counts.items())
     total = sum(found.counts.values())
     yield f"{counted(total, 'item')} to decide: {counts}" if total else "Nothing to review."
 
 
-def one_key(question: str) -> str:
+def read_key(question: str) -> str:
     """The key that is pressed; where the terminal cannot tell at once, the first of a line."""
     print(question, end="", flush=True)
     try:
@@ -169,7 +171,7 @@ def one_key(question: str) -> str:
     return key
 
 
-def edited_text(text: str) -> str:
+def edit_text(text: str) -> str:
     """The text as the person's editor leaves it; without an editor, a line that is typed."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
@@ -188,7 +190,7 @@ def edited_text(text: str) -> str:
     add_rows,
 )
 def duplicates(args: argparse.Namespace) -> None:
-    with opened() as memory:
+    with open_vault() as memory:
         with progress("Comparing memories", memory.coverage().memories) as advance:
             every = memory.duplicates(progress=advance)
         groups = every[: limit_of(args, DEFAULT)]
@@ -204,18 +206,20 @@ def duplicates(args: argparse.Namespace) -> None:
     lines = [line for group in groups for line in (*_group_lines(group, shown), "")]
     more = more_line("duplicates", len(every) - len(groups), args)
     tail = [counted(len(every), "group"), *([more] if more else [])]
-    show("\n".join([*lines, *(styled(line, DIM) for line in tail)]))
+    show("\n".join([*lines, *(paint(line, DIM) for line in tail)]))
 
 
 def _group_lines(group: DuplicateGroup, shown: Mapping[str, Memory]) -> Iterator[str]:
-    yield f"{styled(group.reason.capitalize(), BOLD)} ({group.sure:.0%} sure)"
+    yield f"{paint(group.reason.capitalize(), BOLD)} ({group.sure:.0%} sure)"
     for id in group.ids:
-        heading = shortened(heading_line(shown[id]), max(20, room() - cells(id) - 2))
-        yield f"{INDENT}{visible(id)}  {styled(heading, DIM)}"
+        heading = shorten(heading_line(shown[id]), max(20, inner_width() - count_cells(id) - 2))
+        yield f"{INDENT}{visible(id)}  {paint(heading, DIM)}"
     if group.reason == "same file":
-        yield INDENT + flowing(f"Both are followed: {visible(group.about)}", DIM, 6)
+        yield INDENT + wrap_sentence(f"Both are followed: {visible(group.about)}", DIM, 6)
     else:
-        yield INDENT + flowing(f"To merge: recollect merge {visible(' '.join(group.ids))}", DIM, 6)
+        yield INDENT + wrap_sentence(
+            f"To merge: recollect merge {visible(' '.join(group.ids))}", DIM, 6
+        )
 
 
 def _print_policies(declared: Mapping[str, PolicySettings], args: argparse.Namespace) -> None:
@@ -223,12 +227,12 @@ def _print_policies(declared: Mapping[str, PolicySettings], args: argparse.Names
         print_json({name: asdict(policy) for name, policy in declared.items()})
         return
     for name, policy in declared.items():
-        print(f"{styled(visible(name), BOLD)}: {visible(sentence(policy))}")
+        print(f"{paint(visible(name), BOLD)}: {visible(describe_policy(policy))}")
     if not declared:
         print(NO_POLICIES)
 
 
-def sentence(policy: PolicySettings) -> str:
+def describe_policy(policy: PolicySettings) -> str:
     """What a policy does, as a person would say it."""
     filters = {name: getattr(policy, name) for name in POLICY_FILTERS if getattr(policy, name)}
     texts = (
@@ -253,7 +257,7 @@ def sentence(policy: PolicySettings) -> str:
     partial(add_json, rows=True, unless="policies"),
 )
 def tidy(args: argparse.Namespace) -> None:
-    with opened() as memory:
+    with open_vault() as memory:
         if args.policies:
             _print_policies(memory.settings.policies, args)
             return
@@ -272,7 +276,7 @@ def tidy(args: argparse.Namespace) -> None:
             named = ", ".join(policy.ids[:MOST_NAMED])
             rest = len(policy.ids) - MOST_NAMED
             more = f" and {rest:,} more" if rest > 0 else ""
-            print(styled(f"    {visible(named)}{more}", DIM))
+            print(paint(f"    {visible(named)}{more}", DIM))
     if not planned:
         print(NO_POLICIES)
 

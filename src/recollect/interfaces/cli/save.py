@@ -21,14 +21,20 @@ from recollect.interfaces.cli.arguments import (
     add_json,
     add_repeatable,
     add_words,
-    fields_of,
-    read_text,
+    memory_fields,
+    read_text_file,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.editor import changes_of, fill_in, form_of
+from recollect.interfaces.cli.editor import fill_in, find_changes, make_form
 from recollect.interfaces.cli.output import print_json, say
-from recollect.interfaces.cli.selection import add_selection, chosen, confirm, meant, opened
-from recollect.interfaces.cli.syncing import add_redact, tell_later, tell_redacted
+from recollect.interfaces.cli.selection import (
+    add_selection,
+    choose_ids,
+    confirm,
+    open_vault,
+    resolve_ids,
+)
+from recollect.interfaces.cli.syncing import add_redact, report_later_vector, report_redacted
 from recollect.lifetime import Lifetime
 from recollect.memory_json import memory_json, revision
 from recollect.present import sentences
@@ -66,15 +72,17 @@ def _save_arguments(parser: CommandParser) -> None:
     _save_arguments,
 )
 def save(args: argparse.Namespace) -> None:
-    fields = fields_of(args) | ({} if args.tag is None else {"tags": args.tag})
+    fields = memory_fields(args) | ({} if args.tag is None else {"tags": args.tag})
     named = fields.keys() & {"title", "text"}
     words = _with_standard_input(args, named)
     if words and len(named) == 2:
         raise WrongUsage("Words are the title or the text; leave out --title, --text or the words.")
-    fields |= {"title": words} if words and "text" in named else thought(words, "title" in named)
+    fields |= (
+        {"title": words} if words and "text" in named else split_thought(words, "title" in named)
+    )
     if args.edit or not (words or named or not on_terminal()):
         as_is = "title" in fields or "text" in fields
-        if not fill_in(form_of(fields), lambda filled: _save(args, filled), as_is=as_is):
+        if not fill_in(make_form(fields), lambda filled: _save(args, filled), as_is=as_is):
             print(NOTHING, file=sys.stderr)
         return
     _save(args, fields)
@@ -91,11 +99,11 @@ def _with_standard_input(args: argparse.Namespace, named: Set[str]) -> str:
         raise WrongUsage("`-` reads the text from standard input; leave it out, or the other text.")
     wanted = not (text_given or args.edit or args.details_file == "-")
     if dash or (wanted and sys.stdin is not None and not sys.stdin.isatty()):
-        return f"{words}\n{read_text('-')}".strip()
+        return f"{words}\n{read_text_file('-')}".strip()
     return str(words)
 
 
-def thought(words: str, titled: bool) -> dict[str, Any]:
+def split_thought(words: str, titled: bool) -> dict[str, Any]:
     """A thought as a memory's fields: a short one is a title; of a longer one the first line, or
     its beginning, is the title. `titled`: it has a title already."""
     words = words.strip()
@@ -109,8 +117,8 @@ def thought(words: str, titled: bool) -> dict[str, Any]:
 
 
 def _save(args: argparse.Namespace, fields: dict[str, Any]) -> None:
-    with opened(lifetime=Lifetime.ONCE) as memory:
-        old = meant(memory, args.supersedes)
+    with open_vault(lifetime=Lifetime.ONCE) as memory:
+        old = resolve_ids(memory, args.supersedes)
         [saved] = memory.save_all([make_draft(fields, supersedes=old)], redact=args.redact)
         if args.json:
             print_json(saved_json(saved, memory.similar(saved.memory, wait=True)))
@@ -118,8 +126,8 @@ def _save(args: argparse.Namespace, fields: dict[str, Any]) -> None:
             print(saved.memory.id)
             if not args.quiet:
                 _tell_outcome(args, saved)
-        tell_redacted(saved.redacted)
-        tell_later(memory, saved.memory)
+        report_redacted(saved.redacted)
+        report_later_vector(memory, saved.memory)
         if not (args.json or args.quiet):
             _tell_similar(memory, saved.memory)
 
@@ -177,7 +185,7 @@ def _edit_arguments(parser: argparse.ArgumentParser) -> None:
     _edit_arguments,
 )
 def edit(args: argparse.Namespace) -> int:
-    changes, cleared = fields_of(args), {name.replace("-", "_") for name in args.clear}
+    changes, cleared = memory_fields(args), {name.replace("-", "_") for name in args.clear}
     if both := cleared & (changes.keys() | ({"tags"} if args.tag or args.add_tag else set())):
         names = ", ".join(sorted(both))
         raise WrongUsage(f"{names}: a field is either set or emptied by --clear, not both.")
@@ -192,44 +200,44 @@ def edit(args: argparse.Namespace) -> int:
         raise WrongUsage("Use either --append or --text.")
     if not (changes or args.add_tag or args.remove_tag or args.append):
         if len(args.ids) == 1 and (args.edit or on_terminal()):
-            return _in_editor(args)
+            return _edit_form(args)
         raise WrongUsage("Nothing to change. Name a field, such as --title.")
     if args.edit:
         raise WrongUsage("Use either --edit or options that change a field.")
     make_draft(changes, change=True)  # so that no field is taken for another argument of `edit`
-    with opened(lifetime=Lifetime.ONCE) as memory:
-        ids = chosen(memory, args, "changed")
+    with open_vault(lifetime=Lifetime.ONCE) as memory:
+        ids = choose_ids(memory, args, "changed")
         if "text" in changes and not changes["text"] and on_terminal():
             confirm(args, f"The text of {counted(len(ids), 'memory')} will be emptied.")
         done = memory.edit_all(
             ids, add_tags=args.add_tag, remove_tags=args.remove_tag, append=args.append,
             section=args.section, redact=args.redact, **changes,
         )  # fmt: skip
-        _tell(memory, args, done)
+        _print_edited(memory, args, done)
     return 0
 
 
-def _in_editor(args: argparse.Namespace) -> int:
+def _edit_form(args: argparse.Namespace) -> int:
     """Let the person change the memory as a form."""
 
-    with opened(lifetime=Lifetime.ONCE) as memory:
-        args.ids = meant(memory, args.ids)
+    with open_vault(lifetime=Lifetime.ONCE) as memory:
+        args.ids = resolve_ids(memory, args.ids)
         [before] = memory.looked_up(args.ids)
 
     def use(fields: dict[str, object]) -> None:
-        with opened(lifetime=Lifetime.ONCE) as memory:
+        with open_vault(lifetime=Lifetime.ONCE) as memory:
             done = memory.edit_all(
                 args.ids, redact=args.redact, if_revision=revision(before),
-                **changes_of(before, fields),
+                **find_changes(before, fields),
             )  # fmt: skip
-            _tell(memory, args, done)
+            _print_edited(memory, args, done)
 
     if not fill_in(as_markdown(before), use):
         print("recollect: Nothing was changed.", file=sys.stderr)
     return 0
 
 
-def _tell(memory: Recollect, args: argparse.Namespace, done: list[Saved]) -> None:
+def _print_edited(memory: Recollect, args: argparse.Namespace, done: list[Saved]) -> None:
     edited = done[0].memory if len(args.ids) == 1 else None
     if edited is None:
         changed = [saved.memory.id for saved in done if saved.outcome == "updated"]
@@ -238,5 +246,5 @@ def _tell(memory: Recollect, args: argparse.Namespace, done: list[Saved]) -> Non
         print_json(memory_json(edited))
     else:
         print(edited.id)
-    tell_redacted(sum((Counter(saved.redacted) for saved in done), Counter()))
-    tell_later(memory, *(saved.memory for saved in done))
+    report_redacted(sum((Counter(saved.redacted) for saved in done), Counter()))
+    report_later_vector(memory, *(saved.memory for saved in done))

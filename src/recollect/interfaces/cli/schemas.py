@@ -248,22 +248,22 @@ SCHEMAS: dict[str, Any] = {
 
 
 @cache
-def every_schema() -> dict[str, Any]:
+def all_schemas() -> dict[str, Any]:
     """Return `SCHEMAS`, and the types of what operations answer that declare a command."""
     declared = list_operations("command")
     return SCHEMAS | {each.declared.command.split()[0]: json_type(each.answer) for each in declared}
 
 
-def types_of(command: str, action: str | None = None) -> tuple[Any, ...]:
+def command_types(command: str, action: str | None = None) -> tuple[Any, ...]:
     """What a command prints, with that action where it has actions."""
-    schemas = every_schema()
+    schemas = all_schemas()
     found = schemas.get(f"{command} {action}", schemas.get(command, ()))
     return found if isinstance(found, tuple) else (found,)
 
 
-def row_fields(command: str, action: str | None = None) -> list[str] | None:
+def row_field_names(command: str, action: str | None = None) -> list[str] | None:
     """The names that `--fields` may choose from; None where no rows are printed."""
-    for kind in types_of(command, action):
+    for kind in command_types(command, action):
         for each in get_type_hints(kind).values() if _is_struct(kind) else [kind]:
             row: Any = next(iter(get_args(each)), None)
             if get_origin(each) is list and _is_struct(row):
@@ -271,9 +271,9 @@ def row_fields(command: str, action: str | None = None) -> list[str] | None:
     return None
 
 
-def schema_of(name: str) -> dict[str, Any]:
+def make_schema(name: str) -> dict[str, Any]:
     """The JSON schema of that name."""
-    kinds = types_of(name)
+    kinds = command_types(name)
     schemas, components = json.schema_components(kinds, ref_template="#/$defs/{name}")
     root = schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **root, "$defs": components}
@@ -290,11 +290,11 @@ def _schema_arguments(parser: argparse.ArgumentParser) -> None:
 )
 def schema(args: argparse.Namespace) -> None:
     if not args.name:
-        print("\n".join(every_schema()))
+        print("\n".join(all_schemas()))
         return
     command, action = resolve(args.name)
     name = " ".join([command, *(word for word in action if word[0] != "-")])
-    name = name if name in every_schema() else name.removesuffix(" list")
-    if name not in every_schema():
+    name = name if name in all_schemas() else name.removesuffix(" list")
+    if name not in all_schemas():
         raise NotFound(f"There is no schema {name!r}; `recollect schema` lists them.")
-    print_json(schema_of(name))
+    print_json(make_schema(name))

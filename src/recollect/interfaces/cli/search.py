@@ -18,12 +18,12 @@ from recollect.interfaces.cli.arguments import (
     add_json,
     add_limit,
     add_words,
-    now_of,
+    read_now,
     read_search,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.output import note, rows_text, screen
-from recollect.interfaces.cli.selection import only, remember
+from recollect.interfaces.cli.output import print_note, rows_text, screen
+from recollect.interfaces.cli.selection import remember_results, resolve_id
 from recollect.interfaces.signatures import add_parameters, parameters_of
 from recollect.present.response import as_json, compact, near_best
 from recollect.present.visible import visible_json
@@ -71,13 +71,13 @@ def _search_arguments(parser: CommandParser) -> None:
     reads=True,
 )
 def search(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
-    now: datetime = now_of(args, memory.now())
+    now: datetime = read_now(args, memory.now())
     response = memory.search(read_search(args, now), mark=not args.json)
     shown = near_best(response) if _may_fold(args) else len(response)
     if screen().session:
         kept = response.results[:shown]
         lines = [(result.file and result.file.line) or 0 for result in kept]
-        remember(memory, [result.id for result in kept], lines)
+        remember_results(memory, [result.id for result in kept], lines)
     return _text(response, now, args, shown), bool(response.results)
 
 
@@ -89,7 +89,7 @@ def _may_fold(args: argparse.Namespace) -> bool:
 
 def _text(response: Response, now: datetime, args: argparse.Namespace, shown: int) -> str:
     if args.ids:
-        note("" if response.results else " ".join(response.notes))
+        print_note("" if response.results else " ".join(response.notes))
         return "\n".join(result.id for result in response)
     if args.json:
         if args.compact:
@@ -112,7 +112,7 @@ def _related_arguments(parser: argparse.ArgumentParser) -> None:
 
 @command("  recollect related auth-jwt-001 --limit 5", _related_arguments, reads=True)
 def related(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
-    response = memory.related(only(memory, args.id), args.limit)
+    response = memory.related(resolve_id(memory, args.id), args.limit)
     found = bool(response.results)
     if args.ids:
         return "\n".join(result.id for result in response), found

@@ -29,15 +29,15 @@ from recollect.interfaces.cli.arguments import (
     WrongUsage,
     add_filter,
     read_filter,
-    read_text,
+    read_text_file,
 )
-from recollect.interfaces.cli.output import note, say, screen
+from recollect.interfaces.cli.output import print_note, say, screen
 from recollect.interfaces.signatures import Parameter, parameters_of
 from recollect.present.words import counted
 from recollect.types import Filter, Memory
 from recollect.vaults.keys import on_terminal
 
-opened = partial(Recollect, interface="command line")
+open_vault = partial(Recollect, interface="command line")
 FOLDER = "last-results"  # in the home
 PLACE = re.compile("@[1-9]")
 MOST = 9  # results
@@ -54,7 +54,7 @@ class LastResults(msgspec.Struct):
     lines: list[int]
 
 
-def remember(memory: Recollect, ids: Sequence[str], lines: Sequence[int] = ()) -> None:
+def remember_results(memory: Recollect, ids: Sequence[str], lines: Sequence[int] = ()) -> None:
     """Keep the ids, and the lines that match in files, as the last results of this terminal;
     without a terminal nothing is kept."""
     if not screen().session:
@@ -73,21 +73,21 @@ def remember(memory: Recollect, ids: Sequence[str], lines: Sequence[int] = ()) -
             stream.write(msgspec.json.encode(LastResults(names, hashed, [*lines[:MOST]])))
 
 
-def meant(memory: Recollect, typed: Sequence[str], *, forgotten: bool = False) -> list[str]:
+def resolve_ids(memory: Recollect, typed: Sequence[str], *, forgotten: bool = False) -> list[str]:
     """The ids that are meant, each once. `forgotten`: the beginning of an id is looked for in the
     trash first. What begins no id stays as it is: it may be one of another vault."""
     found: list[str] = []
     for name in typed:
         if name == "-":
-            found += filter(None, map(str.strip, read_text("-").splitlines()))
+            found += filter(None, map(str.strip, read_text_file("-").splitlines()))
         else:
             found.append(_last_result(memory, int(name[1:])) if PLACE.fullmatch(name) else name)
     return list(dict.fromkeys(memory.completed_ids(found, forgotten=forgotten)))
 
 
-def only(memory: Recollect, typed: str) -> str:
+def resolve_id(memory: Recollect, typed: str) -> str:
     """The one id that is meant."""
-    [id] = meant(memory, [typed]) or [typed]
+    [id] = resolve_ids(memory, [typed]) or [typed]
     return id
 
 
@@ -96,11 +96,11 @@ def matching_line(memory: Recollect, typed: str) -> int:
     known."""
     if not PLACE.fullmatch(typed):
         return 0
-    lines, place = _last_results(memory, typed).lines, int(typed[1:])
+    lines, place = _read_last_results(memory, typed).lines, int(typed[1:])
     return lines[place - 1] if place <= len(lines) else 0
 
 
-def _last_results(memory: Recollect, typed: str) -> LastResults:
+def _read_last_results(memory: Recollect, typed: str) -> LastResults:
     file: Path = memory.home / FOLDER / str(screen().session)
     try:
         return msgspec.json.decode(file.read_bytes(), type=LastResults)
@@ -113,7 +113,7 @@ def _last_results(memory: Recollect, typed: str) -> LastResults:
 
 def _last_result(memory: Recollect, place: int) -> str:
     """The id of the last results at this place, from 1."""
-    last = _last_results(memory, f"@{place}")
+    last = _read_last_results(memory, f"@{place}")
     names = last.names
     if last.hashed:
         ids = memory.marked(names)
@@ -128,7 +128,9 @@ def add_selection(parser: argparse.ArgumentParser, *, named: bool = False) -> No
     the command has options of their names."""
     parser.add_argument("ids", metavar="ID", nargs="*", help=IDS)
     if named:
-        about = f"only where this holds: kind=bug,decision; repeatable; filters are {_names()}"
+        about = (
+            f"only where this holds: kind=bug,decision; repeatable; filters are {_filter_names()}"
+        )
         parser.add_argument(
             "--where", action="append", default=[], metavar="NAME=VALUE", help=about
         )
@@ -144,7 +146,7 @@ def add_yes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
-def chosen(
+def choose_ids(
     memory: Recollect,
     args: argparse.Namespace,
     done: str,
@@ -156,11 +158,11 @@ def chosen(
     and the terminal is asked whether they shall be `done`: "forgotten". Of several ids that were
     named, a terminal is told the number, and asked before they are purged. `select`: what finds
     them, if not `Recollect.selected`; `forgotten`: it is about what is in the trash."""
-    filter = _filter(memory, args)
+    filter = _chosen_filter(memory, args)
     if args.ids:
         if filter.narrows() or args.query:
             raise WrongUsage("Name memories by id, or give filters and a query; not both.")
-        ids = meant(memory, args.ids, forgotten=forgotten)
+        ids = resolve_ids(memory, args.ids, forgotten=forgotten)
         if len(ids) > 1 and done == "purged" and on_terminal():
             confirm(args, f"{counted(len(ids), 'memory')} will be deleted permanently.")
         elif len(ids) > 1 and sys.stderr.isatty():
@@ -172,7 +174,7 @@ def chosen(
     if ids:
         confirm(args, f"{counted(len(ids), 'memory')} will be {done}.")
     elif unknown := memory.unknown_values(filter):
-        note(" ".join(unknown))
+        print_note(" ".join(unknown))
     return ids
 
 
@@ -184,9 +186,9 @@ def change_chosen(
     in_trash: bool = False,
 ) -> None:
     """Change what the arguments mean, and say so: "3 memories pinned."."""
-    with opened() as memory:
+    with open_vault() as memory:
         select = memory.selected_in_trash if in_trash else memory.selected
-        chosen_ids = chosen(memory, args, done, select, forgotten=in_trash)
+        chosen_ids = choose_ids(memory, args, done, select, forgotten=in_trash)
         ids = [each.id for each in change(memory, chosen_ids)]
     say(args.json, f"{counted(len(ids), 'memory')} {done}.", **{done: ids})
 
@@ -203,15 +205,17 @@ def confirm(args: argparse.Namespace, sentence: str, option: str = "yes") -> Non
         raise UserError("Nothing was changed.")
 
 
-def _filter(memory: Recollect, args: argparse.Namespace) -> Filter:
+def _chosen_filter(memory: Recollect, args: argparse.Namespace) -> Filter:
     if "where" not in args:
         return read_filter(args, memory.now())
-    names = _filters()
+    names = _filters_by_option()
     found: dict[str, Any] = {}
     for text in args.where:
         name, equals, value = text.partition("=")
         if name not in names or not equals:
-            raise WrongUsage(f"--where {text}: write it as NAME=VALUE; names are: {_names()}.")
+            raise WrongUsage(
+                f"--where {text}: write it as NAME=VALUE; names are: {_filter_names()}."
+            )
         if names[name].several:
             found.setdefault(names[name].name, []).extend(split_list(value))
         else:
@@ -219,11 +223,11 @@ def _filter(memory: Recollect, args: argparse.Namespace) -> Filter:
     return requests.read_filter(found, memory.now())
 
 
-def _filters() -> dict[str, Parameter]:
+def _filters_by_option() -> dict[str, Parameter]:
     """Return what `list` filters by, by the names of its options."""
     offered = parameters_of(Filter).values()
     return {each.one.replace("_", "-"): each for each in offered if each.kind is not bool}
 
 
-def _names() -> str:
-    return ", ".join(_filters())
+def _filter_names() -> str:
+    return ", ".join(_filters_by_option())

@@ -91,7 +91,7 @@ def serve(args: argparse.Namespace) -> None:
     check_count(args.workers)
     with suppress(SignalReceived):
         if args.workers > 1:
-            _supervise(args)
+            _serve_with_workers(args)
         else:
             _serve(args)
 
@@ -110,14 +110,16 @@ def _serve(args: argparse.Namespace) -> None:
         interface="server",
     ) as memory:
         credentials, token = _credentials(args, memory.settings, memory.home)
-        listening = _listening(args, handed_on)
+        listening = _listen(args, handed_on)
         service = Service(memory)
         app = _app(args, service, credentials)
         if handed_on is None:
-            _tell(args, listening, memory.store.database.place, _link(credentials, token))
+            _print_address(
+                args, listening, memory.store.database.place, _create_link(credentials, token)
+            )
         with ExitStack() as meanwhile:
             _announce(args, meanwhile, memory.home, listening, locked, auth=token is not None)
-            _work_beside(args, meanwhile, memory)
+            _start_following(args, meanwhile, memory)
             server = Server(app, locked, service.feed.stop)
             server.run([listening])
     if locked.is_set():
@@ -126,7 +128,7 @@ def _serve(args: argparse.Namespace) -> None:
         replace_process(str(server.kept.fileno()))
 
 
-def _supervise(args: argparse.Namespace) -> None:
+def _serve_with_workers(args: argparse.Namespace) -> None:
     """Let several processes serve at one address until a signal says stop."""
     with Recollect(lifetime=Lifetime.ONCE, interface="server") as memory:
         if memory.store.database.locked:
@@ -135,9 +137,9 @@ def _supervise(args: argparse.Namespace) -> None:
             )
         home, vault = memory.home, memory.store.database.place
         credentials, token = _credentials(args, memory.settings, home)
-        link = _link(credentials, token)
+        link = _create_link(credentials, token)
     credentials.close()  # no process shares an open database with another
-    listening = _listening(args)
+    listening = _listen(args)
     with TemporaryDirectory(prefix="recollect-counts-") as counts, ExitStack() as meanwhile:
         _announce(args, meanwhile, home, listening, threading.Event(), auth=token is not None)
 
@@ -151,15 +153,15 @@ def _supervise(args: argparse.Namespace) -> None:
                 service = Service(memory)
                 app = _app(args, service, credentials)
                 if number == 0:
-                    _work_beside(args, beside, memory)
+                    _start_following(args, beside, memory)
                 Server(app, None, service.feed.stop).run([listening])
 
-        _tell(args, listening, vault, link)
+        _print_address(args, listening, vault, link)
         forget = partial(mark_process_dead, path=counts)
         ServerProcesses(args.workers, work, forget).run()
 
 
-def _listening(args: argparse.Namespace, handed_on: str | None = None) -> socket.socket:
+def _listen(args: argparse.Namespace, handed_on: str | None = None) -> socket.socket:
     if handed_on is not None:
         return socket.socket(fileno=int(handed_on))
     return (
@@ -191,14 +193,14 @@ def _announce(
         meanwhile.enter_context(announce_server(home, listening, auth=auth))
 
 
-def _work_beside(args: argparse.Namespace, meanwhile: ExitStack, memory: Recollect) -> None:
+def _start_following(args: argparse.Namespace, meanwhile: ExitStack, memory: Recollect) -> None:
     """What one process of a server does beside answering requests."""
     if args.watch:
-        meanwhile.enter_context(following(memory))
+        meanwhile.enter_context(follow_in_background(memory))
 
 
 @contextmanager
-def following(memory: Recollect) -> Iterator[None]:
+def follow_in_background(memory: Recollect) -> Iterator[None]:
     """Follow the folders in a thread, as long as this lasts. While another process follows them
     already, wait until it ends."""
 
@@ -214,7 +216,7 @@ def following(memory: Recollect) -> Iterator[None]:
 
     def mirror() -> None:
         try:
-            memory.follow_mirror(None, stop, lambda done: log.info("%s", _mirrored(done)))
+            memory.follow_mirror(None, stop, lambda done: log.info("%s", _describe_mirror(done)))
         except RecollectError as error:
             log.error("No longer following the mirror: %s", error)
 
@@ -234,7 +236,7 @@ def following(memory: Recollect) -> Iterator[None]:
             thread.join(GRACE_S)
 
 
-def _mirrored(done: Mirrored | RecollectError) -> str:
+def _describe_mirror(done: Mirrored | RecollectError) -> str:
     """The number of steps; logs never hold anything from memories."""
     if isinstance(done, RecollectError):
         return f"The mirror cannot be synced: {done}"
@@ -280,7 +282,7 @@ def _credentials(
     return Credentials([token] if token else [], stored, required=True), secret
 
 
-def _link(credentials: Credentials, token: str | None) -> str | None:
+def _create_link(credentials: Credentials, token: str | None) -> str | None:
     """The secret of a link that logs a browser in with that token; empty where none can be made
     now: a database that can only be read, or moves, can still be searched."""
     if token is None or credentials.sessions is None:
@@ -296,7 +298,9 @@ def _remove_socket(path: Path, locked: threading.Event) -> None:
         path.unlink(missing_ok=True)
 
 
-def _tell(args: argparse.Namespace, listening: socket.socket, vault: str, link: str | None) -> None:
+def _print_address(
+    args: argparse.Namespace, listening: socket.socket, vault: str, link: str | None
+) -> None:
     """Print the address on standard output; a script can wait for the first line."""
     if args.socket:
         print(f"Recollect serves {vault} at {args.socket} (Ctrl+C to stop)")

@@ -10,23 +10,23 @@ from pathlib import Path
 from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import WrongUsage, add_json, argument, flag, one_of
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, print_json, print_rows, styled
-from recollect.interfaces.setup.clients import CLIENTS, Client, Machine, known_client
+from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, paint, print_json, print_rows
+from recollect.interfaces.setup.clients import CLIENTS, Client, Machine, find_client
 from recollect.interfaces.setup.hook_entries import (
+    find_protocol,
     hooks_file,
-    known_protocol,
-    with_hooks,
-    without_hooks,
+    plan_hook_removal,
+    plan_hooks,
 )
-from recollect.interfaces.setup.instruction_block import BLOCK, instruction_file, with_block
+from recollect.interfaces.setup.instruction_block import BLOCK, instruction_file, plan_block
 from recollect.interfaces.setup.registration import (
     FileChange,
-    address,
-    checked_name,
-    planned,
-    server,
-    state,
-    unplanned,
+    check_name,
+    entry_state,
+    plan_entry,
+    plan_removal,
+    server_address,
+    server_command,
 )
 from recollect.present.visible import visible
 
@@ -98,9 +98,9 @@ UNCHANGED = {
     partial(add_json, rows=True, unless="client"),
 )
 def setup(args: argparse.Namespace) -> int:
-    name = checked_name(args.name)
+    name = check_name(args.name)
     machine = Machine(os.environ)
-    project = _project() if args.project else None
+    project = _project_root() if args.project else None
     if args.client is None:
         if args.remove or args.home or args.dry_run or args.hooks or args.instructions or args.url:
             raise WrongUsage("Name a client; `recollect setup --list` lists them.")
@@ -113,8 +113,8 @@ def setup(args: argparse.Namespace) -> int:
         raise WrongUsage("--url cannot be combined with --remove, --home, --hooks, --instructions.")
     if args.token_env and not args.url:
         raise WrongUsage("--token-env needs --url.")
-    chosen = known_client(args.client)
-    change, after = _planned(chosen, machine, project, name, args)
+    chosen = find_client(args.client)
+    change, after = _plan(chosen, machine, project, name, args)
     fresh = not change.file.parent.exists()
     if not args.dry_run:
         change.carry_out()
@@ -125,29 +125,29 @@ def setup(args: argparse.Namespace) -> int:
     return 0
 
 
-def _planned(
+def _plan(
     client: Client, machine: Machine, project: Path | None, name: str, args: argparse.Namespace
 ) -> tuple[FileChange, str]:
     """The change that is asked for, and what to do after it."""
     home = None if args.home is None else _folder(machine, args.home)
-    started = server(machine.environment, home)
+    started = server_command(machine.environment, home)
     if args.hooks:
-        protocol = known_protocol(client.name)
+        protocol = find_protocol(client.name)
         file = hooks_file(protocol, machine, project)
         if args.remove:
-            return without_hooks(protocol, file), protocol.next
-        return with_hooks(protocol, file, started), protocol.next
+            return plan_hook_removal(protocol, file), protocol.next
+        return plan_hooks(protocol, file, started), protocol.next
     if args.instructions:
         file = instruction_file(client.name, machine, project)
-        return with_block(file, None if args.remove else BLOCK), "Start a new session."
+        return plan_block(file, None if args.remove else BLOCK), "Start a new session."
     file = client.file(machine, project)
     if args.remove:
-        return unplanned(client, file, name), client.next
-    reached = started if args.url is None else address(args.url, args.token_env or "")
-    return planned(client, file, name, reached), client.next
+        return plan_removal(client, file, name), client.next
+    reached = started if args.url is None else server_address(args.url, args.token_env or "")
+    return plan_entry(client, file, name, reached), client.next
 
 
-def _project() -> Path:
+def _project_root() -> Path:
     """The root of the repository that the working directory is in, else that directory."""
     try:
         folder = Path.cwd()
@@ -160,11 +160,11 @@ def _project() -> Path:
 def _folder(machine: Machine, path: str) -> Path:
     if not path:
         raise WrongUsage("--home: name a folder.")
-    return Path(os.path.abspath(machine.expanded(path)))  # noqa: PTH100  `..` goes, links stay
+    return Path(os.path.abspath(machine.expand(path)))  # noqa: PTH100  `..` goes, links stay
 
 
 def _list(machine: Machine, name: str, project: Path | None, args: argparse.Namespace) -> int:
-    started = server(machine.environment, None)
+    started = server_command(machine.environment, None)
     rows = []
     for known in CLIENTS.values():
         if project is not None and not known.project:
@@ -175,20 +175,20 @@ def _list(machine: Machine, name: str, project: Path | None, args: argparse.Name
                 "client": known.name,
                 "title": known.title,
                 "file": str(file),
-                "installed": known.installed(machine),
-                "registered": state(known, file, name, started),
+                "installed": known.is_installed(machine),
+                "registered": entry_state(known, file, name, started),
             }
         )
     if args.json:
         print_rows(args, rows)
         return 0
     heads = f"{'CLIENT':<15}{'INSTALLED':<11}{'REGISTERED':<16}FILE"
-    print(styled(heads, BOLD))
+    print(paint(heads, BOLD))
     for row in rows:
         installed = "yes" if row["installed"] else "-"
         registered = STATES[str(row["registered"])]
         line = f"{row['client']:<15}{installed:<11}{registered:<16}{visible(str(row['file']))}"
-        print(line if row["installed"] else styled(line, DIM))
+        print(line if row["installed"] else paint(line, DIM))
     return 0
 
 
@@ -204,7 +204,7 @@ def _print_json(client: Client, change: FileChange, args: argparse.Namespace) ->
     )
 
 
-def _what(args: argparse.Namespace) -> str:
+def _subject(args: argparse.Namespace) -> str:
     return "hooks" if args.hooks else "instructions" if args.instructions else "server"
 
 
@@ -213,20 +213,20 @@ def _print(
 ) -> None:
     words = {"name": args.name, "title": client.title}
     if change.action == "none":
-        status = UNCHANGED[_what(args)][args.remove].format(**words)
+        status = UNCHANGED[_subject(args)][args.remove].format(**words)
         print(f"{status}; {change.file} is unchanged.")
         return
     for line in change.diff():
         colour = COLOURS.get(line[:1])
-        print(styled(visible(line), colour) if colour else visible(line))
+        print(paint(visible(line), colour) if colour else visible(line))
     print()
     tense = WOULD if args.dry_run else DONE
-    print(SAID[_what(args)][change.action].format(**words, **tense))
-    for note in _notes(client, change, args, after, fresh=fresh):
+    print(SAID[_subject(args)][change.action].format(**words, **tense))
+    for note in _next_steps(client, change, args, after, fresh=fresh):
         print(note)
 
 
-def _notes(
+def _next_steps(
     client: Client, change: FileChange, args: argparse.Namespace, after: str, *, fresh: bool
 ) -> list[str]:
     """What else to know, and what to do next."""

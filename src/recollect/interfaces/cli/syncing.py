@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from recollect.engine import Recollect
 from recollect.folders.watch import alone
-from recollect.interfaces.cli.output import DIM, print_json, progress, styled
+from recollect.interfaces.cli.output import DIM, paint, print_json, progress
 from recollect.models.background_embedding import SHORT, text_size
 from recollect.present.visible import one_line, visible
 from recollect.present.words import counted
@@ -39,7 +39,7 @@ def add_redact(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def tell_redacted(counts: Mapping[str, int]) -> None:
+def report_redacted(counts: Mapping[str, int]) -> None:
     """Report on standard error, so that programs read the same output as before."""
     if counts:
         them = "it" if sum(counts.values()) == 1 else "them"
@@ -54,20 +54,20 @@ def add_no_embed(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def embed(memory: Recollect) -> str | None:
+def compute_vectors(memory: Recollect) -> str | None:
     """Compute the missing vectors; returns why that failed, if it did."""
     with progress("Embedding", memory.waiting()) as advance:
         return memory.embed_now(advance)
 
 
-def tell_waiting(waiting: int, failure: str | None = None) -> None:
+def report_waiting(waiting: int, failure: str | None = None) -> None:
     if waiting:
         have = "has" if waiting == 1 else "have"
         why = f" ({failure})" if failure else ""
         print(f"{counted(waiting, 'memory')} {have} no vector yet{why}. To fix: recollect reindex")
 
 
-def tell_later(memory: Recollect, *saved: Memory) -> None:
+def report_later_vector(memory: Recollect, *saved: Memory) -> None:
     """Acknowledge before the model is waited for, which is when the vault is closed. A long text is
     not embedded by a command that ends."""
     if memory.models.embeds() and text_size(saved) > SHORT:
@@ -80,7 +80,7 @@ class Advance(Protocol):
 
 
 @contextmanager
-def advancing(what: str) -> Iterator[Advance]:
+def late_progress(what: str) -> Iterator[Advance]:
     """A progress bar whose length is known only once the work has begun."""
     with ExitStack() as stack:
         bars: list[Any] = []
@@ -96,26 +96,26 @@ def advancing(what: str) -> Iterator[Advance]:
         yield advance
 
 
-def tell(done: Synced, waiting: int, *, as_json: bool, watching: bool = False) -> None:
+def report_sync(done: Synced, waiting: int, *, as_json: bool, watching: bool = False) -> None:
     """Report what happened to the files, and which were left out and why. `watching`:
     `follow` comes next, and tells of vectors."""
     if as_json:
         print_json(synced_json(done) | {"waiting": waiting})
     else:
         files = ", ".join(f"{done.files[what]:,} {what}" for what in DONE if done.files[what])
-        print(f"Files: {files or 'none'}. {_memories(done)}")
+        print(f"Files: {files or 'none'}. {_memory_counts(done)}")
         left_out = ", ".join(f"{n:,} {why}" for why, n in sorted(done.left_out.items()))
         if left_out:
             print(f"Skipped: {left_out}.")
         for path, why in done.named[:MOST_NAMED]:
-            print(styled(f"  {one_line(path)}: {visible(why)}", DIM), file=sys.stderr)
+            print(paint(f"  {one_line(path)}: {visible(why)}", DIM), file=sys.stderr)
         if (more := len(done.named) - MOST_NAMED) > 0:
-            print(styled(f"  and {more:,} more; --json lists them", DIM), file=sys.stderr)
-        tell_waiting(0 if watching else waiting)
-    tell_redacted(done.redacted)
+            print(paint(f"  and {more:,} more; --json lists them", DIM), file=sys.stderr)
+        report_waiting(0 if watching else waiting)
+    report_redacted(done.redacted)
 
 
-def _memories(done: Synced) -> str:
+def _memory_counts(done: Synced) -> str:
     parts = [f"{done.memories[what]:,} {what}" for what in ("added", "updated", "forgotten")
              if done.memories[what]]  # fmt: skip
     return f"Memories: {', '.join(parts)}." if parts else "No memories changed."
@@ -130,7 +130,7 @@ def synced_json(done: Synced) -> dict[str, Any]:
     } | ({"redacted": dict(done.redacted)} if done.redacted else {})
 
 
-def stopped_by_signals() -> threading.Event:
+def stop_event() -> threading.Event:
     """An event that Ctrl+C and SIGTERM set from now on, so that work under way can finish."""
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -141,18 +141,20 @@ def stopped_by_signals() -> threading.Event:
 def follow(memory: Recollect) -> None:
     """Follow every watched folder until Ctrl+C or SIGTERM."""
 
-    stop = stopped_by_signals()
+    stop = stop_event()
     with alone(memory.home) as first:
         if not first:
             print("Another process already follows the folders of this vault, this one included.")
-            tell_waiting(memory.waiting())
+            report_waiting(memory.waiting())
             return
         waiting = memory.waiting()
         later = f" {counted(waiting, 'memory')} will get a vector meanwhile." if waiting else ""
         memory.follow_folders(
-            stop, _say, lambda: _say(f"Watching for changes. Press Ctrl+C to stop.{later}")
+            stop,
+            _print_line,
+            lambda: _print_line(f"Watching for changes. Press Ctrl+C to stop.{later}"),
         )
 
 
-def _say(sentence: str) -> None:
+def _print_line(sentence: str) -> None:
     print(one_line(sentence), flush=True)

@@ -27,52 +27,54 @@ BOM = "\ufeff"  # some editors begin a file with it
 def add_table(home: Path, table: str, fields: Mapping[str, Any], check: Check) -> Path:
     """Add a table at the end of the file; returns the file. `check` reads the settings: what it
     refuses is undone, and a file that it refuses already is left as it is."""
-    with _changing(home):
+    with _exclusive(home):
         check()
-        before = _text(home)
+        before = _read_text(home)
         ending = "\r\n" if "\r\n" in before else "\n"
         block = ending.join([f"[[{table}]]", *toml_lines(dict(fields))]).rstrip() + ending
         rest = before.rstrip("\r\n")
-        return _write(home, rest + (2 * ending if rest.strip(BOM).strip() else "") + block, check)
+        return _write_checked(
+            home, rest + (2 * ending if rest.strip(BOM).strip() else "") + block, check
+        )
 
 
 def remove_table(home: Path, table: str, name: str, check: Check) -> Path:
     """Remove the table of that name; returns the file. Comments around it stay."""
-    with _changing(home):
-        return _write(home, _removed(home, table, name), check)
+    with _exclusive(home):
+        return _write_checked(home, _remove_text(home, table, name), check)
 
 
 def set_value(home: Path, key: str, value: Any, check: Check) -> Path:
     """Set a key, such as `search.recipe`; returns the file. `check`: as for `add_table`."""
-    with _changing(home):
+    with _exclusive(home):
         check()
         config, path = home / "config.toml", tuple(key.split("."))
-        before = _text(home)
-        data = _parsed(before, config)
+        before = _read_text(home)
+        data = _parse(before, config)
         plain = before.removeprefix(BOM)
         section, name = path
         if section in data:
             after = with_value(plain, path, value)
         else:
             after = with_value(plain, (section,), {name: value})
-        if _parsed(after, config) != with_value_at(data, path, value):
+        if _parse(after, config) != with_value_at(data, path, value):
             raise UserError(f"{config} writes {key} in a way that is not known. Change it by hand.")
-        return _write(home, before[: len(before) - len(plain)] + after, check)
+        return _write_checked(home, before[: len(before) - len(plain)] + after, check)
 
 
 @contextmanager
-def _changing(home: Path) -> Iterator[None]:
+def _exclusive(home: Path) -> Iterator[None]:
     """One command at a time reads the file and writes it anew, so that none undoes another."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     with locked_folder(home):
         yield
 
 
-def _removed(home: Path, table: str, name: str) -> str:
+def _remove_text(home: Path, table: str, name: str) -> str:
     """The file's text without the table of that name."""
     config = home / "config.toml"
-    text = _text(home)
-    data = _parsed(text, config)
+    text = _read_text(home)
+    data = _parse(text, config)
     found = data.get(table)
     tables = found if isinstance(found, list) else []
     names = [_name(each) for each in tables]
@@ -80,9 +82,9 @@ def _removed(home: Path, table: str, name: str) -> str:
         raise NotFound(f"{config} has no [[{table}]] named {name!r}.")
     place = names.index(name)
     left = {**data, table: [*tables[:place], *tables[place + 1 :]]}
-    after = _without(text, table, place)
+    after = _cut_table(text, table, place)
     # What is left must be what was there but for this one, however the file is written.
-    if after is None or _read(after, table) != left:
+    if after is None or _try_parse(after, table) != left:
         raise UserError(
             f"{config} does not write {name!r} as a [[{table}]] of its own. Remove it by hand."
         )
@@ -93,7 +95,7 @@ def _name(table: object) -> object:
     return table.get("name") if isinstance(table, dict) else None
 
 
-def _text(home: Path) -> str:
+def _read_text(home: Path) -> str:
     """The file's text, with the line ends it has; empty where there is no file."""
     config = home / "config.toml"
     try:
@@ -104,22 +106,22 @@ def _text(home: Path) -> str:
         raise UserError(f"{config} cannot be read as TOML: it is not valid UTF-8 text.") from error
 
 
-def _parsed(text: str, config: Path) -> dict[str, Any]:
+def _parse(text: str, config: Path) -> dict[str, Any]:
     try:
         return toml_values(text.removeprefix(BOM).replace("\r\n", "\n"))
     except ValueError as error:
         raise UserError(f"{config} cannot be read as TOML: {error}.") from error
 
 
-def _read(text: str, table: str) -> dict[str, Any] | None:
+def _try_parse(text: str, table: str) -> dict[str, Any] | None:
     """The file as data, with the table even if it is empty; None where it is no TOML."""
     try:
-        return {table: [], **_parsed(text, Path())}
+        return {table: [], **_parse(text, Path())}
     except UserError:
         return None
 
 
-def _without(text: str, table: str, place: int) -> str | None:
+def _cut_table(text: str, table: str, place: int) -> str | None:
     """The text without the table at that place, up to its last key; None where it has none."""
     lines = re.findall(r"[^\n]*\n|[^\n]+", text.removeprefix(BOM))
     blocks = _blocks(lines, table)
@@ -152,11 +154,11 @@ def _blocks(lines: list[str], table: str) -> list[tuple[int, int]]:
     ]
 
 
-def _write(home: Path, text: str, check: Check) -> Path:
+def _write_checked(home: Path, text: str, check: Check) -> Path:
     """Write the file; a link stays a link, and rights stay as they are. Returns the file."""
     config = home / "config.toml"
     there = config.exists()
-    before, rights = _text(home), config.stat().st_mode & 0o777 if there else 0o600
+    before, rights = _read_text(home), config.stat().st_mode & 0o777 if there else 0o600
     file = config.resolve()
     write_whole(file, text)
     file.chmod(rights)

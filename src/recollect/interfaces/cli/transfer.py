@@ -31,17 +31,17 @@ from recollect.ingest.jsonl import (
 )
 from recollect.interfaces.cli.arguments import WrongUsage, add_json, argument, flag, standard_input
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.output import print_json, progress, warn_of_plain
-from recollect.interfaces.cli.selection import opened
+from recollect.interfaces.cli.output import print_json, progress, warn_of_plain_text
+from recollect.interfaces.cli.selection import open_vault
 from recollect.interfaces.cli.syncing import (
     add_no_embed,
     add_redact,
-    advancing,
-    embed,
+    compute_vectors,
+    late_progress,
+    report_redacted,
+    report_sync,
+    report_waiting,
     synced_json,
-    tell,
-    tell_redacted,
-    tell_waiting,
 )
 from recollect.present.visible import one_line, visible
 from recollect.present.words import counted
@@ -84,69 +84,69 @@ def _import_arguments(parser: argparse.ArgumentParser) -> None:
 )
 def import_(args: argparse.Namespace) -> int:
     if args.tool is not None:
-        return _foreign(args)
-    with opened() as memory, _opened(args.file) as (stream, size):
+        return _import_foreign(args)
+    with open_vault() as memory, _open_input(args.file) as (stream, size):
         if args.file != "-":
             outside_home(Path(args.file), memory.home)
             if args.verify:
                 verify(Path(args.file), stream)
-        done = _imported(memory, raw_lines(stream), args, size)
+        done = _run_import(memory, raw_lines(stream), args, size)
         return _report(memory, args, done, {}, {})
 
 
-def _foreign(args: argparse.Namespace) -> int:
+def _import_foreign(args: argparse.Namespace) -> int:
     if args.file == "-":
         raise WrongUsage("--from cannot read standard input. Name a file or a folder.")
     if args.tool == INSTRUCTIONS:
-        return _instructions(args)
+        return _import_instructions(args)
     if args.tool in transcript_clients():
-        return _transcripts(args)
+        return _import_transcripts(args)
     records = ForeignMemories(load_importer(args.tool), Path(args.file))
-    with opened() as memory:
+    with open_vault() as memory:
         not_around_home(outside_home(Path(args.file), memory.home), memory.home)
-        done = _imported(memory, records, args, None)
+        done = _run_import(memory, records, args, None)
         if not records.where:
             raise UserError(f"{args.file} holds nothing from {args.tool}.")
         return _report(memory, args, done, records.where, dict(records.unmapped.most_common()))
 
 
-def _instructions(args: argparse.Namespace) -> int:
+def _import_instructions(args: argparse.Namespace) -> int:
     """A project's files of instructions; those of a client's own folder, such as ~/.claude, are of
     no project."""
     root = Path(args.file).expanduser().absolute()
     folder = root if root.is_dir() else root.parent
     project = "" if folder.name.startswith(".") else project_of(folder)
-    with opened() as memory:
+    with open_vault() as memory:
         places, done = memory.add_instructions(
             args.file, project=project, redact=args.redact, dry_run=args.dry_run
         )
         if not (args.dry_run or args.no_embed):
-            embed(memory)
+            compute_vectors(memory)
         if args.dry_run and not args.json:
             print("Dry run: " + ", ".join(one_line(str(place)) for place in places))
             return 0
         if args.json:
             print_json(synced_json(done) | {"followed": [str(place) for place in places]})
         else:
-            tell(done, memory.waiting(), as_json=False)
+            report_sync(done, memory.waiting(), as_json=False)
     return 0
 
 
-def _transcripts(args: argparse.Namespace) -> int:
+def _import_transcripts(args: argparse.Namespace) -> int:
     if args.dry_run:
         raise WrongUsage("--dry-run: sessions are read to be added; there is no preview of them.")
-    with opened() as memory:
-        with advancing("Reading") as advance:
+    with open_vault() as memory:
+        with late_progress("Reading") as advance:
             done = memory.add_transcripts(
                 args.file, args.tool, redact=args.redact, progress=advance
             )
         if not args.no_embed:
-            embed(memory)
-        tell(done, memory.waiting(), as_json=args.json)
+            compute_vectors(memory)
+        report_sync(done, memory.waiting(), as_json=args.json)
     return 0
 
 
-def _imported(
+def _run_import(
     memory: Recollect, lines: Iterable[RawLine | Line], args: argparse.Namespace, size: int | None
 ) -> Imported:
     # Its many objects make no cycles; to look for some would take a fifth of this process's time.
@@ -172,30 +172,30 @@ def _report(
     unmapped: dict[str, int],
 ) -> int:
     """Embed what is new, then report; `where` names bad records of another tool."""
-    failure = None if args.no_embed or args.dry_run else embed(memory)
+    failure = None if args.no_embed or args.dry_run else compute_vectors(memory)
     waiting = memory.waiting()
     for number, reason in done.bad:
         name = one_line(where[number]) if where else f"line {number}"
         print(f"{name}: {reason}", file=sys.stderr)
     if args.json:
         print_json(
-            _as_json(done, where, waiting) | ({"not_imported": unmapped} if unmapped else {})
+            _result_json(done, where, waiting) | ({"not_imported": unmapped} if unmapped else {})
         )
     else:
-        _say(done, args.dry_run, f"{len(done.bad):,} not imported" if where else "")
+        _print_summary(done, args.dry_run, f"{len(done.bad):,} not imported" if where else "")
         if unmapped:
             names = ", ".join(f"{visible(name)} ({count:,})" for name, count in unmapped.items())
             print(f"Not imported: {names}.")
-        tell_waiting(waiting, failure)
+        report_waiting(waiting, failure)
         if done.added and not args.dry_run and (note := memory.language_note()):
             print(note)
-    tell_redacted(done.redacted)
+    report_redacted(done.redacted)
     taken = done.added + done.updated + done.unchanged
     # A bad line is a failure; of another tool's records, some are never of use here.
     return 1 if done.bad and not (where and taken) else 0
 
 
-def _as_json(done: Imported, where: dict[int, str], waiting: int) -> dict[str, Any]:
+def _result_json(done: Imported, where: dict[int, str], waiting: int) -> dict[str, Any]:
     bad = [
         ({"where": where[number]} if where else {"line": number}) | {"reason": reason}
         for number, reason in done.bad
@@ -208,7 +208,7 @@ def _as_json(done: Imported, where: dict[int, str], waiting: int) -> dict[str, A
     )  # fmt: skip
 
 
-def _say(done: Imported, dry_run: bool, not_imported: str) -> None:
+def _print_summary(done: Imported, dry_run: bool, not_imported: str) -> None:
     parts = [
         f"{done.added:,} added", f"{done.updated:,} updated", f"{done.unchanged:,} unchanged",
     ]  # fmt: skip
@@ -220,7 +220,7 @@ def _say(done: Imported, dry_run: bool, not_imported: str) -> None:
 
 
 @contextmanager
-def _opened(name: str) -> Iterator[tuple[BinaryIO, int | None]]:
+def _open_input(name: str) -> Iterator[tuple[BinaryIO, int | None]]:
     """The stream to read, and its size where it has one."""
     if name == "-":
         yield standard_input(), None
@@ -265,20 +265,20 @@ def export(args: argparse.Namespace) -> None:
         raise WrongUsage(f"{option} writes JSON Lines; leave out --format markdown.")
     notes: list[str] = []
     counts: Counter[str] = Counter()
-    with opened(damaged=args.salvage) as memory:
+    with open_vault(damaged=args.salvage) as memory:
         every: Iterable[Memory | Stored | FeedbackEvent]
         if args.salvage:
             every, notes = memory.export_salvaged()
         else:
             every = memory.export_all() if args.all else memory.export()
-        warn_of_plain(memory, "this output" if args.file in (None, "-") else args.file)
+        warn_of_plain_text(memory, "this output" if args.file in (None, "-") else args.file)
         if args.format == "markdown":
             memories = (each for each in every if isinstance(each, Memory))
             counts["memory"] = installed_mirror().write_folder(Path(args.file), memories)
         elif args.file in (None, "-"):
-            sys.stdout.buffer.writelines(_lines(every, counts))
+            sys.stdout.buffer.writelines(_export_lines(every, counts))
         else:
-            _write(Path(args.file), _lines(every, counts))
+            _write_file(Path(args.file), _export_lines(every, counts))
     print(*notes, sep="\n", end="\n" if notes else "", file=sys.stderr)
     if args.file in (None, "-"):
         return
@@ -289,7 +289,7 @@ def export(args: argparse.Namespace) -> None:
     print(f"{', '.join(shown)} written to {args.file}.", file=sys.stderr)
 
 
-def _lines(
+def _export_lines(
     items: Iterable[Memory | Stored | FeedbackEvent], counts: Counter[str]
 ) -> Iterator[bytes]:
     """The lines of the export; `counts` counts them by what they are."""
@@ -302,7 +302,7 @@ def _lines(
         yield as_line(item) if isinstance(item, Memory) else stored_line(item)
 
 
-def _write(file: Path, lines: Iterable[bytes]) -> None:
+def _write_file(file: Path, lines: Iterable[bytes]) -> None:
     """Write the file and its checksum. A pipe or a device is written directly."""
     try:
         if file.exists() and not file.is_file():

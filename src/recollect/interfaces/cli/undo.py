@@ -27,12 +27,27 @@ from recollect.interfaces.cli.arguments import (
     read_filter,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.layout import flowing, shortened, width
+from recollect.interfaces.cli.layout import shorten, width, wrap_sentence
 from recollect.interfaces.cli.main import FOUND_NOTHING
-from recollect.interfaces.cli.output import BOLD, DIM, note, print_json, print_rows, say, styled
+from recollect.interfaces.cli.output import (
+    BOLD,
+    DIM,
+    paint,
+    print_json,
+    print_note,
+    print_rows,
+    say,
+)
 from recollect.interfaces.cli.pager import show
-from recollect.interfaces.cli.results import When, about, room, when_of
-from recollect.interfaces.cli.selection import add_selection, add_yes, chosen, confirm, only, opened
+from recollect.interfaces.cli.results import When, about_line, inner_width, time_format
+from recollect.interfaces.cli.selection import (
+    add_selection,
+    add_yes,
+    choose_ids,
+    confirm,
+    open_vault,
+    resolve_id,
+)
 from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
 from recollect.present.words import counted, heading_line
@@ -54,7 +69,7 @@ DEFAULT = 20
 )
 def undo(args: argparse.Namespace) -> None:
     def undo(memory: Recollect, agree: Agree) -> Undone:
-        return memory.undo(args.id and only(memory, args.id), to=args.to, agree=agree)
+        return memory.undo(args.id and resolve_id(memory, args.id), to=args.to, agree=agree)
 
     take_back(args, undo, "undo", "redo")
 
@@ -67,28 +82,28 @@ def take_back(
 
     def agree(undone: Undone) -> None:
         if len(undone.memories) > MOST_UNASKED and on_terminal() and not args.yes:
-            print("\n".join(_lines(undone)), file=sys.stderr)
-            confirm(args, f"This {verb}es the {_what(undone)}.")
+            print("\n".join(_memory_lines(undone)), file=sys.stderr)
+            confirm(args, f"This {verb}es the {_describe(undone)}.")
 
-    with opened(lifetime=Lifetime.ONCE) as memory:
+    with open_vault(lifetime=Lifetime.ONCE) as memory:
         done = act(memory, agree)
     back = f"To go back: recollect {other}"
-    told = [f"{verb.capitalize()}ne: {_what(done)}.", *_lines(done), back]
+    told = [f"{verb.capitalize()}ne: {_describe(done)}.", *_memory_lines(done), back]
     as_json = undone_json if verb == "undo" else redone_json
     say(args.json, "\n".join(told), **as_json(done))
 
 
-def _what(done: Undone) -> str:
+def _describe(done: Undone) -> str:
     return f"{done.action} of {minute(done.at)}, {counted(len(done.memories), 'memory')}"
 
 
-def _lines(done: Undone) -> Iterator[str]:
+def _memory_lines(done: Undone) -> Iterator[str]:
     """A line for each of the first memories: what becomes of it, its title and id."""
     for each in done.memories[:MOST_NAMED]:
         gone, back = each.id in done.forgotten, each.id in done.restored
         what = "to the trash" if gone else "from the trash" if back else "changed"
         id = visible(each.id)
-        yield f"  {what:<14}  {shortened(heading_line(each), width() - len(id) - 20)} ({id})"
+        yield f"  {what:<14}  {shorten(heading_line(each), width() - len(id) - 20)} ({id})"
     if len(done.memories) > MOST_NAMED:
         yield f"  and {len(done.memories) - MOST_NAMED:,} more"
 
@@ -110,8 +125,8 @@ def redo(args: argparse.Namespace) -> None:
 )
 def forget(args: argparse.Namespace) -> None:
     done = "restored" if args.undo else "purged" if args.purge else "forgotten"
-    with opened(lifetime=Lifetime.ONCE) as memory:
-        ids = chosen(memory, args, done, forgotten=args.undo)
+    with open_vault(lifetime=Lifetime.ONCE) as memory:
+        ids = choose_ids(memory, args, done, forgotten=args.undo)
         memory.forget(ids, undo=args.undo, purge=args.purge)
     if args.json:
         print_json({done: ids})
@@ -143,29 +158,31 @@ def _trash_arguments(parser: CommandParser) -> None:
     _trash_arguments,
 )
 def trash(args: argparse.Namespace) -> int:
-    with opened(lifetime=Lifetime.ONCE) as memory:
+    with open_vault(lifetime=Lifetime.ONCE) as memory:
         now, limit = memory.now(), limit_of(args, DEFAULT)
         filter = read_filter(args, now)
         if args.empty:
             if args.query or filter.narrows():
                 raise WrongUsage("--empty is about everything. To purge some: recollect forget "
                                  "--purge ID")  # fmt: skip
-            _empty(memory, args)
+            _empty_trash(memory, args)
             return 0
         found = memory.trash(args.query, filter, limit)
         every = memory.count_trash(args.query, filter) if len(found) == limit else len(found)
         unknown = [] if found else memory.unknown_values(filter)
-    when = when_of(args.dates, now)
+    when = time_format(args.dates, now)
     if args.ids:
         print("".join(f"{each.memory.id}\n" for each in found), end="")
     elif args.json:
-        note(f"{every - len(found):,} more: --all" if every > len(found) else " ".join(unknown))
+        print_note(
+            f"{every - len(found):,} more: --all" if every > len(found) else " ".join(unknown)
+        )
         print_rows(args, [trashed_json(each) for each in found])
     elif found:
         more = more_line("trash", every - len(found), args)
         show("\n".join(_trash_lines(found, more, now, when)))
     elif args.query or filter.narrows():
-        print(flowing(" ".join(["Nothing in the trash matches.", *unknown]), ""))
+        print(wrap_sentence(" ".join(["Nothing in the trash matches.", *unknown]), ""))
     else:
         print("The trash is empty.")
     return 0 if found or args.exit_zero else FOUND_NOTHING
@@ -174,16 +191,16 @@ def trash(args: argparse.Namespace) -> int:
 def _trash_lines(found: Sequence[Trashed], more: str, now: datetime, when: When) -> Iterator[str]:
     """Yield three lines for each memory, how to get it back, and what says that there are more."""
     for each in found:
-        yield styled(shortened(heading_line(each.memory), width()), BOLD)
-        yield f"    {styled(about(each.memory, now, when), DIM)}"
+        yield paint(shorten(heading_line(each.memory), width()), BOLD)
+        yield f"    {paint(about_line(each.memory, now, when), DIM)}"
         by = f" by {each.by}" if each.by else ""
-        yield f"    {styled(shortened(f'{each.why}, {when(each.at)}{by}', room()), DIM)}"
-    yield styled("To bring one back: recollect trash restore ID", DIM)
+        yield f"    {paint(shorten(f'{each.why}, {when(each.at)}{by}', inner_width()), DIM)}"
+    yield paint("To bring one back: recollect trash restore ID", DIM)
     if more:
-        yield styled(more, DIM)
+        yield paint(more, DIM)
 
 
-def _empty(memory: Recollect, args: argparse.Namespace) -> None:
+def _empty_trash(memory: Recollect, args: argparse.Namespace) -> None:
     count = memory.count_trash()
     if count:
         confirm(args, f"{counted(count, 'memory')} will be deleted permanently.")

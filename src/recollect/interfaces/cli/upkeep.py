@@ -21,20 +21,20 @@ from recollect.interfaces.cli.arguments import (
     one_of,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.layout import cells, shortened, width
+from recollect.interfaces.cli.layout import count_cells, shorten, width
 from recollect.interfaces.cli.output import (
     CYAN,
     DIM,
     GREEN,
     YELLOW,
+    paint,
     print_json,
     print_rows,
     progress,
     say,
     screen,
-    styled,
 )
-from recollect.interfaces.cli.selection import add_selection, change_chosen, opened
+from recollect.interfaces.cli.selection import add_selection, change_chosen, open_vault
 from recollect.present.explain import bar
 from recollect.present.visible import visible
 from recollect.present.words import counted
@@ -56,7 +56,7 @@ RESTORED_BY = ("project", "here", "source", "tags", "domain", "kind", "space", "
 
 @command("  recollect stats --json", add_json)
 def stats(args: argparse.Namespace) -> None:
-    with opened() as memory:
+    with open_vault() as memory:
         stats = memory.stats()
         drawn = screen().terminal and not args.json
         made = memory.dates().made if drawn else {}
@@ -65,35 +65,39 @@ def stats(args: argparse.Namespace) -> None:
         print_json(stats)
         return
     for name, value in stats.items():
-        label = styled(f"{LABELS.get(name, name):<12}", CYAN)
+        label = paint(f"{LABELS.get(name, name):<12}", CYAN)
         if drawn and name in CHARTED and value:
             print(label)
-            print("\n".join(_bars(value)))
+            print("\n".join(_bar_lines(value)))
             continue
         shown = f"{value:,}" if isinstance(value, int) else value
         if isinstance(value, dict):
             shown = visible(", ".join(f"{key or '(none)'} {count}" for key, count in value.items()))
         print(f"{label} {shown}")
     if made:
-        print(f"{styled('by month    ', CYAN)} {_by_month(made, today)}")
+        print(f"{paint('by month    ', CYAN)} {_month_chart(made, today)}")
 
 
-def _bars(counts: Mapping[str, int]) -> Iterator[str]:
+def _bar_lines(counts: Mapping[str, int]) -> Iterator[str]:
     """A bar for each of the largest, and how many others there are."""
     shown = {
-        shortened(name or "(none)", LONGEST_NAME): count
+        shorten(name or "(none)", LONGEST_NAME): count
         for name, count in [*counts.items()][:MOST_BARS]
     }
-    names, numbers = max(map(cells, shown)), max(len(f"{count:,}") for count in shown.values())
+    names, numbers = (
+        max(map(count_cells, shown)),
+        max(len(f"{count:,}") for count in shown.values()),
+    )
     for name, count in shown.items():
         drawn = bar(count, max(shown.values()), width() - names - numbers - 6)
-        yield f"  {name}{' ' * (names - cells(name))}  {count:>{numbers},}  {styled(drawn, GREEN)}"
+        gap = " " * (names - count_cells(name))
+        yield f"  {name}{gap}  {count:>{numbers},}  {paint(drawn, GREEN)}"
     if len(counts) > MOST_BARS:
         rest = sum([*counts.values()][MOST_BARS:])
-        yield styled(f"  {len(counts) - MOST_BARS} others: {rest:,}", DIM)
+        yield paint(f"  {len(counts) - MOST_BARS} others: {rest:,}", DIM)
 
 
-def _by_month(made: Mapping[date, int], today: date) -> str:
+def _month_chart(made: Mapping[date, int], today: date) -> str:
     """The memories that were made in each of the last months, as a row of bars, the oldest left."""
     counts: Counter[int] = Counter()
     for day, count in made.items():
@@ -102,7 +106,7 @@ def _by_month(made: Mapping[date, int], today: date) -> str:
     row = [counts[ago] for ago in range(oldest, -1, -1)]
     most = max(row) or 1
     drawn = "".join(LEVELS[-(-count * 7 // most)] if count else " " for count in row)
-    return f"{styled(drawn, GREEN)}  {oldest + 1} months, at most {most:,} in one"
+    return f"{paint(drawn, GREEN)}  {oldest + 1} months, at most {most:,} in one"
 
 
 @command(
@@ -114,7 +118,7 @@ def _by_month(made: Mapping[date, int], today: date) -> str:
     add_rows,
 )
 def doctor(args: argparse.Namespace) -> int:
-    with opened(damaged=args.fix) as memory:
+    with open_vault(damaged=args.fix) as memory:
         total = 0
         with suppress(RecollectError):  # damaged: the checks say so
             total = memory.coverage().memories
@@ -137,8 +141,8 @@ def print_findings(findings: Sequence[Finding], args: argparse.Namespace) -> Non
         print_rows(args, [one | note for one, note in zip(plain, notes, strict=True)])
         return
     for finding in findings:
-        remark = styled(visible(finding.problem or finding.note), YELLOW)
-        print(f"{finding.check:<16} {remark or styled('OK', GREEN)}")
+        remark = paint(visible(finding.problem or finding.note), YELLOW)
+        print(f"{finding.check:<16} {remark or paint('OK', GREEN)}")
 
 
 @command(
@@ -147,7 +151,7 @@ def print_findings(findings: Sequence[Finding], args: argparse.Namespace) -> Non
     add_json,
 )
 def reindex(args: argparse.Namespace) -> None:
-    with opened(damaged=True) as memory:
+    with open_vault(damaged=True) as memory:
         total = 0
         with suppress(StoreError):  # a damaged vault is repaired first
             total = memory.stats()["memories"] if args.all else memory.waiting()
@@ -185,25 +189,25 @@ def backup(args: argparse.Namespace) -> None:
         holds = check_backup(Path(args.check))
         say(
             args.json,
-            f"{args.check} is OK: {described(holds)}.",
+            f"{args.check} is OK: {describe_vault(holds)}.",
             file=args.check,
             **holds._asdict(),
         )
         return
     if args.keep is not None and args.keep < 1:
         raise WrongUsage("--keep must be 1 or more.")
-    with opened() as memory:
+    with open_vault() as memory:
         size = memory.path.stat().st_size if memory.path.is_file() else 0
         with progress("Copying", size, bytes_read=True) as advance:
             made = memory.backup(args.file, keep=args.keep, progress=advance)
-    sentence = f"Backup verified and saved: {made.file} ({described(made.holds)})"
+    sentence = f"Backup verified and saved: {made.file} ({describe_vault(made.holds)})"
     if made.removed:
         sentence += f"\n{counted(len(made.removed), 'older backup')} removed."
     removed = [str(file) for file in made.removed]
     say(args.json, sentence, file=str(made.file), **made.holds._asdict(), removed=removed)
 
 
-def described(holds: VaultSummary) -> str:
+def describe_vault(holds: VaultSummary) -> str:
     """What a vault file holds, in words."""
     words = counted(holds.memories, "memory")
     if holds.forgotten:
@@ -230,15 +234,15 @@ def trash_restore(args: argparse.Namespace) -> None:
     elif args.ids:
         raise WrongUsage("--from restores the whole vault; leave the ids out.")
     else:
-        _from_backup(args)
+        _restore_backup(args)
 
 
-def _from_backup(args: argparse.Namespace) -> None:
+def _restore_backup(args: argparse.Namespace) -> None:
     file = Path(args.backup)
     size = file.stat().st_size if file.is_file() else 0
     with progress("Copying", size, bytes_read=True) as advance:
         done = restore_vault(file, progress=advance)
-    sentence = f"The vault is restored from {file}: {described(done.holds)}."
+    sentence = f"The vault is restored from {file}: {describe_vault(done.holds)}."
     if done.replaced is not None:
         sentence += f"\nThe vault as it was: {done.replaced}"
     if done.unlocked:

@@ -19,13 +19,13 @@ from recollect.interfaces.cli.arguments import (
     add_json,
     add_rows,
     argument,
-    chosen_action,
+    find_action,
     flag,
     one_of,
 )
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_json, print_rows, say, styled
-from recollect.interfaces.cli.selection import meant, opened
+from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, paint, print_json, print_rows, say
+from recollect.interfaces.cli.selection import open_vault, resolve_ids
 from recollect.interfaces.cli.tables import add_table, remove_table
 from recollect.present.visible import visible
 from recollect.present.words import counted
@@ -88,18 +88,18 @@ def vault(args: argparse.Namespace) -> None:
         raise WrongUsage("--keyring and --new-passphrase-file need lock or rekey.")
     if args.action == "lock":
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock_vault(path, keys, lambda: _new(args, path, keys.configured()))
+        lock_vault(path, keys, lambda: _read_new_key(args, path, keys.configured()))
     elif not path.is_file():
         raise UserError(f"There is no vault at {path} yet.")
     elif args.action == "rekey":
-        rekey_vault(path, keys, lambda: _new(args, path, None))
+        rekey_vault(path, keys, lambda: _read_new_key(args, path, None))
     elif args.action == "unlock":
-        _confirm(args, path)
+        _confirm_unlock(args, path)
         unlock_vault(path, keys)
-    _print(args, path)
+    _print_state(args, path)
 
 
-def _new(args: argparse.Namespace, path: Path, otherwise: str | None) -> Sealed:
+def _read_new_key(args: argparse.Namespace, path: Path, otherwise: str | None) -> Sealed:
     """The new key: from the options, else `otherwise`, else typed in."""
     if args.keyring:
         return sealed_in_keyring(path)
@@ -115,7 +115,7 @@ def _new(args: argparse.Namespace, path: Path, otherwise: str | None) -> Sealed:
     return sealed_with(first)
 
 
-def _confirm(args: argparse.Namespace, path: Path) -> None:
+def _confirm_unlock(args: argparse.Namespace, path: Path) -> None:
     if args.yes:
         return
     if not on_terminal():
@@ -124,8 +124,8 @@ def _confirm(args: argparse.Namespace, path: Path) -> None:
         raise UserError("Nothing was changed.")
 
 
-def _print(args: argparse.Namespace, path: Path) -> None:
-    state = _state(path)
+def _print_state(args: argparse.Namespace, path: Path) -> None:
+    state = _read_state(path)
     if args.json:
         print_json(state)
         return
@@ -137,7 +137,7 @@ def _print(args: argparse.Namespace, path: Path) -> None:
         print("A change of its key was interrupted; the next command that opens it will finish it.")
 
 
-def _state(path: Path) -> dict[str, Any]:
+def _read_state(path: Path) -> dict[str, Any]:
     """What can be said without the passphrase."""
     with as_store_errors(path):
         header = header_at(path)
@@ -156,18 +156,18 @@ def vault_list(args: argparse.Namespace) -> None:
     found = known_vaults(settings, home, own, start)
     waiting = untrusted_vault(settings, home, own, start)
     if args.json:
-        listed = [_facts(vault) for vault in found]
+        listed = [_vault_facts(vault) for vault in found]
         print_rows(args, {"vaults": listed, "untrusted": waiting and str(waiting)}, "vaults")
         return
     for vault in found:
         place = visible(vault.url or str(vault.path))
-        print(f"{styled(f'{vault.name:<16}', BOLD)} {vault.tier:<9}{vault.priority:<6g}{place}")
+        print(f"{paint(f'{vault.name:<16}', BOLD)} {vault.tier:<9}{vault.priority:<6g}{place}")
     if waiting is not None:
-        print(styled(f"Not trusted, so not searched: {visible(str(waiting))}", YELLOW))
-        print(styled("To search it too: recollect vault trust", YELLOW))
+        print(paint(f"Not trusted, so not searched: {visible(str(waiting))}", YELLOW))
+        print(paint("To search it too: recollect vault trust", YELLOW))
 
 
-def _facts(vault: KnownVault) -> dict[str, Any]:
+def _vault_facts(vault: KnownVault) -> dict[str, Any]:
     place = {"url": vault.url} if vault.url else {"path": str(vault.path)}
     return {"name": vault.name, "tier": vault.tier, "priority": vault.priority, **place}
 
@@ -201,7 +201,7 @@ def vault_add(args: argparse.Namespace) -> None:
 
     def check() -> None:
 
-        for vault in _known(home):
+        for vault in _list_known(home):
             if vault.name == name != HOME and vault.path:
                 if not vault.path.is_file():
                     place = visible(str(vault.path))
@@ -209,18 +209,20 @@ def vault_add(args: argparse.Namespace) -> None:
                 check_is_vault(vault.path)
 
     config = add_table(home, "vaults", fields, check)
-    [added] = [vault for vault in _known(home) if vault.name == name]
-    say(args.json, f"Added: {name}, {styled(f'written to {config}', DIM)}", added=_facts(added))
+    [added] = [vault for vault in _list_known(home) if vault.name == name]
+    say(
+        args.json, f"Added: {name}, {paint(f'written to {config}', DIM)}", added=_vault_facts(added)
+    )
 
 
 @command("  recollect vault remove platform", argument("name", "NAME", "the vault"), add_json)
 def vault_remove(args: argparse.Namespace) -> None:
     home, name = home_folder(os.environ), args.name
-    remove_table(home, "vaults", name, partial(_known, home))
+    remove_table(home, "vaults", name, partial(_list_known, home))
     say(args.json, f"Removed: {name}. Its memories are kept.", removed=name)
 
 
-def _known(home: Path) -> list[KnownVault]:
+def _list_known(home: Path) -> list[KnownVault]:
     return known_vaults(load_settings(home), home, home / "vault.db", None)
 
 
@@ -233,7 +235,7 @@ def _trust_arguments(parser: argparse.ArgumentParser) -> None:
 @command("  recollect vault trust\n  recollect vault trust ~/work/harbor", _trust_arguments)
 def vault_trust(args: argparse.Namespace) -> None:
     home = home_folder(os.environ)
-    vault = _project(home, args.folder)
+    vault = _find_project_vault(home, args.folder)
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     Trusted(home).add(vault)
     sentence = f"Trusted: {visible(str(vault))}. Searches in this project now include it."
@@ -243,13 +245,13 @@ def vault_trust(args: argparse.Namespace) -> None:
 @command("  recollect vault untrust", _trust_arguments)
 def vault_untrust(args: argparse.Namespace) -> None:
     home = home_folder(os.environ)
-    vault = _project(home, args.folder)
+    vault = _find_project_vault(home, args.folder)
     gone = Trusted(home).remove(vault)
     what = "No longer trusted" if gone else "Was not trusted"
     say(args.json, f"{what}: {visible(str(vault))}.", untrusted=str(vault), changed=gone)
 
 
-def _project(home: Path, folder: str | None) -> Path:
+def _find_project_vault(home: Path, folder: str | None) -> Path:
     start = Path(folder).absolute() if folder else working_folder()
     if start is None:
         raise NotFound("The working directory no longer exists. Name the project's folder.")
@@ -272,7 +274,7 @@ def _collections_arguments(parser: argparse.ArgumentParser) -> None:
     _collections_arguments,
 )
 def vault_collections(args: argparse.Namespace) -> int | None:
-    return chosen_action(args)(home_folder(os.environ), args)
+    return find_action(args)(home_folder(os.environ), args)
 
 
 def _list_collections(home: Path, args: argparse.Namespace) -> None:
@@ -281,7 +283,7 @@ def _list_collections(home: Path, args: argparse.Namespace) -> None:
         print_rows(args, [{"name": shared.name, "path": shared.path} for shared in found])
         return
     for shared in found:
-        print(f"{styled(f'{shared.name:<16}', BOLD)}{visible(shared.path)}")
+        print(f"{paint(f'{shared.name:<16}', BOLD)}{visible(shared.path)}")
     if not found:
         print("No collections yet. To add one: recollect vault collections add NAME FILE")
 
@@ -290,7 +292,7 @@ def _add_collection(home: Path, args: argparse.Namespace) -> None:
     name, file = args.names
     fields = {"name": name, "path": str(Path(file).absolute())}
     config = add_table(home, "collections", fields, partial(_check_collections, home))
-    say(args.json, f"Added: {name}, {styled(f'written to {config}', DIM)}", added=fields)
+    say(args.json, f"Added: {name}, {paint(f'written to {config}', DIM)}", added=fields)
 
 
 def _check_collections(home: Path) -> None:
@@ -322,8 +324,8 @@ COLLECTIONS_ACTIONS: Actions[Path] = {
     add_json,
 )
 def vault_publish(args: argparse.Namespace) -> None:
-    with opened() as memory:
-        args.ids = meant(memory, args.ids)
+    with open_vault() as memory:
+        args.ids = resolve_ids(memory, args.ids)
         if args.undo:
             memory.unpublish(args.ids, args.to)
         else:

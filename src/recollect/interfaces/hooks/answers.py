@@ -132,23 +132,23 @@ LIKELY = 0.0
 START_MEMORIES = 30
 
 
-def answered(
+def answer(
     memory: Recollect, asked: AgentEvent, failed: Callable[[Exception], None] = lambda error: None
 ) -> str:
     """What the agent is told, empty for nothing; what was shown and asked is remembered. `failed`
     is called with what kept the user's own words from being captured, which changes no answer."""
     file = SessionFile(memory.home, asked.protocol.client, asked.text("session"))
     session = file.read()
-    text = answered_in(session, memory, asked)
+    text = answer_in_session(session, memory, asked)
     try:
-        capture_said(memory, asked, session)
+        capture_statements(memory, asked, session)
     except (RecollectError, OSError) as error:
         failed(error)
     file.write(session)
     return text
 
 
-def answered_in(session: HookSession, memory: Recollect, asked: AgentEvent) -> str:
+def answer_in_session(session: HookSession, memory: Recollect, asked: AgentEvent) -> str:
     """What the agent is told in that session, which is changed accordingly."""
     return MOMENTS[asked.event.moment](memory, asked, session)
 
@@ -160,27 +160,27 @@ def _start(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
         session.shown.clear()  # the conversation no longer has them
     heading = START.format(project=label(asked.project))
     found = memory.context(limit=START_MEMORIES, filter=Filter(project=asked.project))
-    kept = tuple(each for each in found.memories if not _read_by(asked.protocol, each))
-    text = _fitted(
+    kept = tuple(each for each in found.memories if not _is_read_by_client(asked.protocol, each))
+    text = _fit_unseen(
         memory, session, heading, found._replace(memories=kept), memory.settings.hooks.start_tokens
     )
-    parts = (text, _asking(memory, asked, session) if session.compacted else "")
+    parts = (text, _ask(memory, asked, session) if session.compacted else "")
     return "\n\n".join(part for part in parts if part)
 
 
-def _read_by(protocol: HookProtocol, memory: Memory) -> bool:
+def _is_read_by_client(protocol: HookProtocol, memory: Memory) -> bool:
     """Whether it is part of an instruction file that the client reads by itself."""
     return memory.source == INSTRUCTIONS and memory.path.endswith(protocol.reads)
 
 
 def _prompt(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
-    asking = _asking(memory, asked, session) if session.compacted else ""
-    found = _strong(memory, asked, session)
-    text = _fitted(memory, session, PROMPT, found, PROMPT_TOKENS) if found.memories else ""
+    asking = _ask(memory, asked, session) if session.compacted else ""
+    found = _search_strong(memory, asked, session)
+    text = _fit_unseen(memory, session, PROMPT, found, PROMPT_TOKENS) if found.memories else ""
     return "\n\n".join(part for part in (text, asking) if part)
 
 
-def _strong(memory: Recollect, asked: AgentEvent, session: HookSession) -> Context:
+def _search_strong(memory: Recollect, asked: AgentEvent, session: HookSession) -> Context:
     """The memories of the project, and of none, for which the evidence is strong."""
     prompt = asked.text("prompt")[:READ_CHARACTERS].strip()
     kept: dict[str, Memory] = {}
@@ -203,7 +203,7 @@ def _strong(memory: Recollect, asked: AgentEvent, session: HookSession) -> Conte
     return Context(memories, None, {each.id: "matched" for each in memories})
 
 
-def _fitted(
+def _fit_unseen(
     memory: Recollect, session: HookSession, heading: str, found: Context, tokens: int
 ) -> str:
     """Return the heading and those memories that fit and that the session does not have yet; they
@@ -235,12 +235,12 @@ def _stop(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
     session.turns += 1
     every = memory.settings.hooks.ask_every
     due = session.compacted or session.turns - session.asked >= every
-    return _asking(memory, asked, session) if every and due else ""
+    return _ask(memory, asked, session) if every and due else ""
 
 
-def _asking(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
+def _ask(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
     session.compacted, session.asked = False, session.turns
-    path = place_at_end(asked.text("transcript"))
+    path = transcript_position(asked.text("transcript"))
     return ASKING.format(
         project=label(asked.project), client=asked.protocol.client, path=one_line(path)
     )
@@ -266,7 +266,7 @@ LARGEST_COUNTED = 20_000_000
 MOST_READ = 8_000_000
 
 
-def capture_said(memory: Recollect, asked: AgentEvent, session: HookSession) -> None:
+def capture_statements(memory: Recollect, asked: AgentEvent, session: HookSession) -> None:
     """Capture what the user said: at a prompt that prompt, after a turn, before a summary and at
     the end what is new in the transcript. How far that is, the session knows only once it is
     captured."""
@@ -275,7 +275,7 @@ def capture_said(memory: Recollect, asked: AgentEvent, session: HookSession) -> 
     transcript = asked.text("transcript")
     if asked.event.moment == "prompt":
         if not _can_wait(asked) and is_triggered(asked.text("prompt")):
-            _capture_prompt(memory, asked, place_at_end(transcript, 1))
+            _capture_prompt(memory, asked, transcript_position(transcript, 1))
     elif asked.event.moment != "start" and transcript and _is_ours(transcript):
         _capture_new(memory, asked, session, transcript)
 
@@ -287,7 +287,7 @@ def _can_wait(asked: AgentEvent) -> bool:
 
 
 def _capture_prompt(memory: Recollect, asked: AgentEvent, place: str) -> None:
-    memory.capture([UserTurn(asked.text("prompt"), place)], _said_in(asked), late=True)
+    memory.capture([UserTurn(asked.text("prompt"), place)], _agent_session(asked), late=True)
 
 
 def _capture_new(
@@ -304,11 +304,11 @@ def _capture_new(
         for turn in read
         if turn.role == "user"
     ]
-    memory.capture(typed, _said_in(asked))
+    memory.capture(typed, _agent_session(asked))
     session.read = (read.end.offset, read.end.line)
 
 
-def _said_in(asked: AgentEvent) -> AgentSession:
+def _agent_session(asked: AgentEvent) -> AgentSession:
     return AgentSession(asked.protocol.client, asked.text("session"), asked.project)
 
 
@@ -323,7 +323,7 @@ def _is_ours(transcript: str) -> bool:
     return True
 
 
-def place_at_end(transcript: str, more: int = 0) -> str:
+def transcript_position(transcript: str, more: int = 0) -> str:
     """The transcript, and the line that it has come to where that is quickly counted; `more` is
     added to it."""
     if not transcript:

@@ -106,7 +106,7 @@ PROTOCOLS = {
 }
 
 
-def client_of(event: str) -> str:
+def find_client(event: str) -> str:
     """The first client that has an event of that name; empty where none has."""
     return next((each.client for each in PROTOCOLS.values() if each.event(event)), "")
 

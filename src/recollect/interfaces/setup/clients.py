@@ -66,7 +66,7 @@ class Machine(Struct, frozen=True):
         }
         return {name: str(folder) for name, folder in folders.items()}
 
-    def expanded(self, path: str) -> Path:
+    def expand(self, path: str) -> Path:
         """A path as somebody wrote it, `~` being this machine's home."""
         if path == "~" or path.startswith(("~/", "~\\")):
             return self._home() / path[2:]
@@ -84,7 +84,7 @@ class Machine(Struct, frozen=True):
         path = self.environment.get(variable)
         if not path or (absolute and not Path(path).is_absolute()):
             return otherwise
-        return self.expanded(path)
+        return self.expand(path)
 
 
 class Client(Struct, frozen=True):
@@ -94,7 +94,7 @@ class Client(Struct, frozen=True):
     counts, else the last. One with a star counts where the starred folder is there: a packaged app
     sees its own copy of a folder, and only that. `project` is the file in a project, empty where
     there is none. `starts` is the entry that starts the server, `reaches` that of a server which
-    runs already, both with holes for `filled`; a client without a hole for the token's variable
+    runs already, both with holes for `fill`; a client without a hole for the token's variable
     reads none. `sign` is a folder that shows the client is installed; without it, the folder of its
     file does. `next`: what to do after the server is registered.
     """
@@ -123,11 +123,11 @@ class Client(Struct, frozen=True):
         *earlier, last = self.files.get(machine.system) or self.files["any"]
         folders = machine.folders()
         for template in earlier:
-            if found := _found(template, folders):
+            if found := _find_file(template, folders):
                 return found
         return Path(last.format(**folders))
 
-    def installed(self, machine: Machine) -> bool:
+    def is_installed(self, machine: Machine) -> bool:
         """Whether the client seems to be there."""
         if self.sign:
             return Path(self.sign.format(**machine.folders())).exists()
@@ -139,7 +139,7 @@ class Client(Struct, frozen=True):
             line = [server.command, *server.args]
             values: dict[str, Any] = {"command_line": line, "command": line[0], "args": line[1:]}
             values["env"] = {**server.env}
-            return dict(filled(self.starts, values))
+            return dict(fill(self.starts, values))
         if self.reaches is None:
             having = ", ".join(known.name for known in CLIENTS.values() if known.reaches)
             raise UserError(
@@ -152,10 +152,10 @@ class Client(Struct, frozen=True):
                 "--no-auth, or write the header with the token into the file by hand."
             )
         values = {"url": server.url, "token_env": server.token_env or None}
-        return dict(filled(self.reaches, values))
+        return dict(fill(self.reaches, values))
 
 
-def _found(template: str, folders: Mapping[str, str]) -> Path | None:
+def _find_file(template: str, folders: Mapping[str, str]) -> Path | None:
     head, star, tail = template.partition("*")
     if not star:
         file = Path(template.format(**folders))
@@ -166,14 +166,14 @@ def _found(template: str, folders: Mapping[str, str]) -> Path | None:
     return next((file for file in matches if file.exists()), matches[0] if matches else None)
 
 
-def filled(template: Any, values: Mapping[str, Any]) -> Any:
+def fill(template: Any, values: Mapping[str, Any]) -> Any:
     """The template with its holes filled: `<args>` alone becomes the value of that name, within a
     text its text. What is None or an empty object is left out of an object."""
     if isinstance(template, dict):
-        made = {name: filled(each, values) for name, each in template.items()}
+        made = {name: fill(each, values) for name, each in template.items()}
         return {name: each for name, each in made.items() if each is not None and each != {}}
     if isinstance(template, list):
-        return [filled(each, values) for each in template]
+        return [fill(each, values) for each in template]
     if isinstance(template, str) and (hole := HOLE.search(template)):
         value = values[hole[1]]
         return value if value is None or hole[0] == template else template.replace(hole[0], value)
@@ -188,7 +188,7 @@ CLIENTS = {
 }
 
 
-def known_client(name: str) -> Client:
+def find_client(name: str) -> Client:
     """The client of that name."""
     if name not in CLIENTS:
         raise UserError(f"There is no client {name!r}; there are: {', '.join(CLIENTS)}.")

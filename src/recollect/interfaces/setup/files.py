@@ -71,11 +71,11 @@ class FileText(Struct, frozen=True):
     bom: str = ""
     exists: bool = True
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         return (self.bom + self.text).encode()
 
 
-def read(file: Path) -> FileText:
+def read_file(file: Path) -> FileText:
     """The file's text as it is, line ends included; a file that is not there holds nothing."""
     try:
         text = file.read_bytes().decode()
@@ -92,7 +92,7 @@ def read(file: Path) -> FileText:
     return FileText(bare, BOM if bare != text else "")
 
 
-def replace(file: Path, before: FileText, after: FileText) -> None:
+def replace_file(file: Path, before: FileText, after: FileText) -> None:
     """Write the file whole or not at all: beside it first, then in its place.
 
     A link stays a link, since what it leads to is replaced. A file that a client has written in
@@ -105,9 +105,9 @@ def replace(file: Path, before: FileText, after: FileText) -> None:
             raise UserError(f"{file} is read-only, so nothing was changed; make it writable first.")
         beside = target.with_name(f".{target.name}.{token_hex(4)}.tmp")
         try:
-            _write(beside, after.encoded(), like=target if before.exists else None)
+            _write_new(beside, after.encode(), like=target if before.exists else None)
             with locked_folder(target.parent):
-                if read(file) != before:
+                if read_file(file) != before:
                     raise UserError(
                         f"{file} was changed by someone else meanwhile; run this again."
                     )
@@ -120,7 +120,7 @@ def replace(file: Path, before: FileText, after: FileText) -> None:
         raise UserError(f"{file} cannot be written: {error.strerror}.") from error
 
 
-def _write(file: Path, content: bytes, like: Path | None) -> None:
+def _write_new(file: Path, content: bytes, like: Path | None) -> None:
     """A new file with the rights of the old one from the beginning: it may hold keys."""
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if like else 0o666)
     with os.fdopen(descriptor, "wb") as stream:

@@ -16,14 +16,14 @@ from msgspec.structs import replace as changed
 from recollect.errors import UserError
 from recollect.interfaces.hooks.protocols import PROTOCOLS, HookEvent, HookProtocol
 from recollect.interfaces.setup import json_edit
-from recollect.interfaces.setup.clients import Machine, ServerCommand, filled
+from recollect.interfaces.setup.clients import Machine, ServerCommand, fill
 from recollect.interfaces.setup.files import Keys, without_value_at
-from recollect.interfaces.setup.registration import Action, FileChange, edited, read_values
+from recollect.interfaces.setup.registration import Action, FileChange, apply_edit, read_values
 
 HOOKS = "hooks"
 
 
-def known_protocol(client: str) -> HookProtocol:
+def find_protocol(client: str) -> HookProtocol:
     """The hook protocol of that client."""
     if client not in PROTOCOLS:
         raise UserError(
@@ -38,46 +38,52 @@ def hooks_file(protocol: HookProtocol, machine: Machine, project: Path | None) -
     return Path(own.format(**machine.folders())) if project is None else project / shared
 
 
-def with_hooks(protocol: HookProtocol, file: Path, started: ServerCommand) -> FileChange:
+def plan_hooks(protocol: HookProtocol, file: Path, started: ServerCommand) -> FileChange:
     """The change that installs our hooks, or updates those whose command differs. What somebody
     has added to a hook of ours, such as another time limit, stays, and so does its home until
     another is named."""
     before, data = read_values(file, json_edit, HOOKS)
     commands = {event.name: _command(protocol, event, started) for event in protocol.installed}
     text, ours = before.text, 0
-    for path, command in _ours(protocol, data):
+    for path, command in _find_ours(protocol, data):
         ours += 1
         if commands.get(path[1]) in (command, command.partition(" --home ")[0]):
             del commands[path[1]]
         else:
-            text = _without(file, text, path)
+            text = _remove_hook(file, text, path)
     for key, value in protocol.frame.items():
         if key not in data:
-            text = edited(file, json_edit.with_value, text, (key,), value)
+            text = apply_edit(file, json_edit.with_value, text, (key,), value)
     for event in protocol.installed:
         if event.name in commands:
             # After one message of ours the agent is not asked again in a row.
             limit = 1 if event.channel == "followup" else None
             holes = {"command": commands[event.name], "loop_limit": limit}
-            entry = filled(protocol.entry, holes)
-            stands = _lists(edited(file, json_edit.parsed, text)).get(event.name)
+            entry = fill(protocol.entry, holes)
+            stands = _hook_lists(apply_edit(file, json_edit.parse, text)).get(event.name)
             place: Keys = (HOOKS, event.name)
             if stands is None:
-                text = edited(file, json_edit.with_value, text, place, [entry])
+                text = apply_edit(file, json_edit.with_value, text, place, [entry])
             else:
-                text = edited(file, json_edit.with_value, text, (*place, str(len(stands))), entry)
+                text = apply_edit(
+                    file, json_edit.with_value, text, (*place, str(len(stands))), entry
+                )
     action: Action = "none" if text == before.text else "updated" if ours else "added"
-    return _checked(protocol, FileChange(file, action, before, changed(before, text=text)), data)
+    return _check_unchanged(
+        protocol, FileChange(file, action, before, changed(before, text=text)), data
+    )
 
 
-def without_hooks(protocol: HookProtocol, file: Path) -> FileChange:
+def plan_hook_removal(protocol: HookProtocol, file: Path) -> FileChange:
     """The change that removes our hooks, and no others."""
     before, data = read_values(file, json_edit, HOOKS)
     text = before.text
-    for path, _ in _ours(protocol, data):
-        text = _without(file, text, path)
+    for path, _ in _find_ours(protocol, data):
+        text = _remove_hook(file, text, path)
     action: Action = "none" if text == before.text else "removed"
-    return _checked(protocol, FileChange(file, action, before, changed(before, text=text)), data)
+    return _check_unchanged(
+        protocol, FileChange(file, action, before, changed(before, text=text)), data
+    )
 
 
 def _command(protocol: HookProtocol, event: HookEvent, started: ServerCommand) -> str:
@@ -89,16 +95,16 @@ def _command(protocol: HookProtocol, event: HookEvent, started: ServerCommand) -
     return subprocess.list2cmdline(parts) if sys.platform == "win32" else shlex.join(parts)
 
 
-def _lists(data: dict[str, Any]) -> dict[str, list[Any]]:
+def _hook_lists(data: dict[str, Any]) -> dict[str, list[Any]]:
     """The hooks of each event."""
     return {name: items for name, items in data.get(HOOKS, {}).items() if isinstance(items, list)}
 
 
-def _ours(protocol: HookProtocol, data: dict[str, Any]) -> list[tuple[Keys, str]]:
+def _find_ours(protocol: HookProtocol, data: dict[str, Any]) -> list[tuple[Keys, str]]:
     """Where hooks of ours stand, and their commands; the last first, so that none moves when
     another goes. A group that holds nothing else goes as a whole."""
     found: list[tuple[Keys, str]] = []
-    for name, items in _lists(data).items():
+    for name, items in _hook_lists(data).items():
         for number, item in enumerate(items):
             path: Keys = (HOOKS, name, str(number))
             if not isinstance(item, dict):
@@ -120,18 +126,20 @@ def _is_ours(protocol: HookProtocol, hook: object) -> bool:
     return " hook " in command and f"--client {protocol.client}" in command
 
 
-def _without(file: Path, text: str, path: Keys) -> str:
+def _remove_hook(file: Path, text: str, path: Keys) -> str:
     """The text without that hook, and without a list that it leaves empty."""
-    text = edited(file, json_edit.without, text, path)
-    if not _lists(edited(file, json_edit.parsed, text)).get(path[1], [None]):
-        text = edited(file, json_edit.without, text, path[:2])
+    text = apply_edit(file, json_edit.without, text, path)
+    if not _hook_lists(apply_edit(file, json_edit.parse, text)).get(path[1], [None]):
+        text = apply_edit(file, json_edit.without, text, path[:2])
     return text
 
 
-def _checked(protocol: HookProtocol, change: FileChange, data: dict[str, Any]) -> FileChange:
+def _check_unchanged(
+    protocol: HookProtocol, change: FileChange, data: dict[str, Any]
+) -> FileChange:
     """Refuse a new text that changes anything but our hooks."""
-    after = edited(change.file, json_edit.parsed, change.after.text)
-    if _others(protocol, after) != _others(protocol, data):
+    after = apply_edit(change.file, json_edit.parse, change.after.text)
+    if _other_values(protocol, after) != _other_values(protocol, data):
         raise UserError(
             f"{change.file} writes its hooks in a way that cannot be changed safely, so nothing "
             "was changed; change it by hand."
@@ -139,9 +147,9 @@ def _checked(protocol: HookProtocol, change: FileChange, data: dict[str, Any]) -
     return change
 
 
-def _others(protocol: HookProtocol, data: dict[str, Any]) -> dict[str, Any]:
+def _other_values(protocol: HookProtocol, data: dict[str, Any]) -> dict[str, Any]:
     """The values without our hooks, empty lists, and what the file must have anyway."""
-    for path, _ in _ours(protocol, data):
+    for path, _ in _find_ours(protocol, data):
         data = without_value_at(data, path)
     rest = {key: value for key, value in data.items() if key not in (HOOKS, *protocol.frame)}
     return rest | {HOOKS: {name: items for name, items in data.get(HOOKS, {}).items() if items}}

@@ -58,12 +58,12 @@ def instruction_file(client: str, machine: Machine, project: Path | None) -> Pat
     return Path(own.format(**machine.folders()))
 
 
-def with_block(file: Path, block: str | None) -> FileChange:
+def plan_block(file: Path, block: str | None) -> FileChange:
     """The change that puts the block at the end of the file or in place of the old one; without a
     block, the one that removes it."""
-    before = files.read(file)
+    before = files.read_file(file)
     newline = "\r\n" if "\r\n" in before.text else "\n"
-    found = _found(file, before.text)
+    found = _find_block(file, before.text)
     marked = block and newline.join([BEGIN, *block.splitlines(), END])
     if found is None and marked:
         gap = newline if before.text.endswith("\n") or not before.text else newline * 2
@@ -83,7 +83,7 @@ def with_block(file: Path, block: str | None) -> FileChange:
     return FileChange(file, action, before, changed(before, text=text))
 
 
-def _found(file: Path, text: str) -> tuple[int, int] | None:
+def _find_block(file: Path, text: str) -> tuple[int, int] | None:
     """Where the block stands; UserError where its marks are damaged."""
     begins, ends = text.count(BEGIN), text.count(END)
     if not begins and not ends:

@@ -170,7 +170,7 @@ class _Style(NamedTuple):
         return cls(newline, own_line or UNIT, dense)
 
 
-def parsed(text: str) -> dict[str, Any]:
+def parse(text: str) -> dict[str, Any]:
     """The values, comments left out; a blank text is an empty object."""
     root = Reader(text).document()
     if root is None:
@@ -196,7 +196,7 @@ def with_value(text: str, path: Keys, value: Any) -> str:
             raise Malformed(f"`{'.'.join(path[:depth])}` is not an object")
         member = _found(node, key)
         if member is None:
-            return _added(text, node, key, with_value_at({}, path[depth + 1 :], value), style)
+            return _add_member(text, node, key, with_value_at({}, path[depth + 1 :], value), style)
         node, line = member.node, _indent(text, member.start, anywhere=True) or ""
     written = _written(value, line, style, inline=_in_one_line(text, node))
     return text[: node.start] + written + text[node.end :]
@@ -204,7 +204,7 @@ def with_value(text: str, path: Keys, value: Any) -> str:
 
 def without(text: str, path: Keys) -> str:
     """The text with that key gone, every time that it is there; or with that item of an array."""
-    while (found := _reached(Reader(text).document(), path)) is not None:
+    while (found := _reach(Reader(text).document(), path)) is not None:
         text = _cut(text, *found)
         if isinstance(found[0].value, list):
             break  # the next item has its number now
@@ -216,7 +216,7 @@ def _found(node: Node, key: str) -> JsonMember | None:
     return next((member for member in reversed(node.members) if member.key == key), None)
 
 
-def _reached(root: Node | None, path: Keys) -> tuple[Node, JsonMember] | None:
+def _reach(root: Node | None, path: Keys) -> tuple[Node, JsonMember] | None:
     node = root
     member: JsonMember | None = None
     holder = root
@@ -239,7 +239,7 @@ def _in_one_line(text: str, node: Node) -> bool:
     return bool(node.members) and "\n" not in text[node.start : node.end]
 
 
-def _added(text: str, node: Node, key: str, value: Any, style: _Style) -> str:
+def _add_member(text: str, node: Node, key: str, value: Any, style: _Style) -> str:
     """The text with one more member at the end of the object, or item at the end of the array."""
     blank = text[node.last : node.end - 1]
     one_line = "\n" not in text[node.start : node.end]

@@ -1,6 +1,6 @@
 """What is to change in a client's file, and the change itself.
 
-`planned` and `unplanned` only read; `FileChange.carry_out` writes. Before anything is written
+`plan_entry` and `plan_removal` only read; `FileChange.carry_out` writes. Before anything is written
 the new text is read again: it must hold what was there, with our entry and nothing else changed.
 """
 
@@ -38,7 +38,7 @@ WIDEST = 400  # a file that is one line would be shown whole, with all that is i
 class Format(Protocol):
     """An editor of texts of one format."""
 
-    def parsed(self, text: str) -> dict[str, Any]: ...
+    def parse(self, text: str) -> dict[str, Any]: ...
     def with_value(self, text: str, path: Keys, value: Any) -> str: ...
     def without(self, text: str, path: Keys) -> str: ...
 
@@ -56,7 +56,7 @@ class FileChange(Struct, frozen=True):
 
     def carry_out(self) -> None:
         if self.action != "none":
-            files.replace(self.file, self.before, self.after)
+            files.replace_file(self.file, self.before, self.after)
 
     def diff(self) -> list[str]:
         """The change as a unified diff, line by line; empty where nothing changes."""
@@ -65,10 +65,10 @@ class FileChange(Struct, frozen=True):
         old = str(self.file) if self.before.exists else "/dev/null"
         texts = (_lines(self.before.text), _lines(self.after.text))
         found = difflib.unified_diff(*texts, old, str(self.file), n=AROUND, lineterm="")
-        return [_shortened(line) for line in found]
+        return [_shorten(line) for line in found]
 
 
-def server(environment: Mapping[str, str], home: Path | None) -> ServerCommand:
+def server_command(environment: Mapping[str, str], home: Path | None) -> ServerCommand:
     """How a program without a shell or a PATH starts this installation's server."""
     if not sys.executable:
         raise UserError("Python does not know its own path. Start recollect by its full path.")
@@ -82,7 +82,7 @@ def server(environment: Mapping[str, str], home: Path | None) -> ServerCommand:
     return ServerCommand(str(python), ("-m", "recollect.interfaces.cli.main", "mcp"), env)
 
 
-def checked_name(name: str) -> str:
+def check_name(name: str) -> str:
     if not NAME.fullmatch(name):
         raise UserError(
             f"--name {name!r}: an entry's name is 1 to 64 letters, digits, hyphens and underscores."
@@ -90,7 +90,7 @@ def checked_name(name: str) -> str:
     return name
 
 
-def address(url: str, token_env: str) -> ServerAddress:
+def server_address(url: str, token_env: str) -> ServerAddress:
     """Where a server runs, checked; `/mcp` is added to an address without a path."""
     try:
         parts = urlsplit(url)
@@ -107,7 +107,7 @@ def address(url: str, token_env: str) -> ServerAddress:
     return ServerAddress(url.rstrip("/") + "/mcp" if parts.path in ("", "/") else url, token_env)
 
 
-def planned(
+def plan_entry(
     client: Client, file: Path, name: str, server: ServerCommand | ServerAddress
 ) -> FileChange:
     """The change that adds our entry to the file, or updates it.
@@ -132,27 +132,27 @@ def planned(
     editor = FORMATS[client.format]
     text, expected = before.text, data
     for place, value in parts:
-        text = edited(file, editor.with_value, text, place, value)
+        text = apply_edit(file, editor.with_value, text, place, value)
         expected = with_value_at(expected, place, value)
     _check(client, file, text, expected)
     action: Action = "added" if entry is None else "updated"
     return FileChange(file, action, before, changed(before, text=text))
 
 
-def unplanned(client: Client, file: Path, name: str) -> FileChange:
+def plan_removal(client: Client, file: Path, name: str) -> FileChange:
     """The change that removes our entry; the object that held it stays, even empty."""
     before, data = _read(client, file)
     path = (client.container, name)
     if value_at(data, path) is None:
         return FileChange(file, "none", before, before)
-    text = edited(file, FORMATS[client.format].without, before.text, path)
+    text = apply_edit(file, FORMATS[client.format].without, before.text, path)
     expected = copy.deepcopy(data)
     del expected[client.container][name]
     _check(client, file, text, expected)
     return FileChange(file, "removed", before, changed(before, text=text))
 
 
-def state(client: Client, file: Path, name: str, started: ServerCommand) -> State:
+def entry_state(client: Client, file: Path, name: str, started: ServerCommand) -> State:
     """Whether our entry is in the client's file, and up to date."""
     try:
         _, data = _read(client, file)
@@ -173,8 +173,8 @@ def read_values(
     file: Path, format: Format, container: str
 ) -> tuple[files.FileText, dict[str, Any]]:
     """The file's text and its values; UserError where its container holds no names."""
-    found = files.read(file)
-    data = edited(file, format.parsed, found.text)
+    found = files.read_file(file)
+    data = apply_edit(file, format.parse, found.text)
     if not isinstance(data.get(container, {}), dict):
         raise UserError(
             f"{file} cannot be changed: its `{container}` does not hold names and entries; "
@@ -183,7 +183,7 @@ def read_values(
     return found, data
 
 
-def edited(file: Path, edit: Callable[..., T], *arguments: Any) -> T:
+def apply_edit(file: Path, edit: Callable[..., T], *arguments: Any) -> T:
     """The editor's result; UserError with the file's name where it cannot read the text."""
     try:
         return edit(*arguments)
@@ -194,17 +194,17 @@ def edited(file: Path, edit: Callable[..., T], *arguments: Any) -> T:
 def _check(client: Client, file: Path, text: str, expected: dict[str, Any]) -> None:
     """Refuse a new text that does not hold exactly what it should."""
     try:
-        written = FORMATS[client.format].parsed(text)
+        written = FORMATS[client.format].parse(text)
     except Malformed:
         written = {}
-    if _bare(written, client.container) != _bare(expected, client.container):
+    if _without_empty(written, client.container) != _without_empty(expected, client.container):
         raise UserError(
             f"{file} writes `{client.container}` in a way that cannot be changed safely, so "
             "nothing was changed; put its entries into tables of their own, or change it by hand."
         )
 
 
-def _bare(data: dict[str, Any], container: str) -> dict[str, Any]:
+def _without_empty(data: dict[str, Any], container: str) -> dict[str, Any]:
     """The data without an empty container: to a client it is the same as none."""
     return {key: value for key, value in data.items() if key != container or value}
 
@@ -214,7 +214,7 @@ def _lines(text: str) -> list[str]:
     return lines[:-1] if lines[-1] == "" else lines
 
 
-def _shortened(line: str) -> str:
+def _shorten(line: str) -> str:
     if len(line) <= WIDEST:
         return line
     return f"{line[: WIDEST // 2]} … {line[-WIDEST // 2 :]}"

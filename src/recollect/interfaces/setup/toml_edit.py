@@ -38,7 +38,7 @@ class TomlStatement(NamedTuple):
     value: tuple[int, int] | None  # where the value stands; a header has none
 
 
-def parsed(text: str) -> dict[str, Any]:
+def parse(text: str) -> dict[str, Any]:
     """The values; numbers stay as they are written, since one of them, nan, equals nothing."""
     try:
         return tomllib.loads(text, parse_float=str)
@@ -64,8 +64,8 @@ def with_value(text: str, path: Keys, value: Any) -> str:
     if any(statement.path[: len(path)] == path for statement in statements):
         return with_value(without(text, path), path, value)
     if isinstance(value, dict):
-        return _appended(text, path, value, newline)
-    return _beside(text, statements, path, value, newline)
+        return _append_table(text, path, value, newline)
+    return _add_key(text, statements, path, value, newline)
 
 
 def without(text: str, path: Keys) -> str:
@@ -88,23 +88,23 @@ def without(text: str, path: Keys) -> str:
         elif ours:
             cuts.append((statement.start, statement.end))
     for start, end in reversed(cuts):
-        text = _cut(text, start, end)
+        text = _cut_lines(text, start, end)
     return text
 
 
-def _cut(text: str, start: int, end: int) -> str:
+def _cut_lines(text: str, start: int, end: int) -> str:
     """The text without these lines and the blank line before them; one that did not end with a
     line end still does not."""
     header = text[start:end].lstrip().startswith("[")
-    above = _less_a_line_end(text[:start])
+    above = _drop_line_end(text[:start])
     if header and (not above or above.endswith("\n")):
         start = len(above)
     if not text[:end].endswith("\n"):
-        start = len(_less_a_line_end(text[:start]))
+        start = len(_drop_line_end(text[:start]))
     return text[:start] + text[end:]
 
 
-def _less_a_line_end(text: str) -> str:
+def _drop_line_end(text: str) -> str:
     return text[:-2] if text.endswith("\r\n") else text.removesuffix("\n")
 
 
@@ -132,11 +132,11 @@ def _statements(text: str) -> Iterator[TomlStatement]:
 def _statement(text: str, start: int, end: int, table: Keys) -> TomlStatement:
     line = text[start:end]
     if line.lstrip().startswith("["):
-        return TomlStatement(_only_path(tomllib.loads(line.strip())), start, end, None)
+        return TomlStatement(_single_path(tomllib.loads(line.strip())), start, end, None)
     key = KEY.match(line)
     assert key is not None  # the text has been read before
     value = _value(line, key.end() + 1)
-    path = table + _only_path(tomllib.loads(f"{key[0]}= 0"))
+    path = table + _single_path(tomllib.loads(f"{key[0]}= 0"))
     return TomlStatement(path, start, end, (start + value[0], start + value[1]))
 
 
@@ -153,7 +153,7 @@ def _value(line: str, at: int) -> tuple[int, int]:
     return start, end
 
 
-def _only_path(data: Any) -> Keys:
+def _single_path(data: Any) -> Keys:
     """The only path in a document of one line."""
     path: list[str] = []
     while data:
@@ -166,7 +166,7 @@ def _only_path(data: Any) -> Keys:
     return tuple(path)
 
 
-def _beside(
+def _add_key(
     text: str, statements: list[TomlStatement], path: Keys, value: Any, newline: str
 ) -> str:
     """The text with one more key at the end of its table; a missing table in between is written
@@ -176,7 +176,7 @@ def _beside(
     headers = (each for each in statements if each.value is None and each.path == path[:-1])
     header = next(headers, None)
     if header is None:
-        return _beside(text, statements, path[:-1], {path[-1]: value}, newline)
+        return _add_key(text, statements, path[:-1], {path[-1]: value}, newline)
     end = header.end
     for statement in statements[statements.index(header) + 1 :]:
         if statement.value is None:
@@ -188,7 +188,7 @@ def _beside(
     return text[:end] + newline + line + text[end:]
 
 
-def _appended(text: str, path: Keys, value: dict[str, Any], newline: str) -> str:
+def _append_table(text: str, path: Keys, value: dict[str, Any], newline: str) -> str:
     """The text with a table at the end, after a blank line."""
     head = f"[{'.'.join(map(_key, path))}]"
     block = newline.join([head, *(f"{_key(key)} = {_inline(item)}" for key, item in value.items())])

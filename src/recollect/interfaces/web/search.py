@@ -279,8 +279,8 @@ MOST_SAMPLES = 1000  # there are fewer
 def first_steps() -> dict[str, Any]:
     """What was found on this machine: tools to import from with their place, agents to connect."""
     machine = Machine(os.environ)
-    agents = [client for client in CLIENTS.values() if client.installed(machine)]
-    return {"tools": detect_tools(machine.expanded("~")), "agents": agents}
+    agents = [client for client in CLIENTS.values() if client.is_installed(machine)]
+    return {"tools": detect_tools(machine.expand("~")), "agents": agents}
 
 
 # The first minutes: what to do with an empty vault, and samples to load and take away again

@@ -8,7 +8,7 @@ from recollect.interfaces.cli.hook_process import HURRIED, STARTS
 from recollect.interfaces.hooks.protocols import (
     PROTOCOLS,
     HookProtocol,
-    client_of,
+    find_client,
     hook_output,
     recorded_event,
 )
@@ -75,8 +75,8 @@ def test_a_hook_prints_what_the_client_reads(place: tuple[str, str], printed: ob
 
 
 def test_an_event_without_a_client_is_of_the_first_that_has_it() -> None:
-    assert client_of("SessionStart") == "claude-code"
-    assert client_of("BeforeAgent") == "gemini-cli"
-    assert client_of("sessionStart") == "cursor"
-    assert client_of("agentStop") == "copilot-cli"
-    assert client_of("PostToolUse") == ""
+    assert find_client("SessionStart") == "claude-code"
+    assert find_client("BeforeAgent") == "gemini-cli"
+    assert find_client("sessionStart") == "cursor"
+    assert find_client("agentStop") == "copilot-cli"
+    assert find_client("PostToolUse") == ""

@@ -11,12 +11,12 @@ from recollect.errors import UserError
 from recollect.interfaces.hooks.protocols import PROTOCOLS, HookProtocol
 from recollect.interfaces.setup.clients import Machine, ServerCommand
 from recollect.interfaces.setup.hook_entries import (
+    find_protocol,
     hooks_file,
-    known_protocol,
-    with_hooks,
-    without_hooks,
+    plan_hook_removal,
+    plan_hooks,
 )
-from recollect.interfaces.setup.json_edit import parsed
+from recollect.interfaces.setup.json_edit import parse
 from recollect.interfaces.setup.registration import FileChange
 
 SERVER = ServerCommand("/x/recollect", ("mcp",))
@@ -47,28 +47,28 @@ def done(change: FileChange) -> str:
 @ALL
 def test_hooks_are_installed_once_and_removed(tmp_path: Path, protocol: HookProtocol) -> None:
     file = tmp_path / "new" / "hooks.json"
-    change = with_hooks(protocol, file, SERVER)
+    change = plan_hooks(protocol, file, SERVER)
     assert change.action == "added"
     hooks = json.loads(done(change))["hooks"]
     assert list(hooks) == [event.name for event in protocol.installed]
     for name, entries in hooks.items():
         command = f"/x/recollect hook {name} --client {protocol.client}"
         assert json.dumps(entries).count(command) == 1
-    assert with_hooks(protocol, file, SERVER).action == "none"
-    removed = without_hooks(protocol, file)
+    assert plan_hooks(protocol, file, SERVER).action == "none"
+    removed = plan_hook_removal(protocol, file)
     assert removed.action == "removed"
     assert json.loads(done(removed)) == {**protocol.frame, "hooks": {}}
-    assert without_hooks(protocol, file).action == "none"
+    assert plan_hook_removal(protocol, file).action == "none"
 
 
 @pytest.mark.parametrize("text", [OTHERS, OTHERS.replace("\n", "\r\n"), '{"hooks":{}}', "{}\n"])
 def test_removing_gives_back_the_bytes(tmp_path: Path, text: str) -> None:
     file = tmp_path / "settings.json"
     file.write_bytes(text.encode())
-    after = done(with_hooks(CLAUDE, file, SERVER))
-    assert len(parsed(after)["hooks"]["SessionStart"]) == 1 + text.count("echo hi")
-    back = done(without_hooks(CLAUDE, file))
-    assert back == text or parsed(back) == {"hooks": {}}
+    after = done(plan_hooks(CLAUDE, file, SERVER))
+    assert len(parse(after)["hooks"]["SessionStart"]) == 1 + text.count("echo hi")
+    back = done(plan_hook_removal(CLAUDE, file))
+    assert back == text or parse(back) == {"hooks": {}}
     if text.count("echo hi"):
         assert back == text
 
@@ -76,8 +76,8 @@ def test_removing_gives_back_the_bytes(tmp_path: Path, text: str) -> None:
 def test_a_hook_that_moved_is_updated_in_place_of_a_second_one(tmp_path: Path) -> None:
     file = tmp_path / "settings.json"
     file.write_text(OTHERS, encoding="utf-8")
-    done(with_hooks(CLAUDE, file, PINNED))
-    change = with_hooks(CLAUDE, file, MOVED)
+    done(plan_hooks(CLAUDE, file, PINNED))
+    change = plan_hooks(CLAUDE, file, MOVED)
     assert change.action == "updated"
     after = done(change)
     assert after.count("--client claude-code") == len(CLAUDE.installed)
@@ -87,11 +87,11 @@ def test_a_hook_that_moved_is_updated_in_place_of_a_second_one(tmp_path: Path) -
 
 def test_what_somebody_changed_in_our_hook_stays_and_so_does_its_home(tmp_path: Path) -> None:
     file = tmp_path / "settings.json"
-    text = done(with_hooks(CLAUDE, file, PINNED)).replace('"timeout": 5', '"timeout": 60')
+    text = done(plan_hooks(CLAUDE, file, PINNED)).replace('"timeout": 5', '"timeout": 60')
     assert "--home /v" in text
     file.write_text(text, encoding="utf-8")
-    assert with_hooks(CLAUDE, file, SERVER).action == "none"
-    assert with_hooks(CLAUDE, file, PINNED).action == "none"
+    assert plan_hooks(CLAUDE, file, SERVER).action == "none"
+    assert plan_hooks(CLAUDE, file, PINNED).action == "none"
 
 
 def test_a_hook_of_ours_in_a_group_of_others_leaves_the_others(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_hook_of_ours_in_a_group_of_others_leaves_the_others(tmp_path: Path) -
     ours = "/old/recollect hook Stop --client claude-code"
     group = [{"type": "command", "command": c} for c in ("echo a", ours, "echo recollect hook b")]
     file.write_text(json.dumps({"hooks": {"Stop": [{"hooks": group}]}}), encoding="utf-8")
-    left = json.loads(done(without_hooks(CLAUDE, file)))["hooks"]["Stop"]
+    left = json.loads(done(plan_hook_removal(CLAUDE, file)))["hooks"]["Stop"]
     assert [hook["command"] for hook in left[0]["hooks"]] == ["echo a", "echo recollect hook b"]
 
 
@@ -110,7 +110,7 @@ def test_a_file_that_cannot_be_changed_is_named_and_left_alone(tmp_path: Path, t
     file = tmp_path / "settings.json"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=r"settings\.json"):
-        with_hooks(CLAUDE, file, SERVER)
+        plan_hooks(CLAUDE, file, SERVER)
     assert file.read_text(encoding="utf-8") == text
 
 
@@ -126,4 +126,4 @@ def test_the_files_are_those_of_the_clients(tmp_path: Path) -> None:
     }
     assert hooks_file(CLAUDE, machine, tmp_path) == tmp_path / ".claude/settings.json"
     with pytest.raises(UserError, match="zed has no hooks"):
-        known_protocol("zed")
+        find_protocol("zed")

@@ -14,7 +14,7 @@ from recollect.interfaces.setup.instruction_block import (
     END,
     INSTRUCTION_FILES,
     instruction_file,
-    with_block,
+    plan_block,
 )
 
 
@@ -24,25 +24,25 @@ def test_the_block_is_written_once_and_removing_gives_back_the_bytes(
 ) -> None:
     file = tmp_path / "AGENTS.md"
     file.write_bytes(text.encode())
-    change = with_block(file, BLOCK)
+    change = plan_block(file, BLOCK)
     assert change.action == "added"
     change.carry_out()
     after = file.read_bytes().decode()
     assert after.startswith(text)
     assert after.count(BEGIN) == after.count(END) == 1
     assert "\n" not in after.replace("\r\n", "") or "\r\n" not in text
-    assert with_block(file, BLOCK).action == "none"
-    removed = with_block(file, None)
+    assert plan_block(file, BLOCK).action == "none"
+    removed = plan_block(file, None)
     assert removed.action == "removed"
     removed.carry_out()
     assert file.read_bytes().decode().rstrip("\r\n") == text.rstrip("\r\n")
-    assert with_block(file, None).action == "none"
+    assert plan_block(file, None).action == "none"
 
 
 def test_an_older_block_is_replaced_where_it_stands(tmp_path: Path) -> None:
     file = tmp_path / "CLAUDE.md"
     file.write_text(f"before\n\n{BEGIN}\nold words\n{END}\n\nafter\n", encoding="utf-8")
-    change = with_block(file, BLOCK)
+    change = plan_block(file, BLOCK)
     assert change.action == "updated"
     assert change.after.text == f"before\n\n{BEGIN}\n{BLOCK}\n{END}\n\nafter\n"
 
@@ -53,7 +53,7 @@ def test_damaged_marks_are_named_and_the_file_left_alone(tmp_path: Path, text: s
     file.write_text(text, encoding="utf-8")
     for block in (BLOCK, None):
         with pytest.raises(UserError, match=r"AGENTS\.md cannot be changed.*damaged"):
-            with_block(file, block)
+            plan_block(file, block)
 
 
 def test_each_client_has_its_file(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from recollect.interfaces.setup.files import Malformed
-from recollect.interfaces.setup.json_edit import parsed, with_value, without
+from recollect.interfaces.setup.json_edit import parse, with_value, without
 
 many = settings(max_examples=examples(120))
 PATH = ("mcpServers", "recollect")
@@ -64,10 +64,10 @@ def test_an_item_is_added_to_an_array_and_taken_out_again(
     text = with_value(made[0], PATH, items)
     place = (*PATH, str(len(items)))
     added = with_value(text, place, item)
-    assert parsed(added)["mcpServers"]["recollect"] == [*items, item]
-    assert parsed(without(added, place)) == parsed(text)
+    assert parse(added)["mcpServers"]["recollect"] == [*items, item]
+    assert parse(without(added, place)) == parse(text)
     for number in range(len(items)):
-        left = parsed(without(text, (*PATH, str(number))))["mcpServers"]["recollect"]
+        left = parse(without(text, (*PATH, str(number))))["mcpServers"]["recollect"]
         assert left == items[:number] + items[number + 1 :]
 
 
@@ -75,14 +75,14 @@ def test_an_item_is_added_to_an_array_and_taken_out_again(
 @many
 def test_comments_and_last_commas_are_read_over(made: tuple[str, dict[str, Any]]) -> None:
     text, data = made
-    assert parsed(text) == data
+    assert parse(text) == data
 
 
 @given(made=texts() | texts(with_container=False))
 @many
 def test_every_other_key_is_kept_and_in_its_order(made: tuple[str, dict[str, Any]]) -> None:
     text, data = made
-    found = parsed(with_value(text, PATH, ENTRY))
+    found = parse(with_value(text, PATH, ENTRY))
     servers = data.get("mcpServers", {})
     assert found == data | {"mcpServers": servers | {"recollect": ENTRY}}
     assert list(found)[: len(data)] == list(data)
@@ -111,7 +111,7 @@ def test_any_key_can_be_taken_out(made: tuple[str, dict[str, Any]]) -> None:
     text, data = made
     for name in data["mcpServers"]:
         left = {key: one for key, one in data["mcpServers"].items() if key != name}
-        found = parsed(without(text, ("mcpServers", name)))
+        found = parse(without(text, ("mcpServers", name)))
         assert found == data | {"mcpServers": left}
 
 
@@ -119,11 +119,11 @@ def test_any_key_can_be_taken_out(made: tuple[str, dict[str, Any]]) -> None:
 @many
 def test_no_text_raises_anything_else(text: str) -> None:
     try:
-        data = parsed(text)
+        data = parse(text)
     except Malformed:
         return
     if isinstance(data.get("mcpServers", {}), dict):
-        assert parsed(with_value(text, PATH, ENTRY))["mcpServers"]["recollect"] == ENTRY
+        assert parse(with_value(text, PATH, ENTRY))["mcpServers"]["recollect"] == ENTRY
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_what_is_added_looks_like_the_rest(before: str, after: str) -> None:
 
 def test_only_the_last_of_two_equal_keys_counts_and_both_are_taken_out() -> None:
     text = '{"s": {"r": 1, "a": 0, "r": 2}}'
-    assert parsed(with_value(text, ("s", "r"), 3)) == {"s": {"r": 3, "a": 0}}
+    assert parse(with_value(text, ("s", "r"), 3)) == {"s": {"r": 3, "a": 0}}
     assert without(text, ("s", "r")) == '{"s": { "a": 0}}'
 
 
@@ -178,7 +178,7 @@ def test_a_comment_before_the_comma_outlives_what_it_was_about() -> None:
 )
 def test_a_broken_text_is_refused_with_its_line(text: str, line: int, reason: str) -> None:
     with pytest.raises(Malformed, match=reason) as caught:
-        parsed(text)
+        parse(text)
     assert str(caught.value).startswith(f"line {line}: ")
 
 

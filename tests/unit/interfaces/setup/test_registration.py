@@ -10,19 +10,19 @@ import pytest
 
 from recollect.errors import UserError
 from recollect.interfaces.setup import files, registration
-from recollect.interfaces.setup.clients import Client, ServerCommand, known_client
+from recollect.interfaces.setup.clients import Client, ServerCommand, find_client
 from recollect.interfaces.setup.registration import (
     FileChange,
-    address,
-    planned,
-    server,
-    state,
-    unplanned,
+    entry_state,
+    plan_entry,
+    plan_removal,
+    server_address,
+    server_command,
 )
 
 SERVER = ServerCommand("/x/recollect", ("mcp",))
 PINNED = ServerCommand("/x/recollect", ("mcp",), {"RECOLLECT_HOME": "/v"})
-CURSOR, CODEX = known_client("cursor"), known_client("codex")
+CURSOR, CODEX = find_client("cursor"), find_client("codex")
 
 
 def written(file: Path, text: str) -> Path:
@@ -46,12 +46,12 @@ def done(change: FileChange) -> str:
 )
 def test_setup_and_remove_give_back_the_bytes(tmp_path: Path, one: Client, text: str) -> None:
     file = written(tmp_path / "config", text)
-    first = done(planned(one, file, "recollect", PINNED))
+    first = done(plan_entry(one, file, "recollect", PINNED))
     assert first != text
-    assert planned(one, file, "recollect", PINNED).action == "none"
-    assert done(planned(one, file, "recollect", SERVER)) == first, "What is pinned stays pinned."
-    assert done(unplanned(one, file, "recollect")) == text
-    assert unplanned(one, file, "recollect").action == "none"
+    assert plan_entry(one, file, "recollect", PINNED).action == "none"
+    assert done(plan_entry(one, file, "recollect", SERVER)) == first, "What is pinned stays pinned."
+    assert done(plan_removal(one, file, "recollect")) == text
+    assert plan_removal(one, file, "recollect").action == "none"
 
 
 def test_what_a_person_added_to_our_entry_stays(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_what_a_person_added_to_our_entry_stays(tmp_path: Path) -> None:
 }
 """
     file = written(tmp_path / "mcp.json", text)
-    change = planned(CURSOR, file, "recollect", PINNED)
+    change = plan_entry(CURSOR, file, "recollect", PINNED)
     assert change.action == "updated"
     assert done(change) == text.replace("/old/", "/x/").replace(
         '"1"}', '"1", "RECOLLECT_HOME": "/v"}'
@@ -86,7 +86,7 @@ def test_an_entry_that_starts_no_command_is_replaced(
     tmp_path: Path, one: Client, text: str
 ) -> None:
     file = written(tmp_path / "config", text)
-    change = planned(one, file, "recollect", SERVER)
+    change = plan_entry(one, file, "recollect", SERVER)
     assert change.action == "updated"
     after = registration.FORMATS[one.format].parsed(done(change))
     assert after[one.container] == {"recollect": one.entry(SERVER), "b": {}}
@@ -97,15 +97,15 @@ def test_a_command_gives_way_to_an_address_and_what_was_added_to_that_stays(
     tmp_path: Path, one: Client
 ) -> None:
     file = tmp_path / "config"
-    planned(one, file, "recollect", SERVER).carry_out()
-    planned(one, file, "recollect", address("http://h", "T")).carry_out()
+    plan_entry(one, file, "recollect", SERVER).carry_out()
+    plan_entry(one, file, "recollect", server_address("http://h", "T")).carry_out()
     editor = registration.FORMATS[one.format]
     entry = editor.parsed(file.read_text())[one.container]["recollect"]
     assert "command" not in entry
     assert entry["url"] == "http://h/mcp"
     added = editor.with_value(file.read_text(), (one.container, "recollect", "disabled"), True)
     written(file, added)
-    change = planned(one, file, "recollect", address("https://other/x", "T"))
+    change = plan_entry(one, file, "recollect", server_address("https://other/x", "T"))
     after = editor.parsed(done(change))[one.container]["recollect"]
     assert after == entry | {"url": "https://other/x", "disabled": True}
 
@@ -115,28 +115,28 @@ def test_a_command_gives_way_to_an_address_and_what_was_added_to_that_stays(
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(UserError, match="--url"):
-        address(url, "")
+        server_address(url, "")
 
 
 def test_a_token_in_place_of_its_variable_is_refused_and_not_repeated() -> None:
     with pytest.raises(UserError) as caught:
-        address("http://h", "s3cr-t")
+        server_address("http://h", "s3cr-t")
     assert "s3cr-t" not in str(caught.value)
 
 
 def test_a_client_without_a_form_for_addresses_says_who_has_one(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"Zed has no entry.*claude-code"):
-        planned(known_client("zed"), tmp_path / "x", "recollect", address("http://h", ""))
+        plan_entry(find_client("zed"), tmp_path / "x", "recollect", server_address("http://h", ""))
 
 
 def test_the_state_of_a_registration(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
-    assert state(CURSOR, file, "recollect", SERVER) == "no"
-    planned(CURSOR, file, "recollect", SERVER).carry_out()
-    assert state(CURSOR, file, "recollect", SERVER) == "yes"
-    assert state(CURSOR, file, "recollect", PINNED) == "differs"
-    assert state(CURSOR, file, "other", SERVER) == "no"
-    assert state(CURSOR, written(file, "{"), "recollect", SERVER) == "unreadable"
+    assert entry_state(CURSOR, file, "recollect", SERVER) == "no"
+    plan_entry(CURSOR, file, "recollect", SERVER).carry_out()
+    assert entry_state(CURSOR, file, "recollect", SERVER) == "yes"
+    assert entry_state(CURSOR, file, "recollect", PINNED) == "differs"
+    assert entry_state(CURSOR, file, "other", SERVER) == "no"
+    assert entry_state(CURSOR, written(file, "{"), "recollect", SERVER) == "unreadable"
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_what_cannot_be_read_is_refused_and_left(
     file = tmp_path / "config"
     file.write_bytes(text)
     with pytest.raises(UserError) as caught:
-        planned(one, file, "recollect", SERVER)
+        plan_entry(one, file, "recollect", SERVER)
     assert str(caught.value).startswith(f"{file} ")
     assert holding in str(caught.value)
     assert str(caught.value).count(". ") == 0
@@ -174,7 +174,7 @@ def test_a_result_that_says_something_else_is_not_written(
         "recollect.interfaces.setup.json_edit.with_value", lambda *arguments: broken
     )
     with pytest.raises(UserError, match="nothing was changed"):
-        planned(CURSOR, file, "recollect", SERVER)
+        plan_entry(CURSOR, file, "recollect", SERVER)
 
 
 def test_the_rights_and_the_link_stay(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_the_rights_and_the_link_stay(tmp_path: Path) -> None:
     real.chmod(0o640)
     link = tmp_path / "mcp.json"
     link.symlink_to(real)
-    planned(CURSOR, link, "recollect", SERVER).carry_out()
+    plan_entry(CURSOR, link, "recollect", SERVER).carry_out()
     assert link.is_symlink()
     assert "recollect" in real.read_text()
     assert real.stat().st_mode & 0o777 == 0o640
@@ -192,14 +192,14 @@ def test_the_rights_and_the_link_stay(tmp_path: Path) -> None:
 def test_a_link_that_leads_nowhere_yet_stays_one(tmp_path: Path) -> None:
     link = tmp_path / "mcp.json"
     link.symlink_to(tmp_path / "dotfiles" / "mcp.json")
-    planned(CURSOR, link, "recollect", SERVER).carry_out()
+    plan_entry(CURSOR, link, "recollect", SERVER).carry_out()
     assert link.is_symlink()
     assert "recollect" in (tmp_path / "dotfiles" / "mcp.json").read_text()
 
 
 def test_a_file_that_changed_meanwhile_is_left(tmp_path: Path) -> None:
     file = written(tmp_path / "mcp.json", "{}")
-    change = planned(CURSOR, file, "recollect", SERVER)
+    change = plan_entry(CURSOR, file, "recollect", SERVER)
     written(file, '{"new": 1}')
     with pytest.raises(UserError, match="run this again"):
         change.carry_out()
@@ -211,7 +211,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = written(tmp_path / "mcp.json", "{}")
-    change = planned(CURSOR, file, "recollect", SERVER)
+    change = plan_entry(CURSOR, file, "recollect", SERVER)
 
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
@@ -228,13 +228,13 @@ def test_a_read_only_file_is_left(tmp_path: Path) -> None:
     file = written(tmp_path / "mcp.json", "{}")
     file.chmod(0o444)
     with pytest.raises(UserError, match="read-only"):
-        planned(CURSOR, file, "recollect", SERVER).carry_out()
+        plan_entry(CURSOR, file, "recollect", SERVER).carry_out()
     assert file.read_text() == "{}"
 
 
 def test_a_folder_in_the_place_of_the_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be read"):
-        files.read(tmp_path)
+        files.read_file(tmp_path)
 
 
 def test_the_command_is_the_one_beside_the_interpreter(
@@ -242,15 +242,15 @@ def test_the_command_is_the_one_beside_the_interpreter(
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     module = ("-m", "recollect.interfaces.cli.main", "mcp")
-    assert server({}, None) == ServerCommand(str(tmp_path / "python"), module)
+    assert server_command({}, None) == ServerCommand(str(tmp_path / "python"), module)
     beside = written(tmp_path / "recollect", "")
-    assert server({}, None) == ServerCommand(str(beside), ("mcp",))
+    assert server_command({}, None) == ServerCommand(str(beside), ("mcp",))
     environment = {"RECOLLECT_HOME": "/from/shell"}
-    assert server(environment, None).env == environment
-    assert server(environment, Path("/told")).env == {"RECOLLECT_HOME": "/told"}
+    assert server_command(environment, None).env == environment
+    assert server_command(environment, Path("/told")).env == {"RECOLLECT_HOME": "/told"}
     monkeypatch.setattr(sys, "executable", "")
     with pytest.raises(UserError, match="full path"):
-        server({}, None)
+        server_command({}, None)
 
 
 def test_the_diff_does_not_show_what_is_not_ours(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_the_diff_does_not_show_what_is_not_ours(tmp_path: Path) -> None:
         '{\n  "mcpServers": {\n    "a": {\n      "env": {\n        "KEY": "secret"\n      }\n    }'
     )
     file = written(tmp_path / "mcp.json", other + "\n  }\n}\n")
-    diff = planned(CURSOR, file, "recollect", SERVER).diff()
+    diff = plan_entry(CURSOR, file, "recollect", SERVER).diff()
     assert "secret" not in "\n".join(diff)
     one_line = written(tmp_path / "one.json", '{"a":"' + "x" * 9000 + '","mcpServers":{}}')
-    assert all(len(line) < 500 for line in planned(CURSOR, one_line, "recollect", SERVER).diff())
+    assert all(len(line) < 500 for line in plan_entry(CURSOR, one_line, "recollect", SERVER).diff())

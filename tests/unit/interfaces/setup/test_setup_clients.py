@@ -14,7 +14,7 @@ from recollect.interfaces.setup.clients import (
     ServerAddress,
     ServerCommand,
     System,
-    known_client,
+    find_client,
 )
 
 HOME = Path("/people/ada")
@@ -27,7 +27,7 @@ def machine(system: System = "linux", **environment: str) -> Machine:
 
 
 def place(name: str, system: System, **environment: str) -> str:
-    return str(known_client(name).file(machine(system, **environment), None))
+    return str(find_client(name).file(machine(system, **environment), None))
 
 
 @pytest.mark.parametrize(
@@ -107,9 +107,9 @@ def test_zed_on_a_mac_does_not_ask_for_the_config_home() -> None:
 
 def test_without_a_home_nothing_is_guessed() -> None:
     with pytest.raises(UserError, match="HOME is not set"):
-        known_client("cursor").file(Machine({}, "linux"), None)
+        find_client("cursor").file(Machine({}, "linux"), None)
     with pytest.raises(UserError, match="USERPROFILE is not set"):
-        known_client("cursor").file(Machine({}, "windows"), None)
+        find_client("cursor").file(Machine({}, "windows"), None)
 
 
 def test_the_packaged_claude_desktop_has_its_own_folder(tmp_path: Path) -> None:
@@ -163,8 +163,8 @@ def test_opencode_keeps_the_file_that_is_there(tmp_path: Path) -> None:
     ],
 )
 def test_the_entry_of_each_client(name: str, container: str, entry: dict[str, Any]) -> None:
-    assert known_client(name).container == container
-    assert known_client(name).entry(SERVER) == entry
+    assert find_client(name).container == container
+    assert find_client(name).entry(SERVER) == entry
 
 
 ADDRESS = ServerAddress("http://h/mcp", "T")
@@ -193,14 +193,14 @@ ENV_HEADERS = {"headers": {"Authorization": "Bearer ${env:T}"}}
     ],
 )
 def test_the_entry_of_a_server_that_runs_already(name: str, entry: dict[str, Any]) -> None:
-    assert known_client(name).entry(ADDRESS) == entry
+    assert find_client(name).entry(ADDRESS) == entry
     for key in ("headers", "bearer_token_env_var"):
         entry.pop(key, None)
-    assert known_client(name).entry(ServerAddress("http://h/mcp")) == entry
+    assert find_client(name).entry(ServerAddress("http://h/mcp")) == entry
 
 
 def test_a_client_that_reads_no_variables_takes_an_address_without_a_token() -> None:
-    cline = known_client("cline")
+    cline = find_client("cline")
     assert cline.entry(ServerAddress("http://h/mcp")) == {
         "type": "streamableHttp",
         "url": "http://h/mcp",
@@ -228,12 +228,12 @@ def test_the_files_of_a_project() -> None:
 
 def test_a_client_without_a_file_in_a_project_says_who_has_one() -> None:
     with pytest.raises(UserError, match=r"Claude Desktop has no file in a project.*cursor"):
-        known_client("claude-desktop").file(machine(), Path("/p"))
+        find_client("claude-desktop").file(machine(), Path("/p"))
 
 
 def test_an_unknown_client_is_told_the_known_ones() -> None:
     with pytest.raises(UserError, match=r"no client 'emacs'; there are: claude-code, .*zed"):
-        known_client("emacs")
+        find_client("emacs")
 
 
 def test_every_sentence_about_what_comes_next_is_one() -> None:

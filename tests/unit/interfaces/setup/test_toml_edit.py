@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from recollect.interfaces.setup.files import Malformed
-from recollect.interfaces.setup.toml_edit import parsed, with_value, without
+from recollect.interfaces.setup.toml_edit import parse, with_value, without
 
 many = settings(max_examples=examples(200))
 PATH = ("mcp_servers", "recollect")
@@ -45,8 +45,8 @@ def texts(draw: st.DrawFn) -> str:
 @given(text=texts())
 @many
 def test_every_other_table_is_kept(text: str) -> None:
-    data = parsed(text)
-    found = parsed(with_value(text, PATH, ENTRY))
+    data = parse(text)
+    found = parse(with_value(text, PATH, ENTRY))
     servers = data.get("mcp_servers", {})
     assert found == data | {"mcp_servers": servers | {"recollect": ENTRY}}
 
@@ -72,7 +72,7 @@ def test_a_value_is_changed_in_its_place(text: str) -> None:
     added = with_value(text, PATH, ENTRY)
     assert with_value(added, (*PATH, "command"), "/x/recollect") == added
     other = with_value(added, (*PATH, "command"), "C:\\r\x7f.exe")
-    assert parsed(other)["mcp_servers"]["recollect"]["command"] == "C:\\r\x7f.exe"
+    assert parse(other)["mcp_servers"]["recollect"]["command"] == "C:\\r\x7f.exe"
     assert with_value(other, (*PATH, "command"), "/x/recollect") == added
 
 
@@ -97,7 +97,7 @@ def test_a_value_is_changed_in_its_place(text: str) -> None:
 )
 def test_a_table_may_be_written_in_many_ways(text: str, after: str) -> None:
     assert with_value(text, (*PATH, "command"), "b") == after
-    assert "recollect" not in parsed(without(after, PATH)).get("mcp_servers", {})
+    assert "recollect" not in parse(without(after, PATH)).get("mcp_servers", {})
 
 
 def test_a_variable_joins_those_that_are_there() -> None:
@@ -109,8 +109,8 @@ def test_a_variable_joins_those_that_are_there() -> None:
 def test_all_in_one_line_can_be_changed_too() -> None:
     text = "mcp_servers = { a = { command = 'x' } }\nmodel = 'm'\n"
     after = with_value(text, PATH, ENTRY)
-    assert parsed(after)["mcp_servers"] == {"a": {"command": "x"}, "recollect": ENTRY}
-    assert parsed(without(after, PATH)) == parsed(text)
+    assert parse(after)["mcp_servers"] == {"a": {"command": "x"}, "recollect": ENTRY}
+    assert parse(without(after, PATH)) == parse(text)
 
 
 def test_a_table_that_cannot_be_extended_is_refused() -> None:
@@ -124,5 +124,5 @@ def test_a_table_that_cannot_be_extended_is_refused() -> None:
 )
 def test_a_broken_text_is_refused_with_its_line(text: str, line: int) -> None:
     with pytest.raises(Malformed) as caught:
-        parsed(text)
+        parse(text)
     assert str(caught.value).startswith(f"line {line}: ")
