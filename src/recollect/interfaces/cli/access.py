@@ -1,4 +1,4 @@
-"""Commands about who may do what: token, sessions, audit."""
+"""Commands for access: tokens, browser sessions, the audit log."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _token_facts(token: Token, now: datetime) -> dict[str, Any]:
 
 
 def _facts(record: object, *names: str) -> dict[str, Any]:
-    """These attributes, times as texts."""
+    """Return these attributes, times as texts."""
     found = {name: getattr(record, name) for name in names}
     return {name: iso(one) if isinstance(one, datetime) else one for name, one in found.items()}
 
@@ -243,7 +243,7 @@ def access_audit(args: argparse.Namespace) -> None:
             if _is_wanted(one, since, refused=args.refused):
                 every += 1
                 found.append(one)
-    named = _find_ids_of({mark for entry in found for mark in entry.get("ids", ())})
+    named = _find_ids({mark for entry in found for mark in entry.get("ids", ())})
     if args.json:
         print_rows(args, [entry | _memories(entry, named) for entry in found])
         return
@@ -253,9 +253,9 @@ def access_audit(args: argparse.Namespace) -> None:
         print(paint(more, DIM))
 
 
-def _find_ids_of(marks: set[str]) -> dict[str, str]:
-    """The ids of the memories that the log has as hashes; none where the vault is not there, or
-    locked and its key not at hand."""
+def _find_ids(marks: set[str]) -> dict[str, str]:
+    """Return the ids of the memories whose hashes are in the log; {} if the vault cannot be
+    opened."""
     home = home_folder(os.environ)
     if not marks or not has_vault(home, load_settings(home)):
         return {}
@@ -276,7 +276,7 @@ def _is_wanted(entry: dict[str, Any], since: datetime | None, *, refused: bool) 
 
 
 def _entry_line(entry: dict[str, Any], ids: list[str]) -> str:
-    """`2026-03-01 12:00 UTC  owner  save  auth-jwt-001`."""
+    """Return a line such as `2026-03-01 12:00 UTC  owner  save  auth-jwt-001`."""
     fields = {name: visible(str(value)) for name, value in entry.items()}
     who = fields.get("caller", "") + (f" ({fields['token']})" if fields.get("token") else "")
     at = parse_iso(fields.get("time", ""), "time")

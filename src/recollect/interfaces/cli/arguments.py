@@ -33,7 +33,7 @@ from recollect.retry import telling
 from recollect.times import with_zone
 from recollect.types import TIMES, Filter, Memory, Search
 
-# argparse looks for translations, and imports `locale` for it. There are none.
+# argparse would import `locale` to look for translations, which do not exist.
 argparse._ = str  # type: ignore[attr-defined]
 
 IDS = (
@@ -43,26 +43,25 @@ PROGRAM = "recollect "
 SHORT_OPTIONS = frozenset("-n -t -p -k -j -q".split())
 S = TypeVar("S")  # what a command's actions work on
 
-
-AddArgument = Callable[[Any], object]  # adds an argument to a parser, or to a group of one
+AddArgument = Callable[[Any], object]  # adds an argument to a parser or group
 
 
 class WrongUsage(UserError):
-    """The arguments do not go together, or one is missing."""
+    """Raised if arguments are missing or cannot be combined."""
 
     exit_code = 2
 
 
 Action = Callable[[S, argparse.Namespace], int | None]
-# Name → (what carries it out, how it is called: `add NAME PATH`). What stands in brackets may be
-# left out; after `...` there may be more.
+# Name → (function, usage such as `add NAME PATH`). Names in brackets are optional; `...` means that
+# more may follow.
 Actions = Mapping[str, tuple[Action[S], str]]
 
 
 def add_action(
     parser: argparse.ArgumentParser, actions: Actions[Any], names: str, metavar: str = "NAME"
 ) -> None:
-    """ACTION, which is `list` where it is left out, and the names that it takes."""
+    """Add the argument ACTION (default: `list`), and those for its names."""
     *first, last = actions
     about = f"{', '.join(first)} or {last} (default: list)"
     parser.add_argument("action", metavar="ACTION", nargs="?", default="list", help=about)
@@ -71,7 +70,7 @@ def add_action(
 
 
 def find_action(args: argparse.Namespace) -> Action[Any]:
-    """What carries out the action; WrongUsage where there is none, or a wrong number of names."""
+    """Return the action's function; raise WrongUsage for an unknown action or number of names."""
     actions: Actions[Any] = args.actions
     if args.action not in actions:
         raise WrongUsage(f"There is no action {args.action!r}; there are: {', '.join(actions)}.")
@@ -88,14 +87,14 @@ def usage_error(usage: str) -> WrongUsage:
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A command's parser. Where it has `words`, every word that is no option belongs to them, and
-    so does all that follows `--`. Behind one dash only a short option is one (`-n 5`, `-n5`), never
-    several: `-docker` is a word, and leaves memories out. An option that there is not is answered
-    with the nearest ones."""
+    """A command's parser. If it has `words`, they are all arguments that are not options, and all
+    that follow `--`. After one dash there is one short option (`-n 5`, `-n5`), never several:
+    `-docker` is a word, which excludes memories. An unknown option is answered with the nearest
+    known ones."""
 
-    words: argparse.Action | None = None  # the argument that takes them
-    as_query = False  # whether they are a query, in which a quoted word is a phrase
-    as_json = False  # whether a program calls
+    words: argparse.Action | None = None  # the argument that takes the words
+    as_query = False  # True if the words are a query, in which a quoted word is a phrase
+    as_json = False  # True if JSON was asked for, so errors are JSON, too
 
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str], namespace: argparse.Namespace | None = None
@@ -108,7 +107,7 @@ class CommandParser(argparse.ArgumentParser):
             self._check_rows(parsed)
             parsed.json = parsed.json or True
         for word in filter(self._is_option, more):
-            self.error(self._unknown(word.partition("=")[0]))
+            self.error(self._unknown_option_message(word.partition("=")[0]))
         if self.words is None:
             if more:
                 second = [each.split()[-1] for each in subcommands(self.prog.removeprefix(PROGRAM))]
@@ -122,22 +121,21 @@ class CommandParser(argparse.ArgumentParser):
         return parsed
 
     def _parse_optional(self, arg_string: str) -> Any:
-        """Return None for one of the words; for anything else, what argparse makes of it. It would
-        take `-docker` for -d, and `-person` for -p with a value."""
+        """Return None for a word, else argparse's result: argparse would take `-docker` for -d, and
+        `-person` for -p with a value."""
         return None if self._is_word(arg_string) else super()._parse_optional(arg_string)
 
     def _is_word(self, word: str) -> bool:
-        """Whether it is one of the words, though it begins with a dash."""
+        """Return whether it is one of the words, though it begins with a dash."""
         if not self.words or word[:1] != "-" or word[:2] == "--":
             return False
         short = self._option_string_actions.get(word[:2])
-        if short is None:  # one that other commands have is a mistake, not a word
+        if short is None:  # a short option of other commands is a mistake, not a word
             return word not in SHORT_OPTIONS
         return not (len(word) == 2 or (short.nargs != 0 and word[2:].isdecimal()))
 
     def _check_rows(self, parsed: argparse.Namespace) -> None:
-        """Refuse `--fields` and `--jsonl` before anything is done, where no rows will be printed,
-        or none that has such a field."""
+        """Refuse `--fields` and `--jsonl` early if the command prints no rows, or no such field."""
         from recollect.interfaces.cli.schemas import row_field_names  # noqa: PLC0415  start-up time
 
         known = row_field_names(self.prog.removeprefix(PROGRAM), getattr(parsed, "action", None))
@@ -154,7 +152,7 @@ class CommandParser(argparse.ArgumentParser):
         dashed = word[:1] == "-" and len(word) > 1 and " " not in word
         return dashed and not (number or self._is_word(word))
 
-    def _unknown(self, option: str) -> str:
+    def _unknown_option_message(self, option: str) -> str:
         known = [name for name in self._option_string_actions if name.startswith("--")]
         meant = did_you_mean(near_misses(option, known))
         as_word = f" To use it as a word: {self.prog} -- {option}" if self.words else ""
@@ -175,7 +173,7 @@ class CommandParser(argparse.ArgumentParser):
 
 
 class _Formatter(argparse.HelpFormatter):
-    """Help whose descriptions are wrapped, but for blocks that are indented, such as examples."""
+    """Wraps descriptions, but not indented blocks such as examples."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         blocks = text.split("\n\n")
@@ -187,7 +185,7 @@ class _Formatter(argparse.HelpFormatter):
 
 
 def parser_of(name: str) -> CommandParser:
-    """A command's parser: its own arguments, its example, and the commands that belong to it."""
+    """Return a command's parser, with its example and its subcommands in the help."""
     about, command = about_command(name), command_of(name)
     example = f"example:\n{command.example}"
     more = subcommands(name)
@@ -204,23 +202,23 @@ def parser_of(name: str) -> CommandParser:
 
 
 def print_help(name: str) -> None:
-    """Print the help of a command that does nothing without a second word."""
+    """Print a command's help; for commands that need a subcommand."""
     parser_of(name).print_help()
 
 
 def add_words(
     parser: CommandParser, name: str, about: str, default: str | None = None, metavar: str = "QUERY"
 ) -> None:
-    """Add the words of the line that are no options, as one text. A `QUERY` is one to search for,
-    in which what was quoted is a phrase."""
+    """Add an argument that takes the line's words as one text. In a `QUERY`, a quoted word is a
+    phrase."""
     parser.words = parser.add_argument(name, metavar=metavar, nargs="*", help=about)
     parser.words.default = default
     parser.as_query = metavar == "QUERY"
 
 
 def add_json(parser: argparse.ArgumentParser, *, rows: bool = False, unless: str = "") -> None:
-    """`--json`; where what is printed has `rows`, also `--jsonl`, one a line, and `--fields`.
-    `unless`: the argument with which it has none."""
+    """Add `--json`; for output with `rows` also `--jsonl` and `--fields`. `unless`: the argument
+    with which the output has no rows."""
     parser.set_defaults(no_rows_with=unless)
     parser.add_argument("--json", "-j", action="store_true", help="print JSON, for programs")
     if rows:
@@ -240,17 +238,17 @@ add_rows = partial(add_json, rows=True)
 
 
 def argument(names: str, metavar: str, about: str, **how: Any) -> AddArgument:
-    """Return what adds an argument: a word, or an option with a value, such as `--kind -k`."""
+    """Return a function that adds an argument, or an option with a value, such as `--kind -k`."""
     return lambda parser: parser.add_argument(*names.split(), metavar=metavar, help=about, **how)
 
 
 def flag(name: str, about: str) -> AddArgument:
-    """Return what adds an option without a value."""
+    """Return a function that adds an option without a value."""
     return lambda parser: parser.add_argument(name, action="store_true", help=about)
 
 
 def one_of(*adding: AddArgument) -> AddArgument:
-    """Return what adds arguments that exclude each other."""
+    """Return a function that adds arguments that exclude each other."""
 
     def add(parser: argparse.ArgumentParser) -> None:
         group = parser.add_mutually_exclusive_group()
@@ -276,7 +274,7 @@ def add_exit_zero(parser: argparse.ArgumentParser) -> None:
 
 
 def add_limit(parser: argparse.ArgumentParser, default: str, *, whole: bool = False) -> None:
-    """Add `--limit`. `whole`: also `--all`, for lists; a search has the best results."""
+    """Add `--limit`, and if `whole`, `--all`. `default`: for the help."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--limit",
@@ -291,7 +289,7 @@ def add_limit(parser: argparse.ArgumentParser, default: str, *, whole: bool = Fa
 
 def limit_of(args: argparse.Namespace, default: int) -> int:
     """Return the number of results for `add_limit(whole=True)`. A program gets all of them unless
-    it names a limit: it would not notice that something is missing."""
+    it gives a limit, since it would not notice missing ones."""
     if args.limit is not None:
         return int(args.limit)
     whole = args.all or args.json or getattr(args, "ids", False)
@@ -299,14 +297,14 @@ def limit_of(args: argparse.Namespace, default: int) -> int:
 
 
 def more_line(command: str, left: int, args: argparse.Namespace) -> str:
-    """Say how many a list has left out, and how to see them; empty if none."""
+    """Return a line that says how many a list left out, and how to see them; "" if none."""
     again = " ".join(filter(None, (command, repeat_options(args, limit=None, n=None), "--all")))
     return visible(f"{left:,} more: recollect {again}") if left > 0 else ""
 
 
 def repeat_options(args: argparse.Namespace, **values: str | None) -> str:
-    """Return the options that were typed, as a shell reads them, with other values for these, or
-    without them if None."""
+    """Return the typed options, quoted for a shell, with these values replaced, or removed if
+    None."""
     options = {
         f"{'--' if name[1:] else '-'}{name.replace('_', '-')}": value
         for name, value in values.items()
@@ -325,7 +323,7 @@ def repeat_options(args: argparse.Namespace, **values: str | None) -> str:
 def add_repeatable(
     parser: argparse._ActionsContainer, flag: str, metavar: str, about: str, dest: str | None = None
 ) -> None:
-    """An option that may be given several times, or with several values: its value is a list."""
+    """Add an option that may be repeated, or have several values; its value is a list."""
     name = dest or flag.removeprefix("--").replace("-", "_")
     parser.add_argument(
         flag, dest=name, action="extend", type=split_list, default=[], metavar=metavar,
@@ -334,7 +332,7 @@ def add_repeatable(
 
 
 def add_filter(parser: argparse.ArgumentParser) -> None:
-    """Conditions on a memory; all of them must hold."""
+    """Add the options that filter memories."""
     group = parser.add_argument_group("filters", "a memory must satisfy all of them")
     offered = dict(parameters_of(Filter))
     where = group.add_mutually_exclusive_group()
@@ -350,22 +348,22 @@ def add_as_of(parser: argparse.ArgumentParser) -> None:
 
 
 def read_as_of(args: argparse.Namespace, now: datetime) -> datetime | None:
-    """The moment that the argument of `add_as_of` names."""
+    """Return the time of `--as-of`, or None."""
     return requests.read_as_of(vars(args), now)
 
 
 def read_filter(args: argparse.Namespace, now: datetime) -> Filter:
-    """The Filter that the arguments of `add_filter` ask for."""
+    """Return the Filter of the arguments of `add_filter`."""
     return requests.read_filter(arguments_by_name(args), now)
 
 
 def read_search(args: argparse.Namespace, now: datetime) -> Search:
-    """The Search that the arguments of `recollect search` ask for."""
+    """Return the Search of the arguments of `recollect search`."""
     return requests.read_search(arguments_by_name(args), now)
 
 
 def arguments_by_name(args: argparse.Namespace) -> dict[str, Any]:
-    """The arguments by name; `--here` is a project."""
+    """Return the arguments by name; `--here` sets the project."""
     return vars(args) | ({"project": current_project()} if args.here else {})
 
 
@@ -374,20 +372,20 @@ def read_now(args: argparse.Namespace, otherwise: datetime) -> datetime:
 
 
 def current_project() -> str:
-    """The project named after the working directory, or after its repository's root."""
+    """Return the project named after the working directory, or after its repository's root."""
     try:
         return project_of(Path.cwd())
     except OSError as error:
         raise UserError("--here: the working directory no longer exists.") from error
 
 
-# Fields of a memory that are options of their own kind, or none.
+# Fields of a memory that have no option, or one that is added separately.
 OTHERS = ("id", "tags", "project", "details", "superseded_by", "archived_at")
 TEXT = {"text": "the memory itself; - reads standard input"}
 
 
 def add_fields(parser: argparse.ArgumentParser) -> None:
-    """A memory's fields as options."""
+    """Add a memory's fields as options."""
     group = parser.add_argument_group("fields")
     offered = parameters_of(Memory)
     plain = (each for name, each in offered.items() if name not in OTHERS)
@@ -405,7 +403,7 @@ def add_fields(parser: argparse.ArgumentParser) -> None:
 
 
 def memory_fields(args: argparse.Namespace) -> dict[str, Any]:
-    """The memory's fields that the arguments set."""
+    """Return the memory's fields that the arguments set."""
     given = {name: getattr(args, name, None) for name in parameters_of(Memory) if name != "tags"}
     fields = {name: value for name, value in given.items() if value is not None}
     fields |= {name: with_zone(fields[name]) for name in TIMES if name in fields}
@@ -421,7 +419,7 @@ def memory_fields(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def read_text_file(name: str) -> str:
-    """The text of a file, or of standard input; refuses bytes that are not UTF-8."""
+    """Read a file, or standard input for `-`; raise UserError if it is not UTF-8."""
     try:
         if name != "-":
             return Path(name).read_bytes().decode()

@@ -67,7 +67,7 @@ from recollect.vaults.known import FoundMemory
 
 DEFAULT = 20
 RED = "31"
-# What went and came, by the marks that `difference_text` puts around them.
+# Colours of removed and added text, by the marks that `difference_text` puts around it.
 STYLES = {"[-": RED, "{+": GREEN}
 ENDS = ("-]", "+}")
 MARKS = re.compile(r"(?=\[-|\{\+)|(?<=-\])|(?<=\+\})")
@@ -120,7 +120,7 @@ def list_(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
 def _none_listed(
     memory: Recollect, args: argparse.Namespace, filter: Filter, then: datetime | None
 ) -> str:
-    """Say why the list is empty."""
+    """Return why the list is empty."""
     if filter.narrows():
         told = "No memories match these filters"
     elif then is None and not args.after:
@@ -142,7 +142,7 @@ def _show_arguments(parser: argparse.ArgumentParser) -> None:
 @command("  recollect show auth-jwt-001", _show_arguments, reads=True)
 def show(memory: Recollect, args: argparse.Namespace) -> str:
     ids = resolve_ids(memory, args.ids)
-    # Before this very command.
+    # Read before this command counts as a use.
     used = {} if args.json or args.as_of else memory.usage(ids)
     then = read_as_of(args, memory.now())
     found = memory.located(ids, as_of=then)
@@ -156,7 +156,7 @@ def show(memory: Recollect, args: argparse.Namespace) -> str:
 
 
 def _link_fields(found: FoundMemory) -> dict[str, object]:
-    """What a memory's own fields do not say of it; only what there is."""
+    """Return what other memories say about it, as fields; only those that are not empty."""
     links = {"asked": found.asked, "replaces": [each.id for each in found.chain.replaces]}
     return {name: value for name, value in links.items() if value}
 
@@ -191,7 +191,7 @@ def _version_lines(versions: list[Version], when: When) -> Iterator[str]:
 
 
 def _difference_lines(difference: FieldDifference) -> Iterator[str]:
-    """With marks, in lines that fit a terminal, and what went and came in colours."""
+    """Yield a difference in lines that fit the terminal, removed and added text in colours."""
     text = visible(difference_text(difference))
     style = DIM
     for place, line in enumerate(wrap_text(text, width() - 4)):
@@ -302,14 +302,14 @@ def context(memory: Recollect, args: argparse.Namespace) -> str:
     degraded = found.response.degraded if found.response else ()
     styles = [DIM] * (len(parts) - len(degraded))
     styles += [DIM if part.reach else YELLOW for part in degraded]
-    if found.memories and not args.here:  # what is pinned belongs to any project
+    if found.memories and not args.here:  # pinned memories belong to any project
         unknown = memory.unknown_values(filter)
         parts, styles = [*parts, *unknown], [*styles, *(DIM for _ in unknown)]
     return "\n\n".join(map(_context_lines, parts, styles))
 
 
 def _context_lines(part: str, style: str) -> str:
-    """A memory with its title bold and the line about it dim, in lines that fit a terminal; or a
+    """Return a memory in lines that fit the terminal, its title bold and its metadata dim; or a
     sentence in that style."""
     if not part.startswith("> "):
         return wrap_sentence(part, style)

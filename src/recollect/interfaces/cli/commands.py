@@ -16,9 +16,9 @@ Run = TypeVar("Run", bound=Callable[..., Any])
 
 
 class DeclaredCommand(NamedTuple):
-    """An example, what adds the arguments to a parser, and what runs: `run(args)` returns the
-    exit code, None for 0; of a command that only `reads`, `run(memory, args)` returns the text that
-    is printed."""
+    """A command: an example, functions that add its arguments, and `run`. `run(args)` returns the
+    exit code, None for 0; if the command only `reads`, `run(memory, args)` returns the text to
+    print."""
 
     example: str
     arguments: tuple[Callable[[Any], object], ...]
@@ -44,7 +44,7 @@ def command(
 
 
 # Command → (module, what it does). The module is imported when the command is called; a name with
-# dots is in a package of its own. A command of two words belongs to the one that is its first.
+# dots is another package. A command of two words is a subcommand.
 COMMANDS = {
     "save": ("save", "save one memory and print its id"),
     "import": ("transfer", "save many memories from JSON Lines or another tool"),
@@ -115,8 +115,8 @@ COMMANDS = {
     "schema": ("schemas", "print the JSON schema of a command's --json"),
     "version": ("upkeep", "print the version, and what it runs on"),
 }  # fmt: skip
-# What the first screen explains, and the groups whose commands it names. `help --all` explains
-# those, too, and names the rest, which scripts and few people need.
+# The commands that the first screen explains, and groups of which it only lists the names. `help
+# --all` explains all of them, and the rest as rarely needed.
 FIRST = "search save find show list edit forget undo add import setup serve"
 GROUPS = {
     "look": "context related history timeline",
@@ -136,17 +136,17 @@ ALIASES = {
     "ls": "list", "rm": "forget", "tags": "tag", "unpin": "pin --off", "restore": "trash restore",
     "copy": "store copy", "migrate": "store migrate",
 }  # fmt: skip
-# Such a package → the extra that installs it.
+# Package → the extra that installs it.
 EXTRAS = {"recollect_evaluation": "eval", "recollect_postgres": "postgres"}
 WIDEST = 100  # columns; longer lines are hard to read
 NARROWEST = 40
-TWO_ERRORS = 6  # letters from which a word with two errors is still that word
+TWO_ERRORS = 6  # a word of at least this many letters may have two typing errors
 
 
 @cache
 def every_command() -> dict[str, tuple[str, str]]:
-    """Return `COMMANDS`, and those that operations declare. These are looked at where a name is
-    none of the others: it takes the import of every operation."""
+    """Return `COMMANDS` and those that operations declare. Called only for names that are not in
+    `COMMANDS`, since it imports every operation."""
     declared = import_module("recollect.interfaces.cli.generated").operation_commands()
     return COMMANDS | {name: ("generated", about) for name, about in declared.items()}
 
@@ -161,7 +161,7 @@ def about_command(name: str) -> str:
 
 
 def command_of(name: str) -> DeclaredCommand:
-    """Import the module of a command; raise UserError where its package is not installed."""
+    """Import a command's module; raise UserError if its package is not installed."""
     module = (COMMANDS.get(name) or every_command()[name])[0]
     try:
         import_module(module if "." in module else f"recollect.interfaces.cli.{module}")
@@ -176,15 +176,15 @@ def command_of(name: str) -> DeclaredCommand:
 
 
 def resolve(words: Sequence[str]) -> tuple[str, list[str]]:
-    """Split a line into its command, one word or two, and the rest. An alias is replaced by its
-    words; a name that is no command stays as it is."""
+    """Split a line into its command, one or two words, and the rest. Replace an alias; keep an
+    unknown name."""
     words = [*ALIASES.get(words[0], words[0]).split(), *words[1:]]
     size = 2 if " ".join(words[:2]) in COMMANDS else 1
     return " ".join(words[:size]), words[size:]
 
 
 def help_width() -> int:
-    """Return the columns of help: COLUMNS, or the terminal's and at most WIDEST, or 80."""
+    """Return the width of help: COLUMNS, else the terminal's up to WIDEST, else 80."""
     given = os.environ.get("COLUMNS", "")
     if given.isdecimal() and int(given):
         return max(int(given), NARROWEST)
@@ -195,7 +195,7 @@ def help_width() -> int:
 
 
 def wrap(text: str, hanging: int = 0) -> str:
-    """Return a paragraph of help in lines; all but the first are indented."""
+    """Wrap a paragraph of help; indent all lines but the first by `hanging`."""
     import textwrap  # noqa: PLC0415  start-up time
 
     indent = " " * hanging
@@ -212,12 +212,12 @@ def explain(names: Iterable[str]) -> str:
 
 
 def subcommands(name: str) -> list[str]:
-    """Return the commands of two words that begin with this one."""
+    """Return the subcommands of a command."""
     return [each for each in COMMANDS if each.startswith(f"{name} ")]
 
 
 def overview(*, whole: bool = False) -> str:
-    """Return what `recollect --help` prints; `whole`: what `recollect help --all` prints."""
+    """Return the text of `recollect --help`, or if `whole`, of `recollect help --all`."""
     if whole:
         shown = {*FIRST.split(), *" ".join(GROUPS.values()).split()}
         rest = sorted(name for name in every_command() if name not in shown and " " not in name)
@@ -237,7 +237,7 @@ def overview(*, whole: bool = False) -> str:
 
 
 def near_misses(typed: str, known: Iterable[str]) -> list[str]:
-    """Return the known names that are one typing error away; if there are none, two errors."""
+    """Return the known names that are one typing error away, or else two."""
     names = [*known]
     for errors in (1,) if len(typed) < TWO_ERRORS else (1, 2):
         if found := [name for name in names if within(typed.lower(), name, errors)]:
@@ -246,5 +246,5 @@ def near_misses(typed: str, known: Iterable[str]) -> list[str]:
 
 
 def did_you_mean(names: list[str]) -> str:
-    """Return a question with the names, after a space, or nothing without names."""
+    """Return ` Did you mean A or B?`, or "" without names."""
     return f" Did you mean {' or '.join(names)}?" if names else ""

@@ -7,7 +7,7 @@ import argparse
 from recollect.interfaces.cli.arguments import CommandParser, WrongUsage
 from recollect.interfaces.cli.commands import command
 
-# Each hands the words of the line to `completion --line`, the last being the one that is typed.
+# Each script passes the line's words to `completion --line`; the last is the one being typed.
 SCRIPTS = {
     "bash": """\
 _recollect() {

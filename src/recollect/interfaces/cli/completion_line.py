@@ -1,8 +1,8 @@
-"""What may come next on a command line: `recollect completion --line WORDS`, which shells call.
+"""Complete a command line: `recollect completion --line WORDS`, which shells call at a key press.
 
-A key is pressed and somebody waits, so this imports neither the engine nor argparse. What commands
-and options there are is in `completion.json`, which docs/update_help.py writes; ids, tags and the
-like are read from the vault by Python's own SQLite. A locked vault tells nothing.
+It must be quick, so it imports neither the engine nor argparse. Commands and options are in
+`completion.json`, which docs/update_help.py writes; ids, tags and the like are read from the vault
+with Python's own SQLite. A locked vault completes nothing.
 """
 # ruff: noqa: PTH118, PTH120, PTH208  start-up time: without pathlib
 
@@ -17,7 +17,7 @@ TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the time to impor
 if TYPE_CHECKING:
     from typing import Any
 
-MOST = 200  # more is not looked through
+MOST = 200  # values; more would be too many to choose from
 ENDS = chr(0x10FFFF)
 IDS = """
     SELECT id, title FROM memories WHERE forgotten_at IS {not_}NULL AND id >= ?1 AND id < ?1 || ?2
@@ -40,7 +40,7 @@ QUERIES = {
 
 
 def complete(words: list[str]) -> list[str]:
-    """What the last word may become: a line for each, a description behind a tab."""
+    """Return the completions of the last word as lines: a value, a tab, a description."""
     file = os.path.join(os.path.dirname(__file__), "completion.json")
     with open(file, encoding="utf-8") as stream:  # noqa: PTH123
         table: dict[str, Any] = json.load(stream)
@@ -75,7 +75,7 @@ def _matching_lines(typed: str, found: list[tuple[str, str]]) -> list[str]:
 
 
 def _values(takes: str | list[str], typed: str, table: dict[str, Any]) -> list[tuple[str, str]]:
-    """Values of this kind that begin as typed, or these."""
+    """Return the values of this kind that begin as typed, or the values in the list."""
     if isinstance(takes, list):
         return [(name, "") for name in takes]
     home = home_path(os.environ)
@@ -101,5 +101,5 @@ def _values(takes: str | list[str], typed: str, table: dict[str, Any]) -> list[t
             return [(str(name), str(about)) for name, about in rows]
         finally:
             connection.close()
-    except sqlite3.Error:  # locked, damaged, or of an older version: nothing is known of it
+    except sqlite3.Error:  # locked, damaged, or of an older version
         return []

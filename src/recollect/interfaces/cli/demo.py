@@ -48,7 +48,7 @@ def demo(args: argparse.Namespace) -> None:
 
 def _demo(home: Path, query: str) -> None:
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with Recollect(home / "vault.db", home=home) as memory:  # no passphrase is meant for it
+    with Recollect(home / "vault.db", home=home) as memory:  # never locked
         samples = list(sample(memory.now()))
         print(f"A demo vault with {counted(len(samples), 'sample memory')}.\n", flush=True)
         with progress("Preparing it", len(samples) + len(BUILT_IN)) as advance:
@@ -68,7 +68,7 @@ def _demo(home: Path, query: str) -> None:
 def _search_all(
     memory: Recollect, query: str, advance: Callable[[int], None]
 ) -> tuple[list[Response], list[str]]:
-    """The answers of the recipes, and why some refuse the query; an error where all do."""
+    """Search with each recipe. Return the responses and the errors; raise if all recipes fail."""
     answers: list[Response] = []
     refusals: list[str] = []
     for name in BUILT_IN:
@@ -83,8 +83,8 @@ def _search_all(
 
 
 def _print_side_by_side(answers: list[Response]) -> str:
-    """Print a row per memory and a column per recipe with the rank that it gave; returns the id of
-    the memory that ranks highest over all."""
+    """Print a row per memory and a column with its rank per recipe; return the id of the memory
+    that ranks highest overall."""
     names = [answer.recipe for answer in answers]
     places = {
         answer.recipe: {result.id: place for place, result in enumerate(answer, start=1)}
@@ -105,13 +105,13 @@ def _print_side_by_side(answers: list[Response]) -> str:
 
 
 def _ranks(id: str, places: dict[str, dict[str, int]]) -> tuple[float, str]:
-    """The sum of a memory's ranks over all recipes; not found counts as the rank below the last."""
+    """Return the sum of a memory's ranks; not found counts as the rank after the last."""
     below = max(map(len, places.values())) + 1
     return sum(ranks.get(id, below) for ranks in places.values()), id
 
 
 def _print_why(answers: list[Response], id: str, default: str) -> None:
-    """The explanation that the default recipe, or else another, gives for this memory."""
+    """Print the explanation of this memory's score by the default recipe, or else another."""
     for answer in sorted(answers, key=lambda answer: answer.recipe != default):
         for place, result in enumerate(answer, start=1):
             if result.id == id:
@@ -123,8 +123,8 @@ def _print_why(answers: list[Response], id: str, default: str) -> None:
 
 
 def print_newer_first(memory: Recollect) -> None:
-    """Print two statements of which the newer comes first; nothing without vectors, by which they
-    are compared."""
+    """Print a newer statement above the one it replaces; nothing without vectors, which this
+    needs."""
     answer = memory.search(CHANGED, limit=2)
     if answer.results and answer.results[0].seems_to_replace:
         print(f"A newer statement comes first: {paint(CHANGED, BOLD)}\n")
@@ -134,7 +134,7 @@ def print_newer_first(memory: Recollect) -> None:
 
 
 def print_degraded(answers: list[Response], budget_ms: int) -> None:
-    """What is missing in the answers. That a reranker runs out of its time is usual: no warning."""
+    """Print what the responses lack. A reranker that runs out of time is normal, so no warning."""
     parts = [(part, answer) for answer in answers for part in answer.degraded]
     for part, answer in parts:
         if part.reach:

@@ -32,8 +32,7 @@ from recollect.store.registry import opened_access
 from recollect.types import Memory
 
 FILE = "open.html"
-# A browser that starts first may take this long.
-BROWSER_S = 20.0
+BROWSER_S = 20.0  # a browser that is not running yet may need this long
 LOOK_S = 0.1
 PAGE = """\
 <!doctype html>
@@ -42,14 +41,14 @@ PAGE = """\
 <title>Recollect</title>
 <p><a href="{link}">Log in to Recollect</a></p>
 """
-# A program that takes the text → the variable that says that its clipboard is there.
+# Clipboard program → the environment variable that shows that it can work.
 PROGRAMS = {
     "wl-copy": "WAYLAND_DISPLAY",
     "xclip -selection clipboard": "DISPLAY",
     "xsel --clipboard --input": "DISPLAY",
     "pbcopy": "HOME",
     "clip.exe": "PATH",
-    "tmux load-buffer -w -": "TMUX",  # by itself it keeps what programs send for the terminal
+    "tmux load-buffer -w -": "TMUX",  # it does not pass on OSC 52 by itself
 }
 CLIPBOARD_S = 5.0
 
@@ -91,16 +90,15 @@ def open_(args: argparse.Namespace) -> None:
 
 
 def _has_display() -> bool:
-    """Whether a browser would have a window; one in the terminal cannot show the page."""
+    """Return whether a browser can open a window; text browsers cannot show the page."""
     if sys.platform in ("win32", "darwin") or os.environ.get("BROWSER"):
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def _open_in_browser(home: Path, link: str, sessions: SessionStore, secret: str) -> bool:
-    """Show the page in the browser. Every user can see the arguments of a process, so the browser
-    gets the name of a private file that leads to the link. Returns whether the link was used."""
-
+    """Open the link in the browser; return whether it was used. Every user can see a process's
+    arguments, so the browser gets a private file that redirects to the link."""
     if not secret:
         return webbrowser.open(link)
     file = home / FILE
@@ -132,13 +130,13 @@ def memory_text(memory: Memory) -> str:
 
 
 def copy_text(text: str, to_terminal: Callable[[str], object] | None) -> bool:
-    """Whether a program took the text, or else the terminal, which may hand it on even over ssh
-    (OSC 52); None where there is none."""
+    """Copy the text with a program, or else through the terminal, which works even over ssh
+    (OSC 52); `to_terminal` is None without a terminal. Return whether it was copied."""
     for program, variable in PROGRAMS.items():
         command = program.split()
         if os.environ.get(variable) and shutil.which(command[0]):
-            # Its output goes nowhere: some stay, to serve what was copied, and would keep a pipe.
-            with suppress(subprocess.SubprocessError):  # it failed, or waits for its display
+            # Some programs keep running to serve the text, and would keep a pipe open.
+            with suppress(subprocess.SubprocessError):  # it failed, or hangs without its display
                 subprocess.run(
                     command, input=text.encode(), timeout=CLIPBOARD_S, check=True,
                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

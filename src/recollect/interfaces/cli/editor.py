@@ -1,7 +1,7 @@
-"""A memory as a form in the person's editor: front matter and text, as in a mirrored folder.
+"""Edit a memory as a form in the user's editor: front matter and text, as in a mirrored folder.
 
-The form is a file in the home, for this user alone, and goes when it was saved. Until then nothing
-that was typed is lost: what cannot be read comes back with a message above it.
+The form is a private file in the home, removed once it is saved. Until then no typing is lost: a
+form that cannot be read is opened again with a message at its top.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from recollect.ingest.draft import FIELDS
 from recollect.types import Memory
 
 EDITORS = ("sensible-editor", "nano", "vim", "vi")
-# How editors are told a line: `+12 FILE`, `FILE:12`, and `--goto FILE:12`.
+# Editors by how they take a line number: `+12 FILE`, `FILE:12`, or `--goto FILE:12`.
 PLUS_LINE = (
     "sensible-editor editor nano vi vim nvim gvim view emacs emacsclient mg joe jed ne micro kak"
 ).split()
 COLON_LINE = ("hx", "helix", "subl", "zed")
 GOTO_LINE = ("code", "codium", "cursor", "windsurf")
 FOLDER = "drafts"
-# Shown in an empty form: what most people fill in.
+# Fields of an empty form, which most people fill in.
 USUAL = ("title", "tags", "kind", "project", "why")
-# Stands above what was refused, and is no part of it.
+# Begins the message line above a refused form.
 MESSAGE = "#! "
 
 
 def make_form(fields: Mapping[str, object]) -> str:
-    """The form of a new memory, with these fields filled in."""
+    """Return the form of a new memory, with these fields filled in."""
     empty = dict.fromkeys(USUAL, "")
     front = {name: value for name, value in (empty | dict(fields)).items() if name != "text"}
     lines = [front_line(name, value) if value else f"{name}:\n" for name, value in front.items()]
@@ -44,7 +44,7 @@ def make_form(fields: Mapping[str, object]) -> str:
 
 
 def find_changes(memory: Memory, fields: Mapping[str, object]) -> dict[str, Any]:
-    """What the fields of its form change in a memory; None for what is no longer there."""
+    """Return the changes that a form makes to a memory; None for fields that were removed."""
     if fields.get("id") != memory.id:
         raise UserError("An id cannot be changed; save a new memory and forget this one.")
     before = our_fields(parse(as_markdown(memory)))
@@ -53,9 +53,10 @@ def find_changes(memory: Memory, fields: Mapping[str, object]) -> dict[str, Any]
 
 
 def fill_in(form: str, use: Callable[[dict[str, object]], None], *, as_is: bool = False) -> bool:
-    """Let the person edit the form and use the fields that it then has; False where it was emptied,
-    or left as it was unless it is good `as_is`. A form that cannot be read, or that `use` refuses,
-    is shown again with the reason; where that changes nothing, UserError names the file."""
+    """Let the user edit the form, and call `use` with its fields. Return False if the form is
+    empty, or unchanged and not `as_is`. A form that cannot be read, or that `use` refuses, is
+    opened again with the reason; if it stays unchanged then, raise UserError with the file's
+    name."""
     folder = Path(home_path(os.environ)) / FOLDER
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(".md", "memory-", folder)
@@ -82,7 +83,7 @@ def fill_in(form: str, use: Callable[[dict[str, object]], None], *, as_is: bool 
 
 
 def _parse_form(text: str) -> dict[str, object]:
-    """The fields of a memory that the form gives."""
+    """Return the memory's fields in a form."""
     file = parse(text)
     if file.problem:
         raise UserError(file.problem)
@@ -93,15 +94,15 @@ def _parse_form(text: str) -> dict[str, object]:
 
 
 def open_in_editor(path: Path, line: int = 1) -> None:
-    """Open the file in the editor of the person's choice, at that line where it is known how, and
-    wait until it is closed."""
+    """Open the file in the user's editor, at that line if the editor is known, and wait until it is
+    closed."""
     chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     found = chosen or next(filter(shutil.which, EDITORS), None)
     if found is None:
         raise UserError("There is no editor; name yours in the variable EDITOR.")
     try:
         command = shlex.split(found)
-        # Where the output goes into a pipe, the terminal is behind standard error.
+        # If standard output is a pipe, the editor draws on standard error.
         code = subprocess.run(
             [*command, *line_arguments(command[0], path, line)],
             stdout=None if os.isatty(1) else 2,
@@ -114,7 +115,7 @@ def open_in_editor(path: Path, line: int = 1) -> None:
 
 
 def line_arguments(program: str, path: Path, line: int) -> list[str]:
-    """The arguments with which this editor opens the file at a line."""
+    """Return the arguments with which this editor opens the file at a line."""
     name = Path(program).stem
     if line > 1 and name in PLUS_LINE:
         return [f"+{line}", str(path)]

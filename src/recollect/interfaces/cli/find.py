@@ -51,17 +51,17 @@ from recollect.settings import UsageSettings
 from recollect.settings_reading import home_folder, load_settings
 from recollect.types import Memory, Result, Search
 
-OPEN = b"SQLite format 3\0"  # a vault that is not locked begins so
+OPEN = b"SQLite format 3\0"  # how a vault begins that is not locked
 DEFAULT = 20
-LEFT = 130  # nothing was chosen: a script that wants an id goes no further
+LEFT = 130  # exit code if nothing was chosen, so that a script that needs an id stops
 NEEDS = (
     "`recollect find` needs a terminal that can be drawn on and typed into. Use `recollect search "
     "WORDS`, with --ids for ids alone."
 )
-AGES_FROM = 48  # columns of a list that has room for ages
+AGES_FROM = 48  # columns from which a list shows ages
 TAB = 4
-NEAR = 400  # characters of a text that are seen without a key
-SAME = 60  # characters of a passage that tell where it stands
+NEAR = 400  # characters of a text that are visible without scrolling
+SAME = 60  # characters of a passage that are looked for in the visible text
 PASSAGE = 4  # lines
 FIELDS = ("context", "why", "impact", "details")
 
@@ -113,15 +113,15 @@ def find(args: argparse.Namespace) -> int:
 
 
 def _installed_picker() -> PickerType:
-    """Return what draws the picker: the first one that is installed, by name."""
+    """Return the first installed picker, by name; raise UserError if there is none."""
     for point in entry_points_of(GROUP).values():
         return cast(PickerType, point.load())
     raise UserError("No picker is installed here. Use `recollect search WORDS`.")
 
 
 def find_terminal() -> TextIO | None:
-    """Return the stream that leads to a terminal on which a picker can be drawn and typed into:
-    standard output, or standard error where the id goes into a pipe."""
+    """Return the terminal to draw a picker on: standard output, or standard error if the id goes
+    into a pipe; None without a usable terminal."""
     if os.environ.get("TERM", "").lower() in ("dumb", "unknown") or not _is_terminal(sys.stdin):
         return None
     return next(filter(_is_terminal, (sys.stdout, sys.stderr)), None)
@@ -136,10 +136,10 @@ def _is_locked(vault: Path) -> bool:
 
 
 class TerminalText:
-    """What a picker shows of a memory, as lines of text that fit (see `PickerText`)."""
+    """Formats memories for a picker, as lines that fit (see `PickerText`)."""
 
     def row(self, memory: Memory, columns: int, now: datetime | None) -> str:
-        """Return a memory as one line of a list: its title, and its age where there is room."""
+        """Return a memory as one line of a list: its title, and its age if there is room."""
         old = age(memory.updated_at, now) if now and columns >= AGES_FROM else ""
         pinned = "* " if memory.tier == "core" else ""
         title = shorten(f"{pinned}{heading_line(memory)}", columns - len(old) - 1)
@@ -155,8 +155,9 @@ class TerminalText:
         colour: bool,
         why: bool,
     ) -> list[str]:
-        """Return the lines of a memory, or of why it is there, with the escapes of a terminal."""
-        # As wide as a result whose lines are indented.
+        """Return a memory as lines with terminal escapes, or if `why`, the reasons for its
+        score."""
+        # Result lines are indented, so the screen is wider by the indent.
         width = columns + len(INDENT)
         shown = ELSEWHERE.set(
             Screen(terminal=True, width=width, styles=COLOURS if colour else NO_COLOURS)
@@ -201,7 +202,7 @@ def _preview_lines(
 
 
 def _mark_words(text: str, words: set[str], columns: int) -> Iterator[str]:
-    """The lines of the text, with these words marked."""
+    """Yield the lines of the text, with these words marked."""
 
     def mark(found: re.Match[str]) -> str:
         return paint(found[0], MARK) if found[0].casefold() in words else found[0]

@@ -1,5 +1,5 @@
-"""Commands made from operations that declare one: `command="chain ID"` names the command and the
-parameters that are words of the line; the others are options."""
+"""Commands made from operations that declare one: `command="chain ID"` names the command and its
+positional parameters; the others become options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from recollect.types import Filter
 
 
 def operation_commands() -> dict[str, str]:
-    """Declare the commands of operations; return what each does, by its name."""
+    """Declare the commands of operations; return name → what it does."""
     found: dict[str, str] = {}
     for offered in list_operations("command"):
         usage, about = offered.declared.command, offered.about

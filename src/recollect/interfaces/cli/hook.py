@@ -1,4 +1,4 @@
-"""`recollect hook`."""
+"""`recollect hook`: answer an agent's event, or replay recorded ones (`--test`)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from recollect.settings_reading import has_vault, home_folder, load_settings
     add_rows,
 )
 def hook(args: argparse.Namespace) -> None:
-    """`--test`: each event as its client sends it, from the working directory."""
+    """Replay recorded events as the client sends them, from the working directory."""
     if args.test is None:
         raise usage_error("hook EVENT [--client NAME] < event.json, or hook --test CLIENT [EVENT]")
     if args.test not in PROTOCOLS:
@@ -76,8 +76,8 @@ def hook(args: argparse.Namespace) -> None:
 def _replay(
     memory: Recollect, protocol: HookProtocol, event: HookEvent, prompt: str | None
 ) -> dict[str, Any]:
-    """What the agent sees at this event, and what the hook prints for it; in a session of its own,
-    which has come so far that the agent is asked."""
+    """Return what the agent sees at this event, and what the hook prints, in a new session that is
+    due to be asked what is worth keeping."""
     values = recorded_event(protocol.client, event.name)
     if prompt and "prompt" in values:
         values |= {"prompt": prompt}
@@ -102,7 +102,7 @@ def _replay_text(row: dict[str, Any]) -> str:
 
 
 def _read_event(args: argparse.Namespace) -> AgentEvent:
-    """Return the event of the arguments; raise UserError where no client has it."""
+    """Return the event of the arguments; raise UserError if no client has it."""
     values = msgspec.json.decode(args.input)
     client = args.client or find_client(args.event or "")
     event = PROTOCOLS[client].event(args.event or "") if client in PROTOCOLS else None
@@ -113,20 +113,20 @@ def _read_event(args: argparse.Namespace) -> AgentEvent:
     return AgentEvent(PROTOCOLS[client], event, project, values)
 
 
-def _output_of(asked: AgentEvent, text: str) -> str:
-    """Return what the client reads: the text, and what failed since its last session started."""
+def _format_output(asked: AgentEvent, text: str) -> str:
+    """Return the output for the client: the text, and failures since its last session started."""
     told = "\n\n".join(filter(None, (text, asked.values.get(FAILURES))))
     printed = hook_output(asked.event, told)
     return printed if isinstance(printed, str) else msgspec.json.encode(printed).decode()
 
 
 def answer_event(argv: list[str]) -> str:
-    """Return what the hook prints for the event in `--input`. Words alone are searched for, since a
-    model takes longer to load than an agent waits. Where there is no vault yet, none is made."""
+    """Return what the hook prints for the event in `--input`. It searches by words only, since a
+    model takes longer to load than an agent waits, and creates no vault."""
     home = home_folder(os.environ)
     asked = _read_event(parser_of("hook").parse_args(argv))
 
-    def failed(error: Exception) -> None:
+    def log_failure(error: Exception) -> None:
         log_line(
             ["hook", asked.event.name, asked.protocol.client],
             f"Not captured: {type(error).__name__}",
@@ -135,13 +135,13 @@ def answer_event(argv: list[str]) -> str:
     try:
         settings = load_settings(home)
         if not has_vault(home, settings):
-            return _output_of(asked, "")
+            return _format_output(asked, "")
         settings = replace(
             settings, embedding=Embedding(provider="none"), rerank=Rerank(provider="none")
         )
         with open_vault(settings=settings, lifetime=Lifetime.ONCE) as memory:
             known = memory.acting_as(memory.caller, "hook", asked.protocol.client)
-            return _output_of(asked, answer(known, asked, failed))
+            return _format_output(asked, answer(known, asked, log_failure))
     except RecollectError as error:
         log_line(argv, type(error).__name__)
-        return _output_of(asked, "")
+        return _format_output(asked, "")

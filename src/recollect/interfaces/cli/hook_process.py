@@ -1,8 +1,8 @@
 """`recollect hook EVENT` as an agent starts it: read the event, answer, print, and end.
 
-Whatever goes wrong, the agent is not disturbed: exit code 0, nothing printed, one line in the log,
-which holds neither the prompt nor a memory. A hook that takes too long, or whose agent has gone,
-ends at once. This imports little, since that is most of the time that an agent waits.
+If anything fails, the agent is not disturbed: exit code 0, no output, one line in the log, which
+contains neither the prompt nor a memory. A hook that takes too long, or whose agent has ended, ends
+at once. This module imports little, since imports are most of the time that an agent waits.
 """
 # ruff: noqa: PTH100, PTH103, PTH105, PTH110, PTH111, PTH112, PTH117, PTH118, PTH202  start-up time: without pathlib
 
@@ -16,32 +16,32 @@ from importlib import import_module
 
 from recollect.home import home_path
 
-PROJECT_FOLDER = "CLAUDE_PROJECT_DIR"  # Claude Code's project, wherever the agent has gone
+PROJECT_FOLDER = "CLAUDE_PROJECT_DIR"  # Claude Code's project, whatever the agent's folder is now
 
 TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the time to import typing
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# The events for which the user waits, and how long a hook may run for them and for others, start of
-# Python included. Then nothing is said.
+# The events for which the user waits, and the time limits for them and for others, including the
+# start of Python. A hook that exceeds its limit says nothing.
 HURRIED = frozenset(("UserPromptSubmit", "BeforeAgent"))
 HURRIED_MS = 290
 LONGEST_MS = 2000
-START_MS = 40  # what Python has taken before this is read
-LOOK_S = 0.05  # how often a hook looks whether its agent is still there
-# A prompt with a pasted file may be long; what is longer is no prompt.
+START_MS = 40  # Python's own start, before this module runs
+LOOK_S = 0.05  # between two checks whether the agent still runs
+# A prompt with a pasted file may be long; anything longer is not a prompt.
 LONGEST_INPUT = 4_000_000
 FOLDER, LOG = "hooks", "hooks.log"  # in the home
-LARGEST_LOG = 200_000  # bytes: some two thousand lines
+LARGEST_LOG = 200_000  # bytes: about two thousand lines
 STARTS = frozenset(("SessionStart", "sessionStart"))
-# What an event says beside its client's own fields: what failed since the last session started.
+# A field that is added to an event: the failures since the last session started.
 FAILURES = "recollect_failures"
-TOLD, GONE = "Told", "AgentGone"  # lines of the log that are no failures
+TOLD, GONE = "Told", "AgentGone"  # lines of the log that are not failures
 
 
 class NotAnEvent(Exception):
-    """What stands on standard input is no event."""
+    """Raised if standard input has no event."""
 
 
 def run(argv: list[str]) -> int:
@@ -54,7 +54,7 @@ def run(argv: list[str]) -> int:
         if answer:
             print(answer)
         sys.stdout.flush()
-    except (Exception, SystemExit) as error:  # SystemExit: argparse has seen a wrong argument
+    except (Exception, SystemExit) as error:  # SystemExit: argparse found a wrong argument
         log_line(argv, type(error).__name__, str(error) if isinstance(error, NotAnEvent) else "")
     return 0
 
@@ -89,7 +89,7 @@ def _read_event() -> dict[str, Any]:
 
 
 def working_folder(event: dict[str, Any]) -> str:
-    """The agent's working directory; of several workspace folders, the first."""
+    """Return the agent's working directory, or its first workspace folder."""
     folder = event.get("cwd") or event.get("workspace_roots")
     if isinstance(folder, list):
         folder = folder[0] if folder else ""
@@ -97,14 +97,14 @@ def working_folder(event: dict[str, Any]) -> str:
 
 
 def set_home(argv: list[str]) -> None:
-    """`--home FOLDER` as the variable that everything reads."""
+    """Set RECOLLECT_HOME from `--home FOLDER`."""
     if "--home" in argv[:-1]:
         folder = argv[argv.index("--home") + 1]
         os.environ["RECOLLECT_HOME"] = os.path.abspath(os.path.expanduser(folder))
 
 
 def guard(argv: list[str]) -> None:
-    """From now on, end this process when its time is over or its agent has gone."""
+    """Start a thread that ends this process at its deadline, or when its agent has ended."""
     import _thread  # noqa: PLC0415  start-up time: without threading
 
     hurried = not HURRIED.isdisjoint(argv)
@@ -113,7 +113,7 @@ def guard(argv: list[str]) -> None:
 
 
 def watch(argv: list[str], over_at: float, agent: int, end: Callable[[int], object]) -> None:
-    """Wait until the time is over or the agent has gone, then note it and end."""
+    """Wait until the deadline or the agent's end, then log it and end the process."""
     while time.monotonic() < over_at and os.getppid() == agent:
         time.sleep(min(LOOK_S, max(0.0, over_at - time.monotonic())))
     log_line(argv, "TooLate" if os.getppid() == agent else GONE)
@@ -121,7 +121,7 @@ def watch(argv: list[str], over_at: float, agent: int, end: Callable[[int], obje
 
 
 def new_failures(argv: list[str]) -> str:
-    """Return a sentence about the hooks that failed since the last call; empty for none."""
+    """Return a sentence about the hooks that failed since the last call, or ""."""
     file = os.path.join(home_path(os.environ), FOLDER, LOG)
     try:
         with open(file, encoding="utf-8") as stream:  # noqa: PTH123  start-up time: without pathlib
@@ -143,7 +143,7 @@ def new_failures(argv: list[str]) -> str:
 
 
 def log_line(argv: list[str], what: str, why: str = "") -> None:
-    """One line in the log: when, which client and event, what happened."""
+    """Log a line: time, client and event, what happened."""
     try:
         folder = os.path.join(home_path(os.environ), FOLDER)
         os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -159,4 +159,4 @@ def log_line(argv: list[str], what: str, why: str = "") -> None:
         finally:
             os.close(handle)
     except OSError:
-        pass  # there is nobody to tell
+        pass  # there is no other way to report it

@@ -1,7 +1,7 @@
-"""Text laid out for a screen: measured in cells, wrapped at words, cut with `…`.
+"""Lay out text for a terminal: measure it in cells, wrap it at words, cut it with `…`.
 
-A cell is the place of one Latin letter. Chinese and Japanese characters and most emoji take two,
-combining marks none. Where an emoji is made of several, terminals differ; the larger width is
+A cell is the width of a Latin letter. Chinese and Japanese characters and most emoji take two,
+combining marks none. Terminals differ for emoji made of several characters; the larger width is
 counted, so that no line is too long.
 """
 
@@ -23,33 +23,33 @@ from recollect.types import Span
 
 TAB = "    "
 FENCE = re.compile(r"\s*(```|~~~)")
-# Where text of these may end a line without a space: scripts that have none.
+# Characters of scripts without spaces, which may break between any two.
 IDEOGRAPHS = "\u2e80-\ua4cf\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003fffd"
 CLOSING = "、。,.・:;?!」』】)〉》〕”’"  # never begin a line
 OPENING = "「『【(〈《〔“‘"  # never end one
 ATOM = re.compile(
     f"[{OPENING}]*[{IDEOGRAPHS}][{CLOSING}]*|[^\\s{IDEOGRAPHS}{OPENING}]+[{CLOSING}]*|[{OPENING}]+"
 )
-# A word longer than a line, an address say, breaks behind one of these.
+# A word longer than a line, such as a URL, breaks after one of these.
 JOINT = re.compile(r"(?<=[/\\_\-.,:;?&=#+])(?!\d)|(?<=\D[/\\_\-.,:;?&=#+])")
 NUMBER = re.compile(r"\d[\d.,]*$")
-# Lines of Markdown that keep their beginning; what is wrapped stands below the text after it.
+# Lines of Markdown whose beginning is repeated as indent when they are wrapped.
 TABLE = re.compile(r"^\s*\|.*\n\s*\|", re.MULTILINE)
-RULE = re.compile(r"[\s|:-]*|\s*(```|~~~).*")  # of a table, or a fence: a line without a word
+RULE = re.compile(r"[\s|:-]*|\s*(```|~~~).*")  # a table's rule or a fence: no words
 ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)]|>|#+)\s+|\s*")
 KEPT = re.compile(r"\s*\||\t|    (?!\s*[-*+\d])")  # tables, indented code
 
 
 def count_cells(text: str) -> int:
-    """How many cells it takes."""
-    if text.isascii() or max(text, default="") < "\u0300":  # as most: far quicker
+    """Return how many cells a text takes."""
+    if text.isascii() or max(text, default="") < "\u0300":  # most texts: much quicker
         return len(text)
     return sum(map(_cells, text))
 
 
 @cache
 def _cells(character: str) -> int:
-    if character == "\ufe0f":  # makes a wide emoji of the sign before it
+    if character == "\ufe0f":  # turns the character before it into a wide emoji
         return 1
     if category(character) in ("Mn", "Me", "Cf") or "\u1160" <= character <= "\u11ff":
         return 0
@@ -57,7 +57,7 @@ def _cells(character: str) -> int:
 
 
 def cut(text: str, room: int) -> str:
-    """The beginning of a line that takes at most so many cells, at a word where one is near."""
+    """Cut a line to at most `room` cells, at a word if possible."""
     if count_cells(text) <= room:
         return text
     start = text[: _count_fitting(text, max(1, room - 1))]
@@ -67,13 +67,13 @@ def cut(text: str, room: int) -> str:
 
 
 def wrap_text(text: str, room: int) -> list[str]:
-    """The text in lines of at most so many cells."""
+    """Return the text in lines of at most `room` cells."""
     return [text[start:end] for start, end in line_spans(text, room)]
 
 
 def line_spans(text: str, room: int) -> list[Span]:
-    """Where the lines of a wrapped text begin and end. They break at spaces and between ideographs;
-    a word longer than a line breaks behind a sign such as `/`, and never in a number that fits."""
+    """Return the spans of the lines of a wrapped text. They break at spaces and between ideographs;
+    a word longer than a line breaks after a sign such as `/`, but not in a number that fits."""
     lines: list[Span] = []
     start = end = used = 0
     for found in ATOM.finditer(text):
@@ -93,7 +93,7 @@ def line_spans(text: str, room: int) -> list[Span]:
 
 
 def _count_fitting(text: str, room: int) -> int:
-    """How many characters of it take at most so many cells."""
+    """Return how many characters of the text fit into `room` cells."""
     if text.isascii():
         return room
     used = 0
@@ -114,8 +114,8 @@ def _break_position(word: str, room: int) -> int:
 
 
 def lay_out(text: str, room: int, *, code: bool = False) -> Iterator[str]:
-    """A whole text: each line wrapped with the indent it has, the text of an item below itself.
-    Code, tables and what is `code` as a whole keep their lines."""
+    """Yield a text's lines, wrapped with their own indent, list items below their text. Code blocks
+    and tables keep their lines, and so does the whole text if `code`."""
     fenced = False
     for line in text.splitlines():
         fence = FENCE.match(line) is not None
@@ -131,14 +131,14 @@ def lay_out(text: str, room: int, *, code: bool = False) -> Iterator[str]:
 
 
 class MarkedText(NamedTuple):
-    """A text, safe to show, and where its matches are."""
+    """A text that is safe to show, and the spans of its matches."""
 
     text: str
     matches: tuple[Span, ...]
 
     @classmethod
     def of(cls, snippet: str) -> MarkedText:
-        """Of a text with `<mark>` around each match."""
+        """Parse a text with `<mark>` around each match."""
         text, matches = "", []
         for piece, matched in pieces(visible(snippet)):
             if matched:
@@ -147,7 +147,7 @@ class MarkedText(NamedTuple):
         return cls(text, tuple(matches))
 
     def part(self, span: Span, before: str = "", after: str = "") -> MarkedText:
-        """A part of it, between these texts."""
+        """Return a part of it, between `before` and `after`."""
         start, end = span
         shift = len(before) - start
         inside = [
@@ -158,7 +158,7 @@ class MarkedText(NamedTuple):
         return MarkedText(before + self.text[start:end] + after, tuple(inside))
 
     def on_one_line(self) -> MarkedText:
-        """Return the text in one line, its matches marked."""
+        """Return it as one line, with its matches."""
         text, matches, done = "", [], 0
         for match in (*self.matches, Span(len(self.text), len(self.text))):
             text = _join(text, self.text[done : match.start])
@@ -169,7 +169,7 @@ class MarkedText(NamedTuple):
         return MarkedText(text.rstrip(), tuple(matches[:-1]))
 
     def wrap(self, room: int, most: int) -> list[MarkedText]:
-        """At most so many lines, those with the most matches; `…` stands for what is left out."""
+        """Return at most `most` lines, those with the most matches; `…` marks omissions."""
         lines = line_spans(self.text, room)
         if len(lines) <= most:
             return [self.part(line) for line in lines]
@@ -188,8 +188,8 @@ class MarkedText(NamedTuple):
         ]
 
     def code_lines(self, room: int, most: int) -> list[MarkedText]:
-        """At most so many of its lines, those with the most matches, each cut where it is too long;
-        without fences, empty lines and the indent that all have."""
+        """Return at most `most` of its lines, those with the most matches, each cut to `room`;
+        without fences, empty lines and the common indent."""
         spans, start = [], 0
         for line in self.text.splitlines(keepends=True):
             if line.strip(" \t\n…") and not RULE.fullmatch(line.rstrip("\n")):
@@ -202,10 +202,10 @@ class MarkedText(NamedTuple):
         return [each.shorten(indent, room) for each in shown]
 
     def shorten(self, indent: int, room: int) -> MarkedText:
-        """A line from that character on, tabs as spaces, in at most so many cells."""
+        """Return the line without its indent, tabs as spaces, cut to `room` cells."""
         line = self.part(Span(indent, len(self.text)))
         tabs = line.text.count("\t")
-        if tabs and line.text[:tabs].strip("\t") == "":  # where code has them: at its beginning
+        if tabs and line.text[:tabs].strip("\t") == "":  # tabs of code are at its beginning
             line = line.part(Span(tabs, len(line.text)), before=tabs * TAB)
         if count_cells(line.text) <= room:
             return line
@@ -213,21 +213,22 @@ class MarkedText(NamedTuple):
 
 
 def _join(text: str, more: str) -> str:
-    """Both in one line, each white space a single blank."""
+    """Join both in one line, with white space as single blanks."""
     flowed = re.sub(r"\s+", " ", more)
     return text + (flowed.lstrip() if not text or text.endswith(" ") else flowed)
 
 
 def _best_window(lines: Sequence[MarkedText], most: int) -> int:
-    """From which line on so many of them have the most matches; where it is equal, from one that
-    has some, the first of those."""
+    """Return the start of the `most`-line window with the most matches; ties go to one whose first
+    line matches, then to the earliest."""
     counts = [len(line.matches) for line in lines]
     windows = [(sum(counts[at : at + most]), counts[at] > 0, -at) for at in range(len(lines))]
     return -max(windows, default=(0, False, 0))[2]
 
 
 def highlight(line: MarkedText, style: str = "") -> str:
-    """A line with its matches in colour, or underlined without any; the rest in that style."""
+    """Return a line with its matches coloured, or underlined without colours; the rest in
+    `style`."""
     found, done = "", 0
     for start, end in line.matches:
         found += _style_rest(line.text[done:start], style) + paint(line.text[start:end], MARK)
@@ -240,24 +241,24 @@ def _style_rest(text: str, style: str) -> str:
 
 
 def link_to(text: str, file: str) -> str:
-    """The text as a link to a file, where the terminal shows links (OSC 8)."""
+    """Return the text as a link to a file, if the terminal shows links (OSC 8)."""
     if not screen().links or not os.path.isabs(file):  # noqa: PTH117  start-up time
         return text
     return f"\x1b]8;;file://{gethostname()}{quote(file)}\x1b\\{text}\x1b]8;;\x1b\\"
 
 
 def width() -> int:
-    """How many cells a line has."""
+    """Return the width of the screen in cells."""
     return screen().width
 
 
 def shorten(text: str, room: int) -> str:
-    """One line of at most that many cells."""
+    """Return the text as one line of at most `room` cells."""
     return cut(" ".join(visible(text).split()), room)
 
 
 def wrap_sentence(text: str, style: str, indent: int = 2) -> str:
-    """A sentence in that style, in lines that fit a terminal, all but the first indented."""
+    """Return a sentence in that style, wrapped to the screen, all lines but the first indented."""
     return ("\n" + " " * indent).join(
         paint(line, style) for line in wrap_text(text, width() - indent)
     )

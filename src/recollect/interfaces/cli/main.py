@@ -5,7 +5,7 @@ import gc
 import os
 import sys
 
-# Start-up time: without `from __future__`, which is a module, too.
+# Start-up time: without `from __future__`, which would be one more module.
 TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the time to import typing
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,13 +19,13 @@ KEPT = "Interrupted. Everything saved so far is kept."
 
 
 def entry() -> "NoReturn":
-    """The installed command: start and leave as quickly as Python allows.
+    """Run the installed command; start and exit as quickly as Python allows.
 
     Garbage collection finds nothing during imports, so it is off. At the end the vault is closed
     and everything is printed, so the process skips the interpreter's clean-up.
     """
     gc.disable()
-    # Start-up time, and less time without it: `signal` imports enum. An agent's hook may be ended.
+    # Start-up time: `signal` would import enum.
     import _signal  # type: ignore[import-not-found]  # noqa: PLC0415  start-up time
 
     _signal.signal(_signal.SIGINT, _exit_on_interrupt)
@@ -42,20 +42,20 @@ def entry() -> "NoReturn":
     os._exit(code)
 
 
-# What Recollect draws → what stands for it on a terminal whose locale knows no such signs.
+# Sign that Recollect draws → its replacement on a terminal without UTF-8.
 PLAIN_SIGNS = str.maketrans("·█…│├└─›→×", "-#~||`->>x")
 
 
 def _exit_on_interrupt(*_: object) -> None:
-    """Ctrl-C before anything is written: leave at once. An exception amid the import of a native
-    library would be an ImportError, or a crash."""
+    """Exit at once on Ctrl-C, before anything is written: an exception during the import of a
+    native library would become an ImportError, or a crash."""
     print_error(KEPT, INTERRUPTED)
     os._exit(INTERRUPTED)
 
 
 def _set_up_streams() -> None:
-    """Print UTF-8 whatever the locale; a closed stream swallows what is printed. On a terminal of a
-    locale without UTF-8, such as C, what Recollect draws is plain, and memories are as they are."""
+    """Print UTF-8 in any locale, and discard output to a closed stream. On a terminal whose locale
+    lacks UTF-8, such as C, draw with ASCII signs, but print memories unchanged."""
     locale = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "UTF-8")
     utf8 = "utf8" in locale.lower().replace("-", "")
     for name in ("stdout", "stderr"):
@@ -70,13 +70,13 @@ def _set_up_streams() -> None:
 
 
 def _encode_plain(error: "Any") -> "tuple[bytes, int]":
-    """What ASCII has no letters for, as UTF-8."""
+    """Encode what ASCII lacks as UTF-8, with plain signs; an error handler for codecs."""
     text = error.object[error.start : error.end].translate(PLAIN_SIGNS)
     return text.encode(errors="backslashreplace"), error.end
 
 
 def main(arguments: "Sequence[str] | None" = None) -> int:
-    """Run one command; returns the exit code."""
+    """Run one command; return the exit code."""
     argv = list(sys.argv[1:] if arguments is None else arguments)
     report = (
         print_error if {"-j", "--json", "--jsonl", "--fields"}.isdisjoint(argv) else _failed_json
@@ -143,14 +143,14 @@ def _dispatch(argv: list[str]) -> int:
 
 
 def _begins_question(word: str) -> bool:
-    """Whether it is a word such as `how`, which is no typing error of `show`."""
+    """Return whether it is a word such as `how`, which is no typing error of `show`."""
     from recollect.query.function_words import is_function_word  # noqa: PLC0415  start-up time
 
     return is_function_word(word.lower())
 
 
 def _is_agent_call(argv: list[str]) -> bool:
-    """Whether an agent calls its hook; a person has a terminal, asks for help, or tries one."""
+    """Return whether an agent calls its hook; a person uses a terminal, --help, or --test."""
     if argv[:1] != ["hook"] or {"--test", "--help", "-h"}.intersection(argv):
         return False
     return sys.stdin is None or not sys.stdin.isatty()
@@ -169,12 +169,12 @@ def _run(name: str, argv: list[str]) -> int:
         parsed = parser_of(name).parse_args(argv)
     except SystemExit as leaving:  # argparse has printed the help or the error
         return int(leaving.code or 0)
-    if not command.reads:  # those answer once, and leave no more garbage than they print
+    if not command.reads:  # reading commands make little garbage
         import signal  # noqa: PLC0415  start-up time
 
         if signal.getsignal(signal.SIGINT) is _exit_on_interrupt:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        gc.freeze()  # what was imported stays: nobody need look through it for garbage
+        gc.freeze()  # exclude the imported modules from garbage collection
         gc.enable()
         code: int = command.run(parsed) or 0
         return code
@@ -185,7 +185,7 @@ def _run(name: str, argv: list[str]) -> int:
     with Recollect(lifetime=Lifetime.ONCE, interface="command line") as memory:
         answer = command.run(memory, parsed)
     text, found = answer if isinstance(answer, tuple) else (answer, True)
-    if parsed.json or not text:  # no ids: no line
+    if parsed.json or not text:  # no ids, no line
         print(text, end="\n" if text else "")
     else:
         show(text)
@@ -193,7 +193,7 @@ def _run(name: str, argv: list[str]) -> int:
 
 
 def _failed_json(sentence: str, code: int, name: str) -> int:
-    """Print the error for a program, as an `ErrorJson` whose code is its name; return the code."""
+    """Print the error as an `ErrorJson` with this name as its code; return the exit code."""
     import json  # noqa: PLC0415  start-up time
 
     print(json.dumps({"code": name, "message": " ".join(sentence.split())}), file=sys.stderr)
@@ -201,7 +201,7 @@ def _failed_json(sentence: str, code: int, name: str) -> int:
 
 
 def print_error(sentence: str, code: int, name: str = "") -> int:
-    """Print the sentence as one line on stderr; returns the code. `name`: of the error."""
+    """Print the sentence as one line on stderr; return the exit code. `name` is for JSON only."""
     try:  # noqa: SIM105  start-up time
         print("recollect: " + " ".join(sentence.split()), file=sys.stderr, flush=True)
     except OSError:  # the exit code still tells

@@ -48,7 +48,7 @@ def mcp(args: argparse.Namespace) -> int:
     handshake, ended = resumed_state(), SimpleQueue[int | None]()
     with ExitStack() as closing:
 
-        def opened() -> Recollect:
+        def open_vault() -> Recollect:
             if not home_folder(os.environ).is_absolute():
                 raise UserError(RELATIVE_HOME.format(home_folder(os.environ)))
             memory = Recollect(
@@ -61,7 +61,7 @@ def mcp(args: argparse.Namespace) -> int:
             return memory
 
         server = partial(build, project=_project(args), tools=args.tools)
-        return serve(opened, server, handshake or "", ended)
+        return serve(open_vault, server, handshake or "", ended)
 
 
 def _project(args: argparse.Namespace) -> str | None:

@@ -45,7 +45,7 @@ from recollect.settings import Embedding
 from recollect.settings_reading import home_folder, load_settings, sources, variable_of
 
 KINDS = {"embed": "embedding", "rerank": "rerank"}
-BYTES = 4.3  # that a number of a vector takes in the file, with its part of the row and the codes
+BYTES = 4.3  # in the file, for each number of a vector, with its share of the row and the codes
 # The settings that belong to a model.
 OWN_KEYS = ("provider", "model", "query_prefix", "document_prefix", "dimensions")
 
@@ -82,7 +82,7 @@ def _list(home: Path, args: argparse.Namespace) -> int:
 
 
 def _name(find: Any) -> str:
-    """The active model's identity, or why there is none."""
+    """Return the active model's identity, or `none` with the reason."""
     try:
         identity: str = find().identity
     except ProviderError as error:
@@ -91,13 +91,13 @@ def _name(find: Any) -> str:
 
 
 def _installed_models(settings: Embedding, active: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """The bundled models, and the ONNX folder of the settings."""
+    """Yield the bundled models, and the ONNX folder of the settings."""
     for declared in declarations():
         size, problem = _check_files(declared)
         facts = _model_facts(declared, size, problem) | {"languages": languages_of(declared.name)}
         yield facts | {"active": active[declared.kind].startswith(f"builtin:{declared.name}")}
     if settings.provider == "onnx":
-        with suppress(ProviderError):  # what is missing stands where the active models are told
+        with suppress(ProviderError):  # the active model's line says what is missing
             folder = ModelFolder(Path(settings.model).expanduser(), "embed")
             facts = _model_facts(folder.declared, folder.size(), folder.verify())
             yield facts | {"name": settings.model, "active": True}
@@ -120,7 +120,7 @@ def _model_facts(declared: Declared, size: int, problem: str | None) -> dict[str
 
 
 def _check_files(declared: Declared) -> tuple[int, str | None]:
-    """The size of the model's files, and what is wrong with them, if anything."""
+    """Return the size of the model's files, and what is wrong with them, or None."""
     try:
         folder = folder_of(declared)
     except ProviderError as error:  # a file is missing
@@ -129,8 +129,8 @@ def _check_files(declared: Declared) -> tuple[int, str | None]:
 
 
 def _vault_notes(home: Path) -> list[str]:
-    """What the vault says of the model: whether it serves, whether it can read the texts. Nothing
-    where there is no vault, or one that is locked."""
+    """Return the vault's notes on the model, such as whether it can read the texts; [] without a
+    vault, or if it is locked."""
     if not (home / "vault.db").exists():
         return []
     with suppress(RecollectError), open_vault(at_rest=True, lifetime=Lifetime.ONCE) as memory:
@@ -139,7 +139,7 @@ def _vault_notes(home: Path) -> list[str]:
 
 
 def _use(home: Path, args: argparse.Namespace) -> None:
-    """Make the vectors of another model, then write the settings and let them serve."""
+    """Compute the vectors of another model, then change the settings and switch to them."""
     [name] = args.names
     settings = load_settings(home)
     wanted = _find_model(settings.embedding, name)
@@ -173,7 +173,7 @@ def _use(home: Path, args: argparse.Namespace) -> None:
 
 
 def _find_model(settings: Embedding, name: str) -> Embedding:
-    """The settings with this model."""
+    """Return the settings with this model; raise UserError if it is not installed."""
     known = installed(settings)
     if name in known:
         return known[name]

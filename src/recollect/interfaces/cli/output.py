@@ -1,4 +1,4 @@
-"""How things look: colour on a terminal only, plain text in a pipe, JSON for programs."""
+"""Output: colours on a terminal only, plain text in a pipe, JSON for programs."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 WIDEST = 120  # longer lines are hard to read
 ENDLESS = 1_000_000  # cells: in a pipe, no line is wrapped
-NO_SIZE = 80  # of a terminal that does not tell: a serial line, some containers
-# Terminals that show links, by what they say of themselves in the environment.
+NO_SIZE = 80  # for a terminal without a size: a serial line, some containers
+# Terminals that show links, by their environment variables.
 LINKING = ("kitty", "alacritty", "foot", "ghostty", "wezterm", "contour")  # in TERM
 LINKING_PROGRAMS = ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby", "rio")
 LINKING_VARIABLES = ("WT_SESSION", "KONSOLE_VERSION", "DOMTERM")
 LINKING_VTE = 5000  # GNOME Terminal and others, as VTE_VERSION: 0.50
-NO_STYLES, NO_COLOURS, COLOURS = range(3)  # what the text may have; bold is no colour
+NO_STYLES, NO_COLOURS, COLOURS = range(3)  # bold is not a colour
 BOLD, DIM, GREEN, YELLOW, CYAN = "1", "2", "32", "33", "36"
-MARK = "1;33"  # of a match
-UNCOLOURED = {BOLD: BOLD, MARK: "4"}  # where there is no colour: a match is underlined
+MARK = "1;33"  # for a match
+UNCOLOURED = {BOLD: BOLD, MARK: "4"}  # without colours, a match is underlined
 PLAIN = "The vault is locked, but {where} is plain text: whoever can read it can read the memories."
 
 
 class Screen(NamedTuple):
-    """Whether a terminal shows the text and how many cells a line has; which `styles` it may have;
-    whether it shows `links`. `session`: the number of the terminal's session, whatever
-    goes into pipes; 0 where no terminal is attached."""
+    """What standard output can show: whether it is a `terminal`, the `width` of a line in cells,
+    the `styles`, and `links`. `session`: the id of the terminal session, even if output is piped; 0
+    if no terminal is attached."""
 
     terminal: bool
     width: int
@@ -45,12 +45,12 @@ class Screen(NamedTuple):
     session: int = 0
 
 
-# Set where the text is made for a part of the screen.
+# Set while text is made for a part of the screen.
 ELSEWHERE: ContextVar[Screen | None] = ContextVar("screen", default=None)
 
 
 def screen() -> Screen:
-    """The screen that the text is made for: standard output, unless a part of it is drawn."""
+    """Return the screen that text is made for: standard output, unless `ELSEWHERE` is set."""
     return ELSEWHERE.get() or detect_screen()
 
 
@@ -68,7 +68,7 @@ def detect_screen() -> Screen:
 
 
 def _shows_links() -> bool:
-    """Whether the terminal shows OSC 8 as links. FORCE_HYPERLINK decides, as for other programs."""
+    """Return whether the terminal shows OSC 8 links; FORCE_HYPERLINK overrides, as elsewhere."""
     variable = os.environ.get
     if forced := variable("FORCE_HYPERLINK"):
         return forced != "0"
@@ -82,7 +82,8 @@ def _shows_links() -> bool:
 
 
 def _terminal_session(terminal: bool) -> int:
-    """A window of its own has a session of its own, also one that has the name of one before it."""
+    """Return the id of the terminal session, which differs for each window; 0 without a
+    terminal."""
     if not terminal and not any(stream and stream.isatty() for stream in (sys.stdin, sys.stderr)):
         return 0
     return os.getsid(0) if hasattr(os, "getsid") else os.getppid()
@@ -102,13 +103,13 @@ def _width(terminal: bool) -> int:
 
 
 def json_text(value: Any) -> str:
-    """One JSON value, readable, and the same every time."""
+    """Return a value as readable JSON."""
     return visible_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
 def rows_text(args: argparse.Namespace, value: Any, rows: str = "") -> str:
-    """The JSON of an answer with rows, a list itself or in that field, as the arguments of
-    `add_json` want them: in lines, only some of their fields, null where a row has none."""
+    """Return JSON with rows, which are the value itself or its field `rows`, as `--jsonl` and
+    `--fields` ask: one a line, only some fields, null for a missing one."""
     found = value[rows] if rows else value
     if args.fields:
         names = [name.strip() for name in args.fields.split(",")]
@@ -120,7 +121,7 @@ def rows_text(args: argparse.Namespace, value: Any, rows: str = "") -> str:
 
 def print_rows(args: argparse.Namespace, value: Any, rows: str = "") -> None:
     text = rows_text(args, value, rows)
-    print(text, end="\n" if text else "")  # no rows: no line
+    print(text, end="\n" if text else "")  # no rows, no line
 
 
 def print_json(value: Any) -> None:
@@ -128,13 +129,14 @@ def print_json(value: Any) -> None:
 
 
 def print_note(sentence: str) -> None:
-    """Tell who reads standard error, where a program reads the answer; nothing if empty."""
+    """Print a sentence on standard error, while a program reads standard output; nothing if
+    empty."""
     if sentence:
         print(f"recollect: {sentence}", file=sys.stderr)
 
 
 def say(as_json: bool, sentence: str, **facts: object) -> None:
-    """What was done, as a sentence for people or as facts for programs."""
+    """Print what was done, as a sentence for people or as JSON for programs."""
     if as_json:
         print_json(facts)
     else:
@@ -142,7 +144,7 @@ def say(as_json: bool, sentence: str, **facts: object) -> None:
 
 
 def say_counts(as_json: bool, counts: Mapping[str, int], none: str) -> None:
-    """How many memories have each value, a line each, or the sentence where there are none."""
+    """Print the number of memories with each value, a line each; `none` if there are no values."""
     if as_json:
         print_json(counts)
         return
@@ -151,13 +153,13 @@ def say_counts(as_json: bool, counts: Mapping[str, int], none: str) -> None:
 
 
 def warn_of_plain_text(memory: Recollect, where: str) -> None:
-    """Say on stderr that a copy of a locked vault is not locked."""
+    """Warn on stderr that a copy of a locked vault is plain text."""
     if memory.store.database.locked:
         print(f"recollect: {PLAIN.format(where=where)}", file=sys.stderr)
 
 
 def paint(text: str, style: str) -> str:
-    """The text in that style, where there is a terminal that shows it."""
+    """Return the text in that style, if the terminal shows it."""
     shown = screen().styles
     if shown != COLOURS:
         style = UNCOLOURED.get(style, "") if shown else ""
@@ -165,7 +167,7 @@ def paint(text: str, style: str) -> str:
 
 
 def table_lines(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """The heading and the rows as lines; the first column is left-aligned, the others right."""
+    """Yield heading and rows as lines; the first column is left-aligned, the others right."""
     lines = [heading, *rows]
     first, *others = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
     for name, *cells in lines:
@@ -177,8 +179,8 @@ def table_lines(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterat
 def progress(what: str, total: int | None, *, bytes_read: bool = False) -> Iterator[
     Callable[[int], None]
 ]:  # fmt: skip
-    """A progress bar on a terminal's stderr, with rate and time left; silent elsewhere, and where
-    there is nothing to do."""
+    """Show a progress bar on a terminal's stderr, with rate and time left; nothing elsewhere, or if
+    there is nothing to do. Yield a function that advances it."""
     if not sys.stderr.isatty() or total == 0:
         yield lambda step: None
         return
@@ -196,7 +198,7 @@ def progress(what: str, total: int | None, *, bytes_read: bool = False) -> Itera
     from rich.text import Text  # noqa: PLC0415  start-up time: only for long work
 
     class RateColumn(TextColumn):
-        """How many a second, from the first on."""
+        """Shows the steps per second."""
 
         def __init__(self) -> None:
             super().__init__("")

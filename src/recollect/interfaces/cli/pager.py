@@ -1,32 +1,32 @@
-"""A pager for what is longer than the terminal's screen."""
+"""A pager for text that is longer than the terminal's screen."""
 
 import os
 import sys
 
-# Start-up time: what only a long text needs is imported where it is used.
+# Start-up time: modules that only long texts need are imported in the functions.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 VARIABLES = ("RECOLLECT_PAGER", "PAGER")  # the first that is set decides
 DEFAULT = "less"
-# Quit where it fits after all, pass colours, leave the text on the screen. Options of the person's
-# own come after these.
+# Quit if the text fits after all, pass colours, leave the text on the screen. The user's own
+# options come after these.
 LESS = "-FRX"
 NONE = ("", "cat")
 
 
 def show(text: str) -> None:
-    """Print a text with a line end; through the pager where a person would have to scroll back. It
-    is printed as ever into a pipe, where nobody types, and where no pager is wanted or there."""
+    """Print a text with a line end, through the pager if it is longer than the terminal's
+    screen."""
     command = _pager_command() if _is_long(text) else ()
     if not command or not _run_pager(command, text):
         print(text)
 
 
 def _is_long(text: str) -> bool:
-    """Return whether a terminal shows the text and cannot hold it and one line more. Escapes count
-    as characters: a pager that is told too much shows it and leaves."""
+    """Return whether a terminal shows the text and has no room for one more line. Escapes count as
+    characters: for a text that fits after all, the pager quits."""
     if not (sys.stdout.isatty() and sys.stdin is not None and sys.stdin.isatty()):
         return False
     try:
@@ -39,7 +39,7 @@ def _is_long(text: str) -> bool:
 
 
 def _pager_command() -> "Sequence[str]":
-    """Return the command of the pager; nothing where none is wanted or installed."""
+    """Return the command of the pager; () if none is wanted or installed."""
     if os.environ.get("NO_PAGER"):
         return ()
     import shlex  # noqa: PLC0415  start-up time
@@ -54,8 +54,8 @@ def _pager_command() -> "Sequence[str]":
 
 
 def _run_pager(command: "Sequence[str]", text: str) -> bool:
-    """Show the text in the pager and wait for its end; False where it cannot be started. Ctrl-C is
-    for the pager alone, and a reader who quits has seen enough."""
+    """Show the text in the pager and wait until it ends; return False if it cannot be started. Only
+    the pager receives Ctrl-C."""
     import signal  # noqa: PLC0415  start-up time
     import subprocess  # noqa: PLC0415  start-up time
 

@@ -140,5 +140,5 @@ def feedback(args: argparse.Namespace) -> None:
         )
         done = "Taken back." if args.undo else "Noted."
         sentence = f"{done} Feedback so far: {accepted} accepted, {dismissed} dismissed."
-        # What there is to learn is learned behind this, while the vault is closed.
+        # Printed first: learning happens when the vault is closed.
         say(args.json, sentence, accepted=accepted, dismissed=dismissed)

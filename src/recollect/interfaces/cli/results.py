@@ -43,20 +43,20 @@ from recollect.types import TIMES, Memory, Response, Result, Span, Term, Use
 from recollect.vaults.known import HOME
 
 LABELS = ((30, "excellent"), (20, "good"), (0, "weak"))
-SHARE = 10  # characters of the bar beside a title
-BESIDE = 44  # characters of a full explanation's line besides the name and the reason
-NARROWEST = 40  # a reason is not wrapped into less
-MOST_LINES = 4  # of a result: heading, passage and what it is; the passage has what is left
+SHARE = 10  # characters of the bar next to a title
+BESIDE = 44  # characters of a full explanation's line without the name and the reason
+NARROWEST = 40  # minimum width of a reason
+MOST_LINES = 4  # lines of a result: heading, passage and metadata; the passage gets the rest
 SHORTEST_ID = 12  # cells of an id in a narrow line
 INDENT = "    "
 GUTTER = "│ "  # before code
-CUT = ("…", "...")  # begins a passage that is not the beginning
+CUT = ("…", "...")  # how a passage begins that is not the beginning of its text
 
 When = Callable[[datetime], str]
 
 
 def time_format(exact: bool, now: datetime) -> When:
-    """How times are written: `3 days ago`, or exactly."""
+    """Return a function that formats times: `3 days ago`, or exactly."""
     return minute if exact else partial(age, now=now)
 
 
@@ -68,8 +68,8 @@ def response_text(
     dates: bool = False,
     shown: int | None = None,
 ) -> str:
-    """The results, best first, then what the search did. `explain`: `words` or `full`; `dates`:
-    exact ones; `shown`: how many results, the others are counted."""
+    """Return the results, best first, and a footer about the search. `explain`: `words` or `full`;
+    `dates`: exact ones; `shown`: the number of results, of which the others are only counted."""
     lines, when = as_of_lines(response.as_of), time_format(dates, now)
     explained = {"": lambda term: (), "words": reason_lines, "full": score_tree}[explain]
     for place, result in enumerate(response.results[:shown], start=1):
@@ -84,17 +84,17 @@ def response_text(
 
 
 def as_of_lines(moment: datetime | None) -> list[str]:
-    """The head of what was asked of an earlier moment."""
+    """Return the heading of results as of an earlier time."""
     return [paint(sentences.as_of(moment), BOLD), ""] if moment else []
 
 
 def inner_width() -> int:
-    """How many cells an indented line has."""
+    """Return the width of an indented line in cells."""
     return width() - len(INDENT)
 
 
 def draw_bar(value: float, largest: float, length: int) -> str:
-    """Return a bar, padded to that length, with a space before it; nothing in a pipe."""
+    """Return a bar, padded to `length`, after two spaces; "" in a pipe."""
     if not screen().terminal:
         return ""
     return "  " + paint(f"{bar(value, largest, length):<{length}}", GREEN)
@@ -118,12 +118,12 @@ def _result(
 
 
 def _heading(result: Result, most: int) -> tuple[str, MarkedText]:
-    """What it is called, and the passage that matched. The text of one without a title goes on
-    below its beginning."""
+    """Return a result's heading and its matching passage. Without a title, the heading is the
+    beginning of the passage."""
     title = title_of(result.memory)
     start = result.passage.text if result.passage else result.memory.text
     passage = MarkedText.of(result.marked or start or title)
-    # Where the title says it all, it goes on below itself; its tags may have matched instead.
+    # A memory that is only a title continues below, too, unless its tags matched.
     titled = title and (result.memory.text or passage.text != title)
     if (
         titled
@@ -139,21 +139,19 @@ def _heading(result: Result, most: int) -> tuple[str, MarkedText]:
 
 
 def _matched_field(result: Result) -> str:
-    """Where the passage is from."""
+    """Return the field that the passage is from."""
     return result.passage.field if result.passage else "text"
 
 
 def _place_line(result: Result) -> Iterator[str]:
-    """Where it stands and what other memories say of it, in one line."""
+    """Yield one line with its place in a file and what other memories say about it, if any."""
     others = " · ".join(sentences.others(result))
     if result.file is None:
         if others:
             yield paint(shorten(others, inner_width()), DIM)
         return
     where = place_in_file(result.file)
-    if (
-        count_cells(visible(where)) > inner_width()
-    ):  # the end of a path says more than its beginning
+    if count_cells(visible(where)) > inner_width():  # a path's end says more than its beginning
         where = place_in_file(replace(result.file, heading=""))
         where = where if len(where) <= inner_width() else "…" + where[1 - inner_width() :]
     shown = shorten(f"{where} · {others}" if others else where, inner_width())
@@ -161,8 +159,8 @@ def _place_line(result: Result) -> Iterator[str]:
 
 
 def _body(result: Result, response: Response, passage: MarkedText, most: int) -> Iterator[str]:
-    """What matched, behind the name of the field unless that is the text, and for a pointer why it
-    is so."""
+    """Yield the matching passage, after its field's name unless that is the text, and for a pointer
+    the memory's reason."""
     memory, field = result.memory, _matched_field(result)
     name, why = ("why", memory.why) if memory.why else ("impact", memory.impact)
     reasoned = response.view == "pointer" and bool(why) and field not in ("why", "impact")
@@ -174,8 +172,8 @@ def _body(result: Result, response: Response, passage: MarkedText, most: int) ->
 
 
 def passage_lines(passage: MarkedText, most: int, named: str = "") -> Iterator[str]:
-    """At most so many lines, those that match best. Code keeps its lines and stands behind a rule
-    on a terminal; `named`: what stands before the first."""
+    """Yield at most `most` lines, those that match best. Code keeps its lines and gets a rule on a
+    terminal; `named` precedes the first line."""
     code = is_code(passage.text) or TABLE.search(passage.text) is not None
     rule = GUTTER if code and screen().terminal else ""
     left = inner_width() - len(named) - len(rule)
@@ -186,9 +184,8 @@ def passage_lines(passage: MarkedText, most: int, named: str = "") -> Iterator[s
 
 
 def _match_bar(result: Result, response: Response) -> str:
-    """How good the match is, compared with the best result: a bar, since the scores of recipes have
-    no common scale; nothing in a pipe. Previews show 0–100 and a word, as the `gnosis` recipe
-    does."""
+    """Return a bar that compares the score with the best one, since recipes' scores have no common
+    scale; "" in a pipe. Previews get 0–100 and a word, as the `gnosis` recipe has it."""
     shown, scores = result.shown, [other.score for other in response]
     if not isinstance(shown, PreviewView) or min(scores) < 0 or max(scores) > 1:
         compared = len(response) > 1 and screen().terminal
@@ -200,8 +197,8 @@ def _match_bar(result: Result, response: Response) -> str:
 
 
 def about_line(memory: Memory, now: datetime, when: When, elsewhere: str = "") -> str:
-    """Id, kind, project, validity, age and tags in one line; on a terminal what fits in it, the age
-    rather than the end of the id."""
+    """Return id, kind, project, validity, age and tags in one line. If a terminal is too narrow,
+    the id is shortened before the age."""
     parts = [memory.kind, memory.project, memory.severity or ""]
     parts += ["pinned" if memory.tier == "core" else "", validity(memory, now)]
     rest = " · ".join(part for part in (*parts, when(memory.updated_at)) if part)
@@ -211,7 +208,7 @@ def about_line(memory: Memory, now: datetime, when: When, elsewhere: str = "") -
 
 
 def memory_lines(memory: Memory, when: When, use: Use | None = None) -> Iterator[str]:
-    """Every field that is set, long ones below their name, and how often it was of use."""
+    """Yield every field that is set, long ones below their name, and how often it was used."""
     fields = memory_json(memory)
     fields |= {name: when(getattr(memory, name)) for name in TIMES if fields.get(name)}
     fields |= {"used": use_text(use, when(use.last_at))} if use else {}
@@ -231,7 +228,7 @@ def memory_lines(memory: Memory, when: When, use: Use | None = None) -> Iterator
 
 
 def reason_lines(term: Term) -> Iterator[str]:
-    """The score in words: each reason for it with its share, then the reasons against it."""
+    """Yield the score in words: the reasons for it with their shares, then those against it."""
     for share, reason in in_words(term, about_part):
         figure = f"{share:.0%}" if share else ""
         first, *more = wrap_text(visible(reason), inner_width() - SHARE - 9)
@@ -240,8 +237,7 @@ def reason_lines(term: Term) -> Iterator[str]:
 
 
 def score_tree(term: Term) -> Iterator[str]:
-    """The score as a tree with every number: each part's value, a bar as long as its share
-    of the largest, the reason."""
+    """Yield the score as a tree: each part's value, a bar relative to the largest, the reason."""
     lines = list(as_lines(term))
     longest = max(len(name) for name, _, _ in lines)
     largest = max(value for _, value, _ in lines)

@@ -59,7 +59,7 @@ NO_POLICIES = (
     "docs/how-to/review-and-tidy.md shows how."
 )
 POLICY_FILTERS = ("project", "source", "domain", "kind", "space", "tags")
-MOST_NAMED = 5  # memories that a policy is about
+MOST_NAMED = 5  # memories listed for a policy
 
 
 @command(
@@ -95,7 +95,7 @@ def review(args: argparse.Namespace) -> None:
 def review_each(
     memory: Recollect, found: Review, ask: Callable[[str], str], edited: Callable[[str], str]
 ) -> None:
-    """Show the items one by one, and do what the key says; `q` ends it."""
+    """Show the items one by one and carry out the decision that is typed; `q` quits."""
     for number, item in enumerate(found.items, start=1):
         print(paint(f"{number} of {sum(found.counts.values()):,}", DIM))
         print("\n".join(item_lines(memory, item)))
@@ -115,7 +115,8 @@ def review_each(
 def _edited_fields(
     item: ReviewItem, decision: str, edited: Callable[[str], str]
 ) -> dict[str, Any] | None:
-    """What the person wrote; secrets are replaced without being asked for."""
+    """Return the fields that the user edited; None for other decisions, and for secrets, which are
+    replaced automatically."""
     if decision != "edit" or item.kind == "secret":
         return None
     last = item.memories[-1]
@@ -143,7 +144,7 @@ def item_lines(memory: Recollect, item: ReviewItem) -> Iterator[str]:
 
 
 def overview_lines(memory: Recollect, found: Review) -> Iterator[str]:
-    """All items as text, for a pipe."""
+    """Yield all items as text, for a pipe."""
     for item in found.items:
         yield from item_lines(memory, item)
         yield f"  {paint(f'To decide: recollect review {item.id} {item.suggested}', DIM)}"
@@ -153,7 +154,7 @@ def overview_lines(memory: Recollect, found: Review) -> Iterator[str]:
 
 
 def read_key(question: str) -> str:
-    """The key that is pressed; where the terminal cannot tell at once, the first of a line."""
+    """Return the key that is pressed; on Windows the first one of a line."""
     print(question, end="", flush=True)
     try:
         import termios  # noqa: PLC0415  not on Windows
@@ -172,7 +173,7 @@ def read_key(question: str) -> str:
 
 
 def edit_text(text: str) -> str:
-    """The text as the person's editor leaves it; without an editor, a line that is typed."""
+    """Let the user edit the text in their editor, or without one, type a line; return it."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
         print("The new text, in one line: ", end="", flush=True)
@@ -233,14 +234,14 @@ def _print_policies(declared: Mapping[str, PolicySettings], args: argparse.Names
 
 
 def describe_policy(policy: PolicySettings) -> str:
-    """What a policy does, as a person would say it."""
+    """Return what a policy does, in a sentence."""
     filters = {name: getattr(policy, name) for name in POLICY_FILTERS if getattr(policy, name)}
     texts = (
         f"{name} {', '.join(value) if isinstance(value, tuple) else value}"
         for name, value in filters.items()
     )
     which = f"captures ({', '.join(texts)})" if filters else "captures"
-    spared = ", unless somebody opened or accepted it" if policy.unless_useful else ""
+    spared = ", unless someone opened or accepted it" if policy.unless_useful else ""
     return {
         "expire": f"forget {which} not changed for {policy.after}{spared}",
         "purge": f"delete {which} permanently that are not changed for {policy.after}{spared}",

@@ -46,7 +46,7 @@ from recollect.vaults.keys import on_terminal
 REPEATED = "recollect: The project already had this memory; it was updated instead of saved twice."
 NOTHING = "recollect: Nothing was saved: the form is empty."
 LONGEST_TITLE = 100
-DASH = re.compile(r"(^|\s)-$")  # the last word
+DASH = re.compile(r"(^|\s)-$")  # as the last word
 
 
 def _save_arguments(parser: CommandParser) -> None:
@@ -89,8 +89,8 @@ def save(args: argparse.Namespace) -> None:
 
 
 def _with_standard_input(args: argparse.Namespace, named: Set[str]) -> str:
-    """Return the words, followed by the text on standard input where `-` asks for it, or where no
-    text is given and standard input is not a terminal. `named`: what options give."""
+    """Return the words, followed by the text on standard input if `-` asks for it, or if no text is
+    given and standard input is not a terminal. `named`: the fields that options set."""
     words, dash = (
         (args.words[:-1].rstrip(), True) if DASH.search(args.words) else (args.words, False)
     )
@@ -104,8 +104,8 @@ def _with_standard_input(args: argparse.Namespace, named: Set[str]) -> str:
 
 
 def split_thought(words: str, titled: bool) -> dict[str, Any]:
-    """A thought as a memory's fields: a short one is a title; of a longer one the first line, or
-    its beginning, is the title. `titled`: it has a title already."""
+    """Return a thought as title and text: a short one is a title; of a longer one, the first line
+    or its beginning is the title. `titled`: there is a title already."""
     words = words.strip()
     if not words or titled:
         return {"text": words} if words else {}
@@ -133,7 +133,7 @@ def _save(args: argparse.Namespace, fields: dict[str, Any]) -> None:
 
 
 def _tell_outcome(args: argparse.Namespace, saved: Saved) -> None:
-    """What a save over an existing memory changed."""
+    """Report what a save over an existing memory changed."""
     if saved.repeated and saved.outcome == "updated":
         print(REPEATED, file=sys.stderr)
     elif args.id is not None and saved.outcome != "added":
@@ -142,7 +142,7 @@ def _tell_outcome(args: argparse.Namespace, saved: Saved) -> None:
 
 
 def _tell_similar(memory: Recollect, saved: Memory) -> None:
-    """What it is similar to; the id is printed by then."""
+    """Report similar memories; called after the id is printed."""
     found = memory.similar(saved, wait=True)
     for each in found:
         print(visible(sentences.similar(*each)), file=sys.stderr)
@@ -152,7 +152,7 @@ def _tell_similar(memory: Recollect, saved: Memory) -> None:
 
 
 def _add_tags(parser: argparse.ArgumentParser, about: str) -> None:
-    """Add `--tag`, which is None where it is not given."""
+    """Add `--tag`, which is None if not given."""
     parser.add_argument(
         "--tag", "-t", action="extend", type=split_list, metavar="TAG",
         help=f"{about}; repeatable, or a,b",
@@ -204,7 +204,9 @@ def edit(args: argparse.Namespace) -> int:
         raise WrongUsage("Nothing to change. Name a field, such as --title.")
     if args.edit:
         raise WrongUsage("Use either --edit or options that change a field.")
-    make_draft(changes, change=True)  # so that no field is taken for another argument of `edit`
+    make_draft(
+        changes, change=True
+    )  # checks names, so that no field is passed as another argument of `edit_all`
     with open_vault(lifetime=Lifetime.ONCE) as memory:
         ids = choose_ids(memory, args, "changed")
         if "text" in changes and not changes["text"] and on_terminal():
@@ -218,8 +220,7 @@ def edit(args: argparse.Namespace) -> int:
 
 
 def _edit_form(args: argparse.Namespace) -> int:
-    """Let the person change the memory as a form."""
-
+    """Let the user edit the memory as a form."""
     with open_vault(lifetime=Lifetime.ONCE) as memory:
         args.ids = resolve_ids(memory, args.ids)
         [before] = memory.looked_up(args.ids)

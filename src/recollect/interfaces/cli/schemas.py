@@ -1,6 +1,6 @@
-"""What each command prints with `--json`, as types: `recollect schema` prints them, `--fields` is
-checked against them, and a test holds every command to them. Where what is printed has a type of
-its own, that is taken, or fields of it; what is put together where it is printed stands here."""
+"""The types of each command's `--json`. `recollect schema` prints them, `--fields` is checked
+against them, and a test checks the output of every command. Existing types, or some of their
+fields, are reused; the rest is declared here."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from recollect.vaults.known import KnownVault
 Counts = dict[str, Count]
 MaybeText = str | UnsetType
 Ids = list[str]
-List, Map = cast(Any, list), cast(Any, dict)  # of types that are made here
+List, Map = cast(Any, list), cast(Any, dict)  # to subscript with types that are made here
 
 
 def _is_struct(kind: Any) -> bool:
@@ -58,8 +58,8 @@ def _is_struct(kind: Any) -> bool:
 
 
 def _object(name: str, source: Any = None, names: str = "", /, **fields: Any) -> Any:
-    """The type of an object with these fields, and with those of a source: all, or these names.
-    What may be UNSET may be left out."""
+    """Return the type of an object with these fields and those of a source: all, or `names`. Fields
+    that may be UNSET may be missing."""
     whole = _is_struct(source) and not names
     own = get_type_hints(source, include_extras=True) if source and not whole else {}
     kinds = {each: own[each] for each in names.split() or own} | fields
@@ -89,7 +89,7 @@ Recipe = _object("Recipe", RecipeFacts, "name about source view fingerprint")
 
 
 def _ids(*done: str) -> Any:
-    """An object whose one field says what was done to which memories."""
+    """Return the type of an object with one field of ids, named after what was done."""
     kind = Ids if len(done) == 1 else Ids | UnsetType
     return _object("Changed", **dict.fromkeys(done, kind))
 
@@ -98,7 +98,7 @@ def _rows(name: str, source: Any = None, names: str = "", /, **fields: Any) -> A
     return List[_object(name, source, names, **fields)]
 
 
-# Command, or command and action → its type; several where it prints one of them.
+# Command, or command and action → its type; a tuple if it prints one of several.
 SCHEMAS: dict[str, Any] = {
     "memory": Memory,
     "result": ResultJson,
@@ -249,20 +249,20 @@ SCHEMAS: dict[str, Any] = {
 
 @cache
 def all_schemas() -> dict[str, Any]:
-    """Return `SCHEMAS`, and the types of what operations answer that declare a command."""
+    """Return `SCHEMAS`, and the result types of operations that declare a command."""
     declared = list_operations("command")
     return SCHEMAS | {each.declared.command.split()[0]: json_type(each.answer) for each in declared}
 
 
 def command_types(command: str, action: str | None = None) -> tuple[Any, ...]:
-    """What a command prints, with that action where it has actions."""
+    """Return the types that a command prints, with this action if it has actions."""
     schemas = all_schemas()
     found = schemas.get(f"{command} {action}", schemas.get(command, ()))
     return found if isinstance(found, tuple) else (found,)
 
 
 def row_field_names(command: str, action: str | None = None) -> list[str] | None:
-    """The names that `--fields` may choose from; None where no rows are printed."""
+    """Return the names for `--fields`; None if the command prints no rows."""
     for kind in command_types(command, action):
         for each in get_type_hints(kind).values() if _is_struct(kind) else [kind]:
             row: Any = next(iter(get_args(each)), None)
@@ -272,7 +272,7 @@ def row_field_names(command: str, action: str | None = None) -> list[str] | None
 
 
 def make_schema(name: str) -> dict[str, Any]:
-    """The JSON schema of that name."""
+    """Return the JSON schema of that name."""
     kinds = command_types(name)
     schemas, components = json.schema_components(kinds, ref_template="#/$defs/{name}")
     root = schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}

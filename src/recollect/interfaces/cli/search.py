@@ -29,7 +29,7 @@ from recollect.present.response import as_json, compact, near_best
 from recollect.present.visible import visible_json
 from recollect.types import Filter, Response, Search
 
-# Fields of a search that a person has no use for, or that are options of their own kind.
+# Fields of a search that have no option, or one that is added separately.
 OTHERS = ("query", "limit", "facets", "federate", "as_of", *parameters_of(Filter))
 
 
@@ -82,7 +82,8 @@ def search(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
 
 
 def _may_fold(args: argparse.Namespace) -> bool:
-    """Return whether a person reads the list who asked neither for its length nor for an order."""
+    """Return whether weak results may be folded: a person reads the list, and asked neither for a
+    length nor for an order."""
     asked = args.all or args.limit is not None or args.sort == "newest"
     return screen().terminal and not (asked or args.json or args.ids)
 

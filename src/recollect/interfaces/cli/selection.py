@@ -1,9 +1,9 @@
-"""Which memories a command is about, and whether that is meant: ids, or filters and a query.
+"""Select the memories that a command is about, by ids or by filters and a query, and confirm it.
 
-Ids may be typed short: `@1` to `@9` are the results of the last search or list on this terminal,
-`-` are the ids on standard input, and the beginning of an id does. The results are kept in a file
-for each terminal session, ids alone. The ids of a locked vault are made from words of its memories,
-so there they are kept as hashes under the vault's own key.
+Ids may be abbreviated: `@1` to `@9` are the results of the last search or list on this terminal,
+`-` reads ids from standard input, and the beginning of an id is enough. The last results are kept
+as ids in a file for each terminal session. For a locked vault they are kept as hashes under its
+key, since ids contain words of memories.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from recollect.vaults.keys import on_terminal
 open_vault = partial(Recollect, interface="command line")
 FOLDER = "last-results"  # in the home
 PLACE = re.compile("@[1-9]")
-MOST = 9  # results
-KEPT = 50  # terminal sessions
+MOST = 9  # results that are remembered
+KEPT = 50  # terminal sessions that are remembered
 Select = Callable[..., list[str]]
 
 
 class LastResults(msgspec.Struct):
-    """The best results, as ids, or of a locked vault as hashes. `lines`: where each matches in its
-    file; 0 in none."""
+    """The best results as ids, or for a locked vault as hashes. `lines`: where each matches in its
+    file; 0 if not in a file."""
 
     names: list[str]
     hashed: bool
@@ -55,14 +55,14 @@ class LastResults(msgspec.Struct):
 
 
 def remember_results(memory: Recollect, ids: Sequence[str], lines: Sequence[int] = ()) -> None:
-    """Keep the ids, and the lines that match in files, as the last results of this terminal;
-    without a terminal nothing is kept."""
+    """Remember the ids, and the lines that match in files, as the last results of this terminal;
+    does nothing without a terminal."""
     if not screen().session:
         return
     hashed = memory.store.database.locked
     names = [memory.mark(id) if hashed else id for id in ids[:MOST]]
     folder = memory.home / FOLDER
-    with suppress(OSError):  # a home that nobody may write
+    with suppress(OSError):  # a read-only home
         folder.mkdir(mode=0o700, exist_ok=True)
         file = folder / str(screen().session)
         if not file.exists():
@@ -74,8 +74,8 @@ def remember_results(memory: Recollect, ids: Sequence[str], lines: Sequence[int]
 
 
 def resolve_ids(memory: Recollect, typed: Sequence[str], *, forgotten: bool = False) -> list[str]:
-    """The ids that are meant, each once. `forgotten`: the beginning of an id is looked for in the
-    trash first. What begins no id stays as it is: it may be one of another vault."""
+    """Return the full ids, each once. `forgotten`: look for abbreviated ids in the trash first. An
+    unknown id is returned unchanged: another vault may have it."""
     found: list[str] = []
     for name in typed:
         if name == "-":
@@ -86,14 +86,13 @@ def resolve_ids(memory: Recollect, typed: Sequence[str], *, forgotten: bool = Fa
 
 
 def resolve_id(memory: Recollect, typed: str) -> str:
-    """The one id that is meant."""
+    """Return one full id."""
     [id] = resolve_ids(memory, [typed]) or [typed]
     return id
 
 
 def matching_line(memory: Recollect, typed: str) -> int:
-    """Return the line of its file in which a last result such as `@1` matches; 0 where none is
-    known."""
+    """Return the line at which a last result such as `@1` matches in its file; 0 if unknown."""
     if not PLACE.fullmatch(typed):
         return 0
     lines, place = _read_last_results(memory, typed).lines, int(typed[1:])
@@ -112,7 +111,7 @@ def _read_last_results(memory: Recollect, typed: str) -> LastResults:
 
 
 def _last_result(memory: Recollect, place: int) -> str:
-    """The id of the last results at this place, from 1."""
+    """Return the id at this place of the last results, counted from 1."""
     last = _read_last_results(memory, f"@{place}")
     names = last.names
     if last.hashed:
@@ -124,8 +123,8 @@ def _last_result(memory: Recollect, place: int) -> str:
 
 
 def add_selection(parser: argparse.ArgumentParser, *, named: bool = False) -> None:
-    """Ids, or filters and a query. `named`: the filters are given as `--where NAME=VALUE`, since
-    the command has options of their names."""
+    """Add arguments for ids, filters and a query. `named`: filters are given as `--where
+    NAME=VALUE`, because the command has other options with their names."""
     parser.add_argument("ids", metavar="ID", nargs="*", help=IDS)
     if named:
         about = (
@@ -154,10 +153,10 @@ def choose_ids(
     *,
     forgotten: bool = False,
 ) -> list[str]:
-    """The ids that the arguments mean, each once. Those that filters or a query find are counted,
-    and the terminal is asked whether they shall be `done`: "forgotten". Of several ids that were
-    named, a terminal is told the number, and asked before they are purged. `select`: what finds
-    them, if not `Recollect.selected`; `forgotten`: it is about what is in the trash."""
+    """Return the selected ids, each once. Confirm memories that filters or a query found, and
+    several ids that are to be purged; report the number of several other ids. `done`: for these
+    sentences, such as "forgotten"; `select`: finds them (default: `Recollect.selected`);
+    `forgotten`: they are in the trash."""
     filter = _chosen_filter(memory, args)
     if args.ids:
         if filter.narrows() or args.query:
@@ -185,7 +184,7 @@ def change_chosen(
     *,
     in_trash: bool = False,
 ) -> None:
-    """Change what the arguments mean, and say so: "3 memories pinned."."""
+    """Change the selected memories, and print a sentence such as "3 memories pinned."."""
     with open_vault() as memory:
         select = memory.selected_in_trash if in_trash else memory.selected
         chosen_ids = choose_ids(memory, args, done, select, forgotten=in_trash)
@@ -194,8 +193,8 @@ def change_chosen(
 
 
 def confirm(args: argparse.Namespace, sentence: str, option: str = "yes") -> None:
-    """Ask on a terminal whether to go on, unless the option says so; UserError where the answer is
-    no, or nobody can be asked."""
+    """Ask on a terminal whether to go on, unless the option is given; raise UserError if the answer
+    is no, or there is no terminal."""
     if getattr(args, option):
         return
     if not on_terminal():
@@ -224,7 +223,7 @@ def _chosen_filter(memory: Recollect, args: argparse.Namespace) -> Filter:
 
 
 def _filters_by_option() -> dict[str, Parameter]:
-    """Return what `list` filters by, by the names of its options."""
+    """Return the filters by the names of their options."""
     offered = parameters_of(Filter).values()
     return {each.one.replace("_", "-"): each for each in offered if each.kind is not bool}
 

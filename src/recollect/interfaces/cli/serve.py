@@ -54,7 +54,7 @@ SHORTEST_TOKEN = 16
 
 
 class SignalReceived(BaseException):
-    """SIGTERM arrived: the usual end of a server, not an error."""
+    """Raised on SIGTERM, the usual end of a server."""
 
 
 @command(
@@ -86,7 +86,7 @@ class SignalReceived(BaseException):
 def serve(args: argparse.Namespace) -> None:
     if args.socket and (args.no_auth or args.host != HOST or args.port != PORT):
         raise WrongUsage("--socket replaces --host, --port and --no-auth. Leave them out.")
-    # uvicorn lets requests finish, then raises the signal again for the handler set here.
+    # uvicorn finishes its requests, then raises the signal again for this handler.
     signal.signal(signal.SIGTERM, _stop)
     check_count(args.workers)
     with suppress(SignalReceived):
@@ -101,7 +101,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def _serve(args: argparse.Namespace) -> None:
-    """Serve until a signal says stop; after the idle lock, go on in a fresh process."""
+    """Serve until a signal; after the idle lock, continue in a new process."""
     handed_on, locked = resumed_state(), threading.Event()
     with Recollect(
         lifetime=Lifetime.SERVER,
@@ -129,7 +129,7 @@ def _serve(args: argparse.Namespace) -> None:
 
 
 def _serve_with_workers(args: argparse.Namespace) -> None:
-    """Let several processes serve at one address until a signal says stop."""
+    """Serve with several processes at one address until a signal."""
     with Recollect(lifetime=Lifetime.ONCE, interface="server") as memory:
         if memory.store.database.locked:
             raise UserError(
@@ -138,7 +138,7 @@ def _serve_with_workers(args: argparse.Namespace) -> None:
         home, vault = memory.home, memory.store.database.place
         credentials, token = _credentials(args, memory.settings, home)
         link = _create_link(credentials, token)
-    credentials.close()  # no process shares an open database with another
+    credentials.close()  # processes must not share an open database
     listening = _listen(args)
     with TemporaryDirectory(prefix="recollect-counts-") as counts, ExitStack() as meanwhile:
         _announce(args, meanwhile, home, listening, threading.Event(), auth=token is not None)
@@ -186,7 +186,7 @@ def _announce(
     *,
     auth: bool,
 ) -> None:
-    """Let others find the server, as long as it runs."""
+    """Let other commands find the server while it runs."""
     if args.socket:
         meanwhile.callback(_remove_socket, Path(args.socket), locked)
     else:
@@ -194,16 +194,15 @@ def _announce(
 
 
 def _start_following(args: argparse.Namespace, meanwhile: ExitStack, memory: Recollect) -> None:
-    """What one process of a server does beside answering requests."""
+    """Follow folders, if asked, in one process of a server."""
     if args.watch:
         meanwhile.enter_context(follow_in_background(memory))
 
 
 @contextmanager
 def follow_in_background(memory: Recollect) -> Iterator[None]:
-    """Follow the folders in a thread, as long as this lasts. While another process follows them
+    """Follow the folders in a thread while the context is open. If another process follows them
     already, wait until it ends."""
-
     stop = threading.Event()
     log = logging.getLogger("recollect.folders")
 
@@ -237,7 +236,7 @@ def follow_in_background(memory: Recollect) -> Iterator[None]:
 
 
 def _describe_mirror(done: Mirrored | RecollectError) -> str:
-    """The number of steps; logs never hold anything from memories."""
+    """Return a line for the log, which never contains memories."""
     if isinstance(done, RecollectError):
         return f"The mirror cannot be synced: {done}"
     return f"Mirror synced: {len(done.steps)} steps, {len(done.problems)} failed."
@@ -246,8 +245,7 @@ def _describe_mirror(done: Mirrored | RecollectError) -> str:
 def _credentials(
     args: argparse.Namespace, settings: Settings, home: Path
 ) -> tuple[Credentials, str | None]:
-    """What callers may show, and the token that is kept for this user, if one is: that one, the
-    environment's and those of the home."""
+    """Return the server's credentials, and the user's own token if tokens are needed."""
     name = settings.serve.token_env
     token = os.environ.get(name, "").strip()
     stored = TokenStore(opened_access(home, settings.store))
@@ -283,8 +281,8 @@ def _credentials(
 
 
 def _create_link(credentials: Credentials, token: str | None) -> str | None:
-    """The secret of a link that logs a browser in with that token; empty where none can be made
-    now: a database that can only be read, or moves, can still be searched."""
+    """Return the secret of a link that logs a browser in; None without tokens, "" if it cannot be
+    stored now, because the database is read-only or failing over."""
     if token is None or credentials.sessions is None:
         return None
     with suppress(StoreError):
@@ -293,7 +291,7 @@ def _create_link(credentials: Credentials, token: str | None) -> str | None:
 
 
 def _remove_socket(path: Path, locked: threading.Event) -> None:
-    """Remove the socket, unless a fresh process goes on with it."""
+    """Remove the socket, unless a new process continues with it."""
     if not locked.is_set():
         path.unlink(missing_ok=True)
 

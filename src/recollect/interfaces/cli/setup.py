@@ -33,7 +33,7 @@ from recollect.present.visible import visible
 RED = "31"
 COLOURS = {"+": GREEN, "-": RED, "@": CYAN}
 STATES = {"yes": "yes", "no": "-", "differs": "other command", "unreadable": "unreadable"}
-# What is said of a change: of the server's entry, of hooks, of the block of instructions.
+# The sentence for a change of the server's entry, hooks or instructions.
 SAID = {
     "server": {
         "added": "{name} {is} registered with {title}.",
@@ -128,7 +128,7 @@ def setup(args: argparse.Namespace) -> int:
 def _plan(
     client: Client, machine: Machine, project: Path | None, name: str, args: argparse.Namespace
 ) -> tuple[FileChange, str]:
-    """The change that is asked for, and what to do after it."""
+    """Return the change that the arguments ask for, and the next step after it."""
     home = None if args.home is None else _folder(machine, args.home)
     started = server_command(machine.environment, home)
     if args.hooks:
@@ -148,7 +148,7 @@ def _plan(
 
 
 def _project_root() -> Path:
-    """The root of the repository that the working directory is in, else that directory."""
+    """Return the root of the working directory's repository, or the directory itself."""
     try:
         folder = Path.cwd()
     except OSError as error:
@@ -229,9 +229,9 @@ def _print(
 def _next_steps(
     client: Client, change: FileChange, args: argparse.Namespace, after: str, *, fresh: bool
 ) -> list[str]:
-    """What else to know, and what to do next."""
+    """Return notes on the change, and the next step."""
     notes = []
-    starts = not (args.remove or args.instructions or args.url)  # the change holds a command
+    starts = not (args.remove or args.instructions or args.url)  # the entry starts a command
     if starts and not args.home and os.environ.get("RECOLLECT_HOME"):
         notes.append(
             f"RECOLLECT_HOME is set here, so the entry sets it too: {client.title} may not see "

@@ -1,4 +1,4 @@
-"""What commands that write share: reports, vectors, replaced secrets, following folders."""
+"""Shared by commands that write: reports, vectors, replaced secrets, following folders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LATER = (
     "The text is long, so its vector is not made here: a running server makes it, or "
     "`recollect reindex`."
 )
-MOST_NAMED = 10  # as many as fit below what was done; --json has more
+MOST_NAMED = 10  # files listed; --json has all
 
 
 def add_redact(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +40,7 @@ def add_redact(parser: argparse.ArgumentParser) -> None:
 
 
 def report_redacted(counts: Mapping[str, int]) -> None:
-    """Report on standard error, so that programs read the same output as before."""
+    """Report replaced secrets on standard error, which leaves the output for programs unchanged."""
     if counts:
         them = "it" if sum(counts.values()) == 1 else "them"
         print(f"recollect: {describe_counts(counts)} (--no-redact keeps {them}).", file=sys.stderr)
@@ -55,7 +55,7 @@ def add_no_embed(parser: argparse.ArgumentParser) -> None:
 
 
 def compute_vectors(memory: Recollect) -> str | None:
-    """Compute the missing vectors; returns why that failed, if it did."""
+    """Compute the missing vectors; return the reason if that failed."""
     with progress("Embedding", memory.waiting()) as advance:
         return memory.embed_now(advance)
 
@@ -68,8 +68,8 @@ def report_waiting(waiting: int, failure: str | None = None) -> None:
 
 
 def report_later_vector(memory: Recollect, *saved: Memory) -> None:
-    """Acknowledge before the model is waited for, which is when the vault is closed. A long text is
-    not embedded by a command that ends."""
+    """Print the output so far: closing the vault waits for the model. A command does not compute
+    the vector of a long text, so say what does."""
     if memory.models.embeds() and text_size(saved) > SHORT:
         print(f"recollect: {LATER}", file=sys.stderr)
     sys.stdout.flush()
@@ -81,7 +81,7 @@ class Advance(Protocol):
 
 @contextmanager
 def late_progress(what: str) -> Iterator[Advance]:
-    """A progress bar whose length is known only once the work has begun."""
+    """Show a progress bar whose length is known only once the work has started."""
     with ExitStack() as stack:
         bars: list[Any] = []
         reached = 0
@@ -97,8 +97,8 @@ def late_progress(what: str) -> Iterator[Advance]:
 
 
 def report_sync(done: Synced, waiting: int, *, as_json: bool, watching: bool = False) -> None:
-    """Report what happened to the files, and which were left out and why. `watching`:
-    `follow` comes next, and tells of vectors."""
+    """Report what happened to the files, and which were skipped and why. `watching`: `follow` comes
+    next and reports missing vectors."""
     if as_json:
         print_json(synced_json(done) | {"waiting": waiting})
     else:
@@ -131,7 +131,7 @@ def synced_json(done: Synced) -> dict[str, Any]:
 
 
 def stop_event() -> threading.Event:
-    """An event that Ctrl+C and SIGTERM set from now on, so that work under way can finish."""
+    """Return an event that Ctrl+C and SIGTERM set from now on, so that running work can finish."""
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, frame: stop.set())
@@ -140,7 +140,6 @@ def stop_event() -> threading.Event:
 
 def follow(memory: Recollect) -> None:
     """Follow every watched folder until Ctrl+C or SIGTERM."""
-
     stop = stop_event()
     with alone(memory.home) as first:
         if not first:

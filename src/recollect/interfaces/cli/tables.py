@@ -1,7 +1,8 @@
-"""Add a `[[table]]` to `config.toml` or remove it, or set a key, and leave the rest as it was.
+"""Add or remove a `[[table]]` of `config.toml`, or set a key, and leave the rest unchanged.
 
 tomlkit was tried instead (0.15): deleting a table also deletes the comment above the next one, and
-of the last one it leaves `vaults = []` at the top. It also refuses a file that begins with a BOM.
+deleting the last one leaves `vaults = []` at the top. It also refuses a file that begins with a
+BOM.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ BOM = "\ufeff"  # some editors begin a file with it
 
 
 def add_table(home: Path, table: str, fields: Mapping[str, Any], check: Check) -> Path:
-    """Add a table at the end of the file; returns the file. `check` reads the settings: what it
-    refuses is undone, and a file that it refuses already is left as it is."""
+    """Add a table at the end of the file; return the file. `check` reads the settings: if it
+    raises, the change is undone; if it raises before the change, the file stays as it is."""
     with _exclusive(home):
         check()
         before = _read_text(home)
@@ -39,13 +40,13 @@ def add_table(home: Path, table: str, fields: Mapping[str, Any], check: Check) -
 
 
 def remove_table(home: Path, table: str, name: str, check: Check) -> Path:
-    """Remove the table of that name; returns the file. Comments around it stay."""
+    """Remove the table of that name; return the file. Comments around it stay."""
     with _exclusive(home):
         return _write_checked(home, _remove_text(home, table, name), check)
 
 
 def set_value(home: Path, key: str, value: Any, check: Check) -> Path:
-    """Set a key, such as `search.recipe`; returns the file. `check`: as for `add_table`."""
+    """Set a key, such as `search.recipe`; return the file. `check`: see `add_table`."""
     with _exclusive(home):
         check()
         config, path = home / "config.toml", tuple(key.split("."))
@@ -64,14 +65,14 @@ def set_value(home: Path, key: str, value: Any, check: Check) -> Path:
 
 @contextmanager
 def _exclusive(home: Path) -> Iterator[None]:
-    """One command at a time reads the file and writes it anew, so that none undoes another."""
+    """Lock the home, so that no other command changes the file meanwhile."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     with locked_folder(home):
         yield
 
 
 def _remove_text(home: Path, table: str, name: str) -> str:
-    """The file's text without the table of that name."""
+    """Return the file's text without the table of that name."""
     config = home / "config.toml"
     text = _read_text(home)
     data = _parse(text, config)
@@ -83,7 +84,7 @@ def _remove_text(home: Path, table: str, name: str) -> str:
     place = names.index(name)
     left = {**data, table: [*tables[:place], *tables[place + 1 :]]}
     after = _cut_table(text, table, place)
-    # What is left must be what was there but for this one, however the file is written.
+    # Nothing else may change, however the file is written.
     if after is None or _try_parse(after, table) != left:
         raise UserError(
             f"{config} does not write {name!r} as a [[{table}]] of its own. Remove it by hand."
@@ -96,7 +97,7 @@ def _name(table: object) -> object:
 
 
 def _read_text(home: Path) -> str:
-    """The file's text, with the line ends it has; empty where there is no file."""
+    """Return the file's text with its line ends; "" if there is no file."""
     config = home / "config.toml"
     try:
         return config.read_bytes().decode("utf-8")
@@ -114,7 +115,7 @@ def _parse(text: str, config: Path) -> dict[str, Any]:
 
 
 def _try_parse(text: str, table: str) -> dict[str, Any] | None:
-    """The file as data, with the table even if it is empty; None where it is no TOML."""
+    """Return the file as data, with the table even if it is empty; None if it is not TOML."""
     try:
         return {table: [], **_parse(text, Path())}
     except UserError:
@@ -122,7 +123,7 @@ def _try_parse(text: str, table: str) -> dict[str, Any] | None:
 
 
 def _cut_table(text: str, table: str, place: int) -> str | None:
-    """The text without the table at that place, up to its last key; None where it has none."""
+    """Return the text without the table at that place, up to its last key, or None."""
     lines = re.findall(r"[^\n]*\n|[^\n]+", text.removeprefix(BOM))
     blocks = _blocks(lines, table)
     if place >= len(blocks):
@@ -140,12 +141,12 @@ def _cut_table(text: str, table: str, place: int) -> str | None:
 
 
 def _is_blank(line: str) -> bool:
-    """A blank line, or a comment: it may be about what comes next."""
+    """Return whether the line is blank or a comment, which may be about the next table."""
     return not line.strip() or line.lstrip().startswith("#")
 
 
 def _blocks(lines: list[str], table: str) -> list[tuple[int, int]]:
-    """The first line of each such table, and the first line of whatever table comes next."""
+    """Return for each such table its first line, and the first line of the next table."""
     heads = [n for n, line in enumerate(lines) if line.lstrip().startswith("[")] + [len(lines)]
     return [
         (first, last)
@@ -155,7 +156,7 @@ def _blocks(lines: list[str], table: str) -> list[tuple[int, int]]:
 
 
 def _write_checked(home: Path, text: str, check: Check) -> Path:
-    """Write the file; a link stays a link, and rights stay as they are. Returns the file."""
+    """Write the file and return it. A link stays a link, and the file's mode is kept."""
     config = home / "config.toml"
     there = config.exists()
     before, rights = _read_text(home), config.stat().st_mode & 0o777 if there else 0o600

@@ -111,8 +111,8 @@ def _import_foreign(args: argparse.Namespace) -> int:
 
 
 def _import_instructions(args: argparse.Namespace) -> int:
-    """A project's files of instructions; those of a client's own folder, such as ~/.claude, are of
-    no project."""
+    """Import instruction files of a project, or of a client's own folder such as ~/.claude, whose
+    memories have no project."""
     root = Path(args.file).expanduser().absolute()
     folder = root if root.is_dir() else root.parent
     project = "" if folder.name.startswith(".") else project_of(folder)
@@ -149,7 +149,7 @@ def _import_transcripts(args: argparse.Namespace) -> int:
 def _run_import(
     memory: Recollect, lines: Iterable[RawLine | Line], args: argparse.Namespace, size: int | None
 ) -> Imported:
-    # Its many objects make no cycles; to look for some would take a fifth of this process's time.
+    # An import makes many objects, but no cycles; collecting would take a fifth of the time.
     gc.disable()
     try:
         with progress("Importing", size, bytes_read=args.tool is None) as advance:
@@ -171,7 +171,7 @@ def _report(
     where: dict[int, str],
     unmapped: dict[str, int],
 ) -> int:
-    """Embed what is new, then report; `where` names bad records of another tool."""
+    """Compute missing vectors, then report. `where`: the places of another tool's records."""
     failure = None if args.no_embed or args.dry_run else compute_vectors(memory)
     waiting = memory.waiting()
     for number, reason in done.bad:
@@ -191,7 +191,7 @@ def _report(
             print(note)
     report_redacted(done.redacted)
     taken = done.added + done.updated + done.unchanged
-    # A bad line is a failure; of another tool's records, some are never of use here.
+    # A bad line is a failure; but some records of other tools can never be imported.
     return 1 if done.bad and not (where and taken) else 0
 
 
@@ -221,7 +221,7 @@ def _print_summary(done: Imported, dry_run: bool, not_imported: str) -> None:
 
 @contextmanager
 def _open_input(name: str) -> Iterator[tuple[BinaryIO, int | None]]:
-    """The stream to read, and its size where it has one."""
+    """Yield the stream to read, and its size, or None for a pipe."""
     if name == "-":
         yield standard_input(), None
         return
@@ -230,7 +230,7 @@ def _open_input(name: str) -> Iterator[tuple[BinaryIO, int | None]]:
     except OSError as error:
         raise UserError(f"{name} cannot be read: {error.strerror}.") from error
     with stream:
-        yield stream, os.fstat(stream.fileno()).st_size or None  # a pipe has none
+        yield stream, os.fstat(stream.fileno()).st_size or None  # 0 for a pipe
 
 
 @command(
@@ -292,7 +292,7 @@ def export(args: argparse.Namespace) -> None:
 def _export_lines(
     items: Iterable[Memory | Stored | FeedbackEvent], counts: Counter[str]
 ) -> Iterator[bytes]:
-    """The lines of the export; `counts` counts them by what they are."""
+    """Yield the lines of the export, and count them by kind."""
     for item in items:
         if isinstance(item, FeedbackEvent):
             counts["feedback"] += 1

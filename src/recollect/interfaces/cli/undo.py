@@ -56,7 +56,7 @@ from recollect.times import minute
 from recollect.vaults.keys import on_terminal
 
 MOST_NAMED = 10  # memories, a line each, or ids in the sentence that says how to undo it
-MOST_UNASKED = 5  # that a terminal is not asked about
+MOST_UNASKED = 5  # memories that are changed without a confirmation
 DEFAULT = 20
 
 
@@ -77,8 +77,8 @@ def undo(args: argparse.Namespace) -> None:
 def take_back(
     args: argparse.Namespace, act: Callable[[Recollect, Agree], Undone], verb: str, other: str
 ) -> None:
-    """Undo or redo something and name it; ask a person first where it is much. `other`: the command
-    that takes it back."""
+    """Undo or redo a change and report it; confirm it first if it concerns many memories. `other`:
+    the command that reverses this one."""
 
     def agree(undone: Undone) -> None:
         if len(undone.memories) > MOST_UNASKED and on_terminal() and not args.yes:
@@ -98,7 +98,7 @@ def _describe(done: Undone) -> str:
 
 
 def _memory_lines(done: Undone) -> Iterator[str]:
-    """A line for each of the first memories: what becomes of it, its title and id."""
+    """Yield a line for each of the first memories: what happens to it, its title and id."""
     for each in done.memories[:MOST_NAMED]:
         gone, back = each.id in done.forgotten, each.id in done.restored
         what = "to the trash" if gone else "from the trash" if back else "changed"
@@ -189,7 +189,7 @@ def trash(args: argparse.Namespace) -> int:
 
 
 def _trash_lines(found: Sequence[Trashed], more: str, now: datetime, when: When) -> Iterator[str]:
-    """Yield three lines for each memory, how to get it back, and what says that there are more."""
+    """Yield three lines for each memory, how to restore it, and how to see more."""
     for each in found:
         yield paint(shorten(heading_line(each.memory), width()), BOLD)
         yield f"    {paint(about_line(each.memory, now, when), DIM)}"

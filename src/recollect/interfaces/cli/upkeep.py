@@ -49,8 +49,8 @@ MOST_BARS = 8
 LONGEST_NAME = 20
 MONTHS = 24
 LEVELS = "▁▂▃▄▅▆▇█"
-LONG = 5000  # memories: a check of fewer is through before anybody reads a progress bar
-# What may name forgotten memories instead of ids.
+LONG = 5000  # memories: checking fewer is too quick for a progress bar
+# Options that select forgotten memories instead of ids.
 RESTORED_BY = ("project", "here", "source", "tags", "domain", "kind", "space", "since", "until")
 
 
@@ -79,7 +79,7 @@ def stats(args: argparse.Namespace) -> None:
 
 
 def _bar_lines(counts: Mapping[str, int]) -> Iterator[str]:
-    """A bar for each of the largest, and how many others there are."""
+    """Yield a bar for each of the largest counts, and the number of others."""
     shown = {
         shorten(name or "(none)", LONGEST_NAME): count
         for name, count in [*counts.items()][:MOST_BARS]
@@ -98,7 +98,7 @@ def _bar_lines(counts: Mapping[str, int]) -> Iterator[str]:
 
 
 def _month_chart(made: Mapping[date, int], today: date) -> str:
-    """The memories that were made in each of the last months, as a row of bars, the oldest left."""
+    """Return the number of memories created in each of the last months as a row of bars."""
     counts: Counter[int] = Counter()
     for day, count in made.items():
         counts[(today.year - day.year) * 12 + today.month - day.month] += count
@@ -134,7 +134,7 @@ def doctor(args: argparse.Namespace) -> int:
 
 
 def print_findings(findings: Sequence[Finding], args: argparse.Namespace) -> None:
-    """What was checked, a line each, and what is wrong with it."""
+    """Print the findings, a line each."""
     if args.json:
         notes = ({"note": finding.note} if finding.note else {} for finding in findings)
         plain = ({"check": finding.check, "problem": finding.problem} for finding in findings)
@@ -208,7 +208,7 @@ def backup(args: argparse.Namespace) -> None:
 
 
 def describe_vault(holds: VaultSummary) -> str:
-    """What a vault file holds, in words."""
+    """Return what a vault file holds, in words."""
     words = counted(holds.memories, "memory")
     if holds.forgotten:
         words += f", {holds.forgotten:,} forgotten"

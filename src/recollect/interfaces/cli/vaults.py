@@ -100,7 +100,7 @@ def vault(args: argparse.Namespace) -> None:
 
 
 def _read_new_key(args: argparse.Namespace, path: Path, otherwise: str | None) -> Sealed:
-    """The new key: from the options, else `otherwise`, else typed in."""
+    """Return the new key: from the options, else `otherwise`, else as typed."""
     if args.keyring:
         return sealed_in_keyring(path)
     if args.new_passphrase_file:
@@ -138,7 +138,7 @@ def _print_state(args: argparse.Namespace, path: Path) -> None:
 
 
 def _read_state(path: Path) -> dict[str, Any]:
-    """What can be said without the passphrase."""
+    """Return the facts about a vault that need no passphrase."""
     with as_store_errors(path):
         header = header_at(path)
     return {
@@ -200,7 +200,6 @@ def vault_add(args: argparse.Namespace) -> None:
         fields["priority"] = args.priority
 
     def check() -> None:
-
         for vault in _list_known(home):
             if vault.name == name != HOME and vault.path:
                 if not vault.path.is_file():
@@ -296,7 +295,7 @@ def _add_collection(home: Path, args: argparse.Namespace) -> None:
 
 
 def _check_collections(home: Path) -> None:
-    """Refuse what a search would refuse: a name that another collection or a vault has."""
+    """Raise UserError for settings that a search would refuse, such as a duplicate name."""
     settings = load_settings(home)
     Collections(settings.collections, home, os.environ)
     known_vaults(settings, home, home / "vault.db", None)

@@ -1,10 +1,10 @@
-"""What a hook says to an agent at each moment of its session, what it remembers of the session, and
-what it captures of what the user said.
+"""Answer an agent's hook events: recall memories, ask what is worth keeping, and capture the user's
+own statements.
 
-At the start: what to know of the project. With a prompt: up to three memories, only where the
-evidence is strong, none twice in a session. After some turns, and once the conversation was
-summarised: what is worth keeping? The agent saves it itself, with `memory_save`, which redacts and
-finds repetitions as for any save.
+At the start of a session: context for the project. With a prompt: up to three memories, only if the
+evidence is strong, none twice in a session. After some turns, and after the conversation was
+summarised: a question what is worth keeping. The agent saves it itself with `memory_save`, which
+redacts and finds repetitions as for any save.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from recollect.query.terms import keywords
 from recollect.types import SESSION, Context, Filter, Memory
 
 FOLDER = "hooks"  # in the home; the log is there, too
-KEPT_S = 7 * 24 * 3600  # a session that nobody has gone on with for so long is over
+KEPT_S = 7 * 24 * 3600  # a session unused for longer is over
 
 
 class HookSession(Struct):
-    """`shown`: hashes of the memories that the agent has seen. `turns`: how many it has finished;
-    `asked`: how many it had when it was last asked what is worth keeping. `compacted`: its
-    conversation was summarised, and it has not been asked since. `read`: how far its transcript was
-    read, as the bytes before and the number of the next line."""
+    """The state of a session. `shown`: hashes of the memories that the agent has seen; `turns`: how
+    many it has finished; `asked`: at which turn it was last asked what is worth keeping;
+    `compacted`: the conversation was summarised, and it has not been asked since; `read`: how far
+    the transcript was read, as bytes and the number of the next line."""
 
     shown: list[str] = []
     turns: int = 0
@@ -49,10 +49,10 @@ class HookSession(Struct):
 
 
 class SessionFile:
-    """What hooks remember of one session of one client: a small file in the home.
+    """Stores the state of one session of one client in a small file in the home.
 
-    Memories stand in it as hashes under the vault's key: an id is made from a title's words, and a
-    locked vault shows none of them.
+    Memories are stored as hashes under the vault's key: ids contain words of titles, which a locked
+    vault must not reveal.
     """
 
     def __init__(self, home: Path, client: str, session: str) -> None:
@@ -61,7 +61,7 @@ class SessionFile:
         self._read = b""
 
     def read(self) -> HookSession:
-        """What is known of the session; nothing where there is no such file, or a broken one."""
+        """Return the session's state; an empty one if the file is missing or broken."""
         if self._file is not None:
             with suppress(OSError, msgspec.MsgspecError):
                 self._read = self._file.read_bytes()
@@ -69,8 +69,8 @@ class SessionFile:
         return HookSession()
 
     def write(self, session: HookSession) -> None:
-        """Replace the file, where anything has changed. It need not outlast a power cut, and to
-        make it so would take longer than all the rest."""
+        """Replace the file if anything changed. It need not survive a power cut: syncing it would
+        take longer than all the rest."""
         written = msgspec.json.encode(session)
         if self._file is None or written == (self._read or NOTHING):
             return
@@ -94,7 +94,7 @@ def remove_old(home: Path) -> None:
                     file.unlink()
 
 
-# What is told beside memories
+# Texts for the agent
 
 START = (
     "From Recollect, the memory of earlier sessions, for the project {project}. memory_search "
@@ -118,25 +118,25 @@ In the summary keep a list "Worth keeping", one line each, with its reason: deci
 tried and failed, what the user prefers or corrected, errors and their fix. They will be saved to
 memory when the summary is done."""
 
-# What a prompt may bring: few memories, few tokens, and only where they are hardly wrong.
+# Limits at a prompt: few memories and few tokens.
 PROMPT_MEMORIES = 3
 PROMPT_TOKENS = 399
-# A prompt of fewer words ("go on", "fix it") names nothing that could be found.
+# A prompt of fewer words ("go on", "fix it") has nothing to search for.
 FEWEST_KEYWORDS = 3
-# Of a long prompt, the beginning says what it is about.
+# The beginning of a long prompt says what it is about.
 READ_CHARACTERS = 2000
-SEARCH_MS = 120  # of the 300 that a prompt's hook has
+SEARCH_MS = 120  # a prompt's hook has 300 in all
 # Scores are log odds: a result above this is more likely an answer than not.
 LIKELY = 0.0
-# More than fit: what the client reads by itself is left out of them.
+# More than fit, since instructions that the client reads by itself are dropped.
 START_MEMORIES = 30
 
 
 def answer(
     memory: Recollect, asked: AgentEvent, failed: Callable[[Exception], None] = lambda error: None
 ) -> str:
-    """What the agent is told, empty for nothing; what was shown and asked is remembered. `failed`
-    is called with what kept the user's own words from being captured, which changes no answer."""
+    """Return what to tell the agent, or "", and remember it in the session. `failed` is called if
+    capturing the user's statements failed, which does not change the answer."""
     file = SessionFile(memory.home, asked.protocol.client, asked.text("session"))
     session = file.read()
     text = answer_in_session(session, memory, asked)
@@ -149,12 +149,12 @@ def answer(
 
 
 def answer_in_session(session: HookSession, memory: Recollect, asked: AgentEvent) -> str:
-    """What the agent is told in that session, which is changed accordingly."""
+    """Return what to tell the agent in that session, and update the session."""
     return MOMENTS[asked.event.moment](memory, asked, session)
 
 
 def _start(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
-    """What is pinned and what is newest in the project, within the tokens of the settings."""
+    """Return the project's pinned and newest memories, within the tokens of the settings."""
     remove_old(memory.home)
     if asked.text("source") in ("compact", "clear"):
         session.shown.clear()  # the conversation no longer has them
@@ -169,7 +169,7 @@ def _start(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
 
 
 def _is_read_by_client(protocol: HookProtocol, memory: Memory) -> bool:
-    """Whether it is part of an instruction file that the client reads by itself."""
+    """Return whether it is part of an instruction file that the client reads by itself."""
     return memory.source == INSTRUCTIONS and memory.path.endswith(protocol.reads)
 
 
@@ -181,7 +181,7 @@ def _prompt(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
 
 
 def _search_strong(memory: Recollect, asked: AgentEvent, session: HookSession) -> Context:
-    """The memories of the project, and of none, for which the evidence is strong."""
+    """Search the project, and memories without a project; return those with strong evidence."""
     prompt = asked.text("prompt")[:READ_CHARACTERS].strip()
     kept: dict[str, Memory] = {}
     if not prompt.startswith(("/", "!")) and len(set(keywords(prompt))) >= FEWEST_KEYWORDS:
@@ -190,7 +190,7 @@ def _search_strong(memory: Recollect, asked: AgentEvent, session: HookSession) -
                 prompt,
                 limit=PROMPT_MEMORIES + len(session.shown),
                 literal=True,
-                # The agent may be in the session in which it was said.
+                # Not the transcript, which may be of this very session.
                 filter=Filter(project=project, without_kinds=(SESSION,)),
                 deadline_ms=SEARCH_MS,
             )
@@ -206,15 +206,15 @@ def _search_strong(memory: Recollect, asked: AgentEvent, session: HookSession) -
 def _fit_unseen(
     memory: Recollect, session: HookSession, heading: str, found: Context, tokens: int
 ) -> str:
-    """Return the heading and those memories that fit and that the session does not have yet; they
-    count as shown. Empty where there are none."""
+    """Return the heading and the memories that fit and are new to the session, and mark them as
+    shown; "" if there are no such memories."""
 
     def form(context: Context) -> str:
         return f"{heading}\n\n{context_text(context)}"
 
     try:
         shown = fitted(found, tokens, (), (form,))
-    except UserError:  # so few tokens that nothing fits
+    except UserError:  # nothing fits
         return ""
     marks = {memory.mark(each.id): each for each in shown.memories}
     new = {mark: each for mark, each in marks.items() if mark not in session.shown}
@@ -228,7 +228,7 @@ def _compact(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
 
 
 def _stop(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
-    """The question what is worth keeping, where it is time; never in answer to itself."""
+    """Return the question what is worth keeping if it is due; never after its own turn."""
     status = asked.values.get("status", "completed")
     if asked.is_set("again") or asked.values.get("loop_count") or status != "completed":
         return ""
@@ -247,7 +247,7 @@ def _ask(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
 
 
 def _end(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
-    """Nothing: no client shows it to the agent, and the session may be taken up again."""
+    """Return "": no client shows an answer to the agent, and the session may be resumed."""
     return ""
 
 
@@ -256,20 +256,20 @@ MOMENTS: Mapping[Moment, Callable[[Recollect, AgentEvent, HookSession], str]] = 
 }  # fmt: skip
 
 
-# The user's own words: the prompt of an event, and what the transcript has of others. The latter
-# is read for every client that keeps one: for those without a hook at a prompt, and for what a hook
-# at a prompt was too late to keep, or could not since the vault was locked.
+# The user's own statements are in a prompt's event and in the transcript. The transcript is read
+# for every client that keeps one: some have no hook at a prompt, and a prompt's hook may be too
+# late, or the vault may be locked.
 
-# Longer transcripts are not read to count their lines.
+# The lines of longer transcripts are not counted.
 LARGEST_COUNTED = 20_000_000
-# What is read at one event: some ten milliseconds. What is behind that, the next event reads.
+# Bytes read at one event, about ten milliseconds; the next event reads on.
 MOST_READ = 8_000_000
 
 
 def capture_statements(memory: Recollect, asked: AgentEvent, session: HookSession) -> None:
-    """Capture what the user said: at a prompt that prompt, after a turn, before a summary and at
-    the end what is new in the transcript. How far that is, the session knows only once it is
-    captured."""
+    """Capture the user's statements: at a prompt from that prompt; after a turn, before a summary
+    and at the end from the new part of the transcript. The session's position advances only after
+    that."""
     if not memory.settings.capture.enabled:
         return
     transcript = asked.text("transcript")
@@ -281,7 +281,8 @@ def capture_statements(memory: Recollect, asked: AgentEvent, session: HookSessio
 
 
 def _can_wait(asked: AgentEvent) -> bool:
-    """Whether the transcript is read when the turn has finished: the user would wait for it now."""
+    """Return whether the transcript will be read after the turn, so that the user need not wait
+    now."""
     stops = any(event.moment == "stop" for event in asked.protocol.events)
     return stops and bool(asked.text("transcript"))
 
@@ -296,7 +297,7 @@ def _capture_new(
     if asked.protocol.client not in transcript_clients():
         return
     if session.read[0] > Path(transcript).stat().st_size:
-        session.read = BEGIN  # it was written anew
+        session.read = BEGIN  # the transcript was rewritten
     read = turns(Path(transcript), asked.protocol.client, Position(*session.read))
     read.most = MOST_READ
     typed = [
@@ -313,7 +314,8 @@ def _agent_session(asked: AgentEvent) -> AgentSession:
 
 
 def _is_ours(transcript: str) -> bool:
-    """Whether the file is there, and belongs to whoever runs this: an event may name any."""
+    """Return whether the file exists; raise PermissionError if another user owns it, since an event
+    may name any file."""
     try:
         owner = Path(transcript).stat().st_uid
     except (FileNotFoundError, ValueError):
@@ -324,8 +326,8 @@ def _is_ours(transcript: str) -> bool:
 
 
 def transcript_position(transcript: str, more: int = 0) -> str:
-    """The transcript, and the line that it has come to where that is quickly counted; `more` is
-    added to it."""
+    """Return the transcript's path and its number of lines plus `more`, if that is quick to
+    count."""
     if not transcript:
         return ""
     try:

@@ -1,7 +1,6 @@
-"""The hook protocols of coding agents, as data: what each tells a hook and what a hook can say.
+"""The hook protocols of coding agents, as data: what each tells a hook and how a hook answers.
 
-`protocols.json` has an object for each. Only what a client's own documentation or sources say
-stands there:
+`protocols.json` has an object for each, taken only from the client's own documentation or sources:
 
 - Claude Code: https://code.claude.com/docs/en/hooks. That the plain output of a PreCompact hook
   becomes instructions for the summary is in its sources (`executePreCompactHooks`), as quoted in
@@ -12,7 +11,7 @@ stands there:
 - Cursor: https://cursor.com/docs/hooks
 - GitHub Copilot CLI: https://docs.github.com/en/copilot/reference/hooks-reference
 
-What no client can do: ask the agent anything when its session ends, or (but for Claude Code's
+No client lets a hook ask the agent anything when its session ends, or (except for Claude Code's
 summary) before it compacts. `docs/how-to/use-hooks.md` has the same as tables.
 """
 
@@ -28,20 +27,20 @@ from msgspec import Struct
 # What happens: a session starts, the user sends a prompt, the conversation is about to be
 # summarised, the agent has finished a turn, the session ends.
 Moment = Literal["start", "prompt", "compact", "stop", "end"]
-# How what a hook says reaches the agent. `silent`: not at all.
+# How a hook's text reaches the agent. `silent`: not at all.
 Channel = Literal["context", "cursor", "copilot", "block", "followup", "summary", "silent"]
 
 
 class HookEvent(NamedTuple):
-    """One event: what it is called, what it means, and how a hook answers it."""
+    """One event: its name, its meaning, and how a hook answers it."""
 
     name: str
     moment: Moment
     channel: Channel
 
 
-# What most agents call, in the input of a hook, the session, the folder, the prompt, what started
-# the session, the transcript, and whether a hook has made the agent go on already.
+# Our names of the values in a hook's input → their usual names. `again`: a hook has already made
+# the agent continue.
 NAMES = {
     "session": "session_id", "folder": "cwd", "prompt": "prompt", "source": "source",
     "transcript": "transcript_path", "again": "stop_hook_active",
@@ -51,12 +50,11 @@ NAMES = {
 class HookProtocol(Struct, frozen=True):
     """The protocol of one client.
 
-    `names`: what its input calls otherwise than NAMES. `files`: where its hooks stand, for the user
-    and in a project. `entry`: a hook as it stands there, with holes: the command, and a limit where
-    a message of ours makes the agent go on. After five seconds a client ends a hook of ours, which
-    ends by itself long before. `frame`: what else the file must hold. `reads`: the instruction
-    files that the client reads by itself, which it need not be told. `next`: what to do after the
-    hooks were installed.
+    `names`: input names that differ from NAMES. `files`: the files with its hooks, for the user and
+    in a project. `entry`: a template for a hook in these files, with the command, a time limit of
+    five seconds, and a limit for messages that make the agent continue. `frame`: what else the file
+    must contain. `reads`: the instruction files that the client reads by itself. `next`: what to do
+    after installing the hooks.
     """
 
     client: str
@@ -69,12 +67,12 @@ class HookProtocol(Struct, frozen=True):
     frame: dict[str, Any] = {}
 
     def value(self, values: Mapping[str, Any], name: str) -> Any:
-        """A value of its input, by our name for it."""
+        """Return a value of its input, by our name for it."""
         return values.get(self.names.get(name, NAMES[name]))
 
     @property
     def installed(self) -> tuple[HookEvent, ...]:
-        """The events worth a process: at the end of a session there is nobody to tell."""
+        """The events to install hooks for: at the end of a session no answer reaches the agent."""
         return tuple(event for event in self.events if event.moment != "end")
 
     def event(self, name: str) -> HookEvent | None:
@@ -82,7 +80,7 @@ class HookProtocol(Struct, frozen=True):
 
 
 class AgentEvent(NamedTuple):
-    """An event of an agent: which, and what its input says."""
+    """An agent's event with its input."""
 
     protocol: HookProtocol
     event: HookEvent
@@ -90,7 +88,7 @@ class AgentEvent(NamedTuple):
     values: Mapping[str, Any]
 
     def text(self, name: str) -> str:
-        """A value of the input that is a text, by our name for it; else empty."""
+        """Return a text of the input, by our name for it; "" if it is missing or not a text."""
         value = self.protocol.value(self.values, name)
         return value if isinstance(value, str) else ""
 
@@ -107,12 +105,12 @@ PROTOCOLS = {
 
 
 def find_client(event: str) -> str:
-    """The first client that has an event of that name; empty where none has."""
+    """Return the first client that has an event of that name, or ""."""
     return next((each.client for each in PROTOCOLS.values() if each.event(event)), "")
 
 
 def hook_output(event: HookEvent, text: str) -> str | dict[str, Any]:
-    """What the hook prints so that the agent sees the text; nothing where it cannot."""
+    """Return what the hook prints so that the agent sees the text; "" if it has no way to."""
     shapes: dict[Channel, str | dict[str, Any]] = {
         "context": {"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}},
         "cursor": {"additional_context": text},
@@ -126,7 +124,7 @@ def hook_output(event: HookEvent, text: str) -> str | dict[str, Any]:
 
 
 def recorded_event(client: str, event: str) -> dict[str, Any]:
-    """The input of that event. The values are examples; the folder is left out."""
+    """Return a recorded input of that event, with example values and without a folder."""
     file = Path(__file__).with_name("recorded") / f"{client}.json"
     events = msgspec.json.decode(file.read_bytes(), type=dict[str, dict[str, Any]])
     return events[event]

@@ -1,1 +1,1 @@
-"""Registering the MCP server with the programs that start such servers, in their own files."""
+"""Register the MCP server, hooks and instructions in the files of MCP clients."""

@@ -1,7 +1,7 @@
-"""The MCP clients that are known: where each keeps its servers, and what an entry looks like there.
+"""The known MCP clients: the files with their servers, and the form of an entry.
 
-`clients.json` has an object for each; a path in it begins with a folder in braces, see
-`Machine.folders`. Only what a client's documentation says, or its own files show, stands there.
+`clients.json` has an object for each, taken only from a client's documentation or its own files. A
+path begins with a folder in braces, see `Machine.folders`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ from msgspec import Struct, field
 from recollect.errors import UserError
 
 System = Literal["linux", "macos", "windows"]
-SYSTEMS: Mapping[str, System] = {"darwin": "macos", "win32": "windows"}  # any other is like Linux
-
-
+SYSTEMS: Mapping[str, System] = {"darwin": "macos", "win32": "windows"}  # others are like Linux
 HOLE = re.compile(r"<(\w+)>")
 USUAL = {"command": "<command>", "args": "<args>", "env": "<env>"}  # the entry that most share
 
 
 class ServerCommand(Struct, frozen=True):
-    """How the server is started."""
+    """The command that starts the server."""
 
     command: str
     args: tuple[str, ...] = ()
@@ -34,21 +32,21 @@ class ServerCommand(Struct, frozen=True):
 
 
 class ServerAddress(Struct, frozen=True):
-    """Where a server runs already, and the variable in the client's environment that holds the
-    token for it; none where it asks for none."""
+    """The address of a running server, and the client's environment variable with its token, if it
+    needs one."""
 
     url: str
     token_env: str = ""
 
 
 class Machine(Struct, frozen=True):
-    """The machine as its environment describes it; nothing here asks the machine itself."""
+    """The machine as its environment variables describe it."""
 
     environment: Mapping[str, str]
     system: System = SYSTEMS.get(sys.platform, "linux")
 
     def folders(self) -> dict[str, str]:
-        """The folders that a client's path may begin with."""
+        """Return the folders that a client's path may begin with."""
         home = self._home()
         cline = self._folder("CLINE_DIR", home / ".cline")
         folders = {
@@ -57,7 +55,7 @@ class Machine(Struct, frozen=True):
             "support": home / "Library" / "Application Support",
             "appdata": self._folder("APPDATA", home / "AppData" / "Roaming"),
             "localappdata": self._folder("LOCALAPPDATA", home / "AppData" / "Local"),
-            # Claude Code moves both where its variable is set, and else keeps them apart.
+            # Claude Code keeps these apart unless its variable is set.
             "claude": self._folder("CLAUDE_CONFIG_DIR", home / ".claude"),
             "claude_state": self._folder("CLAUDE_CONFIG_DIR", home),
             "cline": self._folder("CLINE_DATA_DIR", cline / "data"),
@@ -67,7 +65,7 @@ class Machine(Struct, frozen=True):
         return {name: str(folder) for name, folder in folders.items()}
 
     def expand(self, path: str) -> Path:
-        """A path as somebody wrote it, `~` being this machine's home."""
+        """Return a path with `~` replaced by the home."""
         if path == "~" or path.startswith(("~/", "~\\")):
             return self._home() / path[2:]
         return Path(path)
@@ -80,7 +78,7 @@ class Machine(Struct, frozen=True):
         return Path(home)
 
     def _folder(self, variable: str, otherwise: Path, *, absolute: bool = False) -> Path:
-        """The folder that the variable names."""
+        """Return the folder in an environment variable, or `otherwise`."""
         path = self.environment.get(variable)
         if not path or (absolute and not Path(path).is_absolute()):
             return otherwise
@@ -90,13 +88,13 @@ class Machine(Struct, frozen=True):
 class Client(Struct, frozen=True):
     """One client.
 
-    `files` are its own, for the user, on each system or on any; of several the first that is there
-    counts, else the last. One with a star counts where the starred folder is there: a packaged app
-    sees its own copy of a folder, and only that. `project` is the file in a project, empty where
-    there is none. `starts` is the entry that starts the server, `reaches` that of a server which
-    runs already, both with holes for `fill`; a client without a hole for the token's variable
-    reads none. `sign` is a folder that shows the client is installed; without it, the folder of its
-    file does. `next`: what to do after the server is registered.
+    `files`: the user's files, by system; the first that exists is used, else the last. A path with
+    a star is used if the starred folder exists: a packaged app sees only its own copy of a folder.
+    `project`: the file in a project, or "". `starts`: the entry that starts the server; `reaches`:
+    that of a running server; both are templates for `fill`. A template without a hole for the
+    token's variable means that the client reads none. `sign`: a folder that shows that the client
+    is installed; without it, its file's folder does. `next`: what to do after registering the
+    server.
     """
 
     name: str
@@ -111,7 +109,7 @@ class Client(Struct, frozen=True):
     sign: str = ""
 
     def file(self, machine: Machine, project: Path | None) -> Path:
-        """The file that holds the client's servers, for the user or in that project."""
+        """Return the file with the client's servers, for the user or in that project."""
         if project is not None:
             if self.project:
                 return project / self.project
@@ -128,13 +126,13 @@ class Client(Struct, frozen=True):
         return Path(last.format(**folders))
 
     def is_installed(self, machine: Machine) -> bool:
-        """Whether the client seems to be there."""
+        """Return whether the client seems to be installed."""
         if self.sign:
             return Path(self.sign.format(**machine.folders())).exists()
         return self.file(machine, None).parent.exists()
 
     def entry(self, server: ServerCommand | ServerAddress) -> dict[str, Any]:
-        """What stands in the file for this server."""
+        """Return the entry for this server."""
         if isinstance(server, ServerCommand):
             line = [server.command, *server.args]
             values: dict[str, Any] = {"command_line": line, "command": line[0], "args": line[1:]}
@@ -167,8 +165,8 @@ def _find_file(template: str, folders: Mapping[str, str]) -> Path | None:
 
 
 def fill(template: Any, values: Mapping[str, Any]) -> Any:
-    """The template with its holes filled: `<args>` alone becomes the value of that name, within a
-    text its text. What is None or an empty object is left out of an object."""
+    """Return the template with its holes filled: a lone `<args>` becomes the value of that name,
+    one within a text its text. None and empty objects are left out of an object."""
     if isinstance(template, dict):
         made = {name: fill(each, values) for name, each in template.items()}
         return {name: each for name, each in made.items() if each is not None and each != {}}
@@ -189,7 +187,7 @@ CLIENTS = {
 
 
 def find_client(name: str) -> Client:
-    """The client of that name."""
+    """Return the client of that name; raise UserError if it is unknown."""
     if name not in CLIENTS:
         raise UserError(f"There is no client {name!r}; there are: {', '.join(CLIENTS)}.")
     return CLIENTS[name]

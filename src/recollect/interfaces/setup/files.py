@@ -1,5 +1,5 @@
-"""Somebody else's file, read and replaced without ever losing what is in it; and values at a path
-of keys in what such a file holds."""
+"""Read and replace another program's file without losing any of its content; and read and change
+values at a path of keys."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
 class Malformed(Exception):
-    """The text is not what its format demands; nothing may be written over it."""
+    """Raised if the text is not valid in its format, so nothing may be written over it."""
 
     def __init__(self, reason: str, line: int | None = None) -> None:
         super().__init__(reason if line is None else f"line {line}: {reason}")
 
 
 def value_at(data: Any, path: Keys) -> Any:
-    """The value there, or None."""
+    """Return the value at that path, or None."""
     for key in path:
         data = data.get(key) if isinstance(data, dict) else None
     return data
 
 
 def with_value_at(data: Any, path: Keys, value: Any) -> Any:
-    """The data with the value there; dictionaries on the way to it are made where missing."""
+    """Return the data with the value at that path, adding missing dictionaries."""
     if not path:
         return value
     inside = data if isinstance(data, dict) else {}
@@ -43,7 +43,7 @@ def with_value_at(data: Any, path: Keys, value: Any) -> Any:
 
 
 def without_value_at(data: Any, path: Keys) -> Any:
-    """The data with nothing there; a number in the path is that of an item of a list."""
+    """Return the data without the value at that path; a number in the path is a list's index."""
     if isinstance(data, list):
         at = int(path[0])
         changed = [without_value_at(data[at], path[1:])] if path[1:] else []
@@ -56,7 +56,7 @@ def without_value_at(data: Any, path: Keys) -> Any:
 
 
 def leaves(data: dict[str, Any]) -> Iterator[tuple[Keys, Any]]:
-    """Every value that is not a dictionary, with its path."""
+    """Yield every value that is not a dictionary, with its path."""
     for key, value in data.items():
         if isinstance(value, dict):
             yield from (((key, *below), leaf) for below, leaf in leaves(value))
@@ -65,7 +65,7 @@ def leaves(data: dict[str, Any]) -> Iterator[tuple[Keys, Any]]:
 
 
 class FileText(Struct, frozen=True):
-    """A file's text, and the byte order mark that some editors put before it."""
+    """A file's text, and its byte order mark, if any."""
 
     text: str
     bom: str = ""
@@ -76,7 +76,7 @@ class FileText(Struct, frozen=True):
 
 
 def read_file(file: Path) -> FileText:
-    """The file's text as it is, line ends included; a file that is not there holds nothing."""
+    """Return the file's text with its own line ends; "" if it does not exist."""
     try:
         text = file.read_bytes().decode()
     except (FileNotFoundError, NotADirectoryError):
@@ -93,10 +93,10 @@ def read_file(file: Path) -> FileText:
 
 
 def replace_file(file: Path, before: FileText, after: FileText) -> None:
-    """Write the file whole or not at all: beside it first, then in its place.
+    """Replace the file atomically, by way of a temporary file.
 
-    A link stays a link, since what it leads to is replaced. A file that a client has written in
-    the meantime is left to the client, and so is one that its owner has made read-only.
+    If it is a link, its target is replaced. Raise UserError if a client has written the file in the
+    meantime, or if it is read-only.
     """
     target = Path(os.path.realpath(file))
     try:
@@ -121,7 +121,7 @@ def replace_file(file: Path, before: FileText, after: FileText) -> None:
 
 
 def _write_new(file: Path, content: bytes, like: Path | None) -> None:
-    """A new file with the rights of the old one from the beginning: it may hold keys."""
+    """Create a file with the mode of the old one from the start, since it may contain keys."""
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if like else 0o666)
     with os.fdopen(descriptor, "wb") as stream:
         if like is not None:
@@ -134,6 +134,6 @@ def _write_new(file: Path, content: bytes, like: Path | None) -> None:
 def _keep_rights(descriptor: int, file: Path, like: Path) -> None:
     status = like.stat()
     if hasattr(os, "fchown"):
-        with suppress(PermissionError):  # only root gives files away, and only root needs to
+        with suppress(PermissionError):  # only root can change owners, and needs to
             os.fchown(descriptor, status.st_uid, status.st_gid)
     file.chmod(stat.S_IMODE(status.st_mode))

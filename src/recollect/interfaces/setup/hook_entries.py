@@ -1,6 +1,6 @@
-"""Our hooks in a client's file: what is to change there, as `registration` has it for servers.
+"""Plan changes of our hooks in a client's file.
 
-An entry is ours by its command. Other hooks of the same event, comments and order stay.
+Our hooks are recognised by their command. Other hooks of the same event, comments and order stay.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HOOKS = "hooks"
 
 
 def find_protocol(client: str) -> HookProtocol:
-    """The hook protocol of that client."""
+    """Return the hook protocol of that client; raise UserError if it has none."""
     if client not in PROTOCOLS:
         raise UserError(
             f"{client} has no hooks that are documented; these have: {', '.join(PROTOCOLS)}."
@@ -33,15 +33,14 @@ def find_protocol(client: str) -> HookProtocol:
 
 
 def hooks_file(protocol: HookProtocol, machine: Machine, project: Path | None) -> Path:
-    """The file that holds the client's hooks, for the user or in that project."""
+    """Return the file with the client's hooks, for the user or in that project."""
     own, shared = protocol.files
     return Path(own.format(**machine.folders())) if project is None else project / shared
 
 
 def plan_hooks(protocol: HookProtocol, file: Path, started: ServerCommand) -> FileChange:
-    """The change that installs our hooks, or updates those whose command differs. What somebody
-    has added to a hook of ours, such as another time limit, stays, and so does its home until
-    another is named."""
+    """Return the change that installs our hooks, or updates those with another command. Additions
+    such as another time limit stay, and so does a hook's home, unless another one is set."""
     before, data = read_values(file, json_edit, HOOKS)
     commands = {event.name: _command(protocol, event, started) for event in protocol.installed}
     text, ours = before.text, 0
@@ -56,17 +55,17 @@ def plan_hooks(protocol: HookProtocol, file: Path, started: ServerCommand) -> Fi
             text = apply_edit(file, json_edit.with_value, text, (key,), value)
     for event in protocol.installed:
         if event.name in commands:
-            # After one message of ours the agent is not asked again in a row.
+            # At most one message of ours in a row makes the agent continue.
             limit = 1 if event.channel == "followup" else None
             holes = {"command": commands[event.name], "loop_limit": limit}
             entry = fill(protocol.entry, holes)
-            stands = _hook_lists(apply_edit(file, json_edit.parse, text)).get(event.name)
+            existing = _hook_lists(apply_edit(file, json_edit.parse, text)).get(event.name)
             place: Keys = (HOOKS, event.name)
-            if stands is None:
+            if existing is None:
                 text = apply_edit(file, json_edit.with_value, text, place, [entry])
             else:
                 text = apply_edit(
-                    file, json_edit.with_value, text, (*place, str(len(stands))), entry
+                    file, json_edit.with_value, text, (*place, str(len(existing))), entry
                 )
     action: Action = "none" if text == before.text else "updated" if ours else "added"
     return _check_unchanged(
@@ -75,7 +74,7 @@ def plan_hooks(protocol: HookProtocol, file: Path, started: ServerCommand) -> Fi
 
 
 def plan_hook_removal(protocol: HookProtocol, file: Path) -> FileChange:
-    """The change that removes our hooks, and no others."""
+    """Return the change that removes our hooks, and no others."""
     before, data = read_values(file, json_edit, HOOKS)
     text = before.text
     for path, _ in _find_ours(protocol, data):
@@ -87,7 +86,8 @@ def plan_hook_removal(protocol: HookProtocol, file: Path) -> FileChange:
 
 
 def _command(protocol: HookProtocol, event: HookEvent, started: ServerCommand) -> str:
-    """What a shell runs: this installation's `recollect hook`, for the home that is set."""
+    """Return the shell command of this installation's `recollect hook`, with the home that is
+    set."""
     *start, _ = (started.command, *started.args)
     home = started.env.get("RECOLLECT_HOME")
     parts = [*start, "hook", event.name, "--client", protocol.client]
@@ -96,13 +96,13 @@ def _command(protocol: HookProtocol, event: HookEvent, started: ServerCommand) -
 
 
 def _hook_lists(data: dict[str, Any]) -> dict[str, list[Any]]:
-    """The hooks of each event."""
+    """Return event → its hooks."""
     return {name: items for name, items in data.get(HOOKS, {}).items() if isinstance(items, list)}
 
 
 def _find_ours(protocol: HookProtocol, data: dict[str, Any]) -> list[tuple[Keys, str]]:
-    """Where hooks of ours stand, and their commands; the last first, so that none moves when
-    another goes. A group that holds nothing else goes as a whole."""
+    """Return the paths and commands of our hooks, last first, so that removing one moves no other.
+    The path of a group is returned if it holds nothing else."""
     found: list[tuple[Keys, str]] = []
     for name, items in _hook_lists(data).items():
         for number, item in enumerate(items):
@@ -127,7 +127,7 @@ def _is_ours(protocol: HookProtocol, hook: object) -> bool:
 
 
 def _remove_hook(file: Path, text: str, path: Keys) -> str:
-    """The text without that hook, and without a list that it leaves empty."""
+    """Return the text without that hook, and without a list that becomes empty."""
     text = apply_edit(file, json_edit.without, text, path)
     if not _hook_lists(apply_edit(file, json_edit.parse, text)).get(path[1], [None]):
         text = apply_edit(file, json_edit.without, text, path[:2])
@@ -137,7 +137,7 @@ def _remove_hook(file: Path, text: str, path: Keys) -> str:
 def _check_unchanged(
     protocol: HookProtocol, change: FileChange, data: dict[str, Any]
 ) -> FileChange:
-    """Refuse a new text that changes anything but our hooks."""
+    """Raise UserError if the new text changes anything but our hooks."""
     after = apply_edit(change.file, json_edit.parse, change.after.text)
     if _other_values(protocol, after) != _other_values(protocol, data):
         raise UserError(
@@ -148,7 +148,7 @@ def _check_unchanged(
 
 
 def _other_values(protocol: HookProtocol, data: dict[str, Any]) -> dict[str, Any]:
-    """The values without our hooks, empty lists, and what the file must have anyway."""
+    """Return the values without our hooks, empty lists, and the protocol's frame."""
     for path, _ in _find_ours(protocol, data):
         data = without_value_at(data, path)
     rest = {key: value for key, value in data.items() if key not in (HOOKS, *protocol.frame)}

@@ -1,6 +1,6 @@
-"""A marked block in an agent's instruction file, which says when to search and when to save.
+"""Plan changes of our block in an agent's instruction file, which says when to search and to save.
 
-Only what stands between the marks is ours; it can be written again and removed.
+Only the text between the marks is ours; it can be updated and removed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Recollect keeps what earlier sessions learned. Its MCP tools:
   `memory_save`: one thing each, with why.
 - When a memory is no longer true, call `memory_update`. Do not save a second one beside it."""
 
-# Where each client reads instructions, for the user and in a project; from their documentation:
+# The instruction files of each client, for the user and in a project; from their documentation:
 # code.claude.com/docs/en/memory, developers.openai.com/codex/guides/agents-md,
 # geminicli.com/docs/cli/gemini-md, cursor.com/docs/rules, docs.github.com/en/copilot (custom
 # instructions), opencode.ai/docs/rules.
@@ -44,7 +44,7 @@ INSTRUCTION_FILES: Mapping[str, tuple[str, str]] = {
 
 
 def instruction_file(client: str, machine: Machine, project: Path | None) -> Path:
-    """The file of instructions that the client reads, for the user or in that project."""
+    """Return the client's instruction file, for the user or in that project."""
     if client not in INSTRUCTION_FILES:
         known = ", ".join(INSTRUCTION_FILES)
         raise UserError(
@@ -59,8 +59,8 @@ def instruction_file(client: str, machine: Machine, project: Path | None) -> Pat
 
 
 def plan_block(file: Path, block: str | None) -> FileChange:
-    """The change that puts the block at the end of the file or in place of the old one; without a
-    block, the one that removes it."""
+    """Return the change that adds the block at the end of the file, or updates it; with None, the
+    change that removes it."""
     before = files.read_file(file)
     newline = "\r\n" if "\r\n" in before.text else "\n"
     found = _find_block(file, before.text)
@@ -84,7 +84,7 @@ def plan_block(file: Path, block: str | None) -> FileChange:
 
 
 def _find_block(file: Path, text: str) -> tuple[int, int] | None:
-    """Where the block stands; UserError where its marks are damaged."""
+    """Return the span of the block, or None; raise UserError if its marks are damaged."""
     begins, ends = text.count(BEGIN), text.count(END)
     if not begins and not ends:
         return None

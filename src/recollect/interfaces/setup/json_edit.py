@@ -1,8 +1,8 @@
-"""Change one value of a JSON text and leave every other character as it was.
+"""Change one value of a JSON text and leave every other character unchanged.
 
-Clients' files have comments and trailing commas, and an order and an indentation that people chose.
-Reading the text into values and writing those would lose all that, so the reader says where every
-part stands, and only the part in question is changed. What is written is plain JSON.
+Clients' files have comments, trailing commas, and their own order and indentation. Parsing and
+writing the values would lose all that, so the reader records the position of every part, and only
+the affected part is replaced. New parts are plain JSON.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ from recollect.interfaces.setup.files import Keys, Malformed, with_value_at
 GAP = re.compile(r"[ \t\r\n]+|(?P<comment>//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
 STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
 SCALAR = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|(?:true|false|null)\b")
-DEEPEST = 200  # far beyond any configuration, and well within Python's own limit
+DEEPEST = 200  # deeper than any configuration, and well within Python's own limit
 
 
 class JsonMember(NamedTuple):
-    """One key of an object, or one number of an array, and where it stands."""
+    """A key of an object, or an index of an array, with its position."""
 
     key: str
-    before: int  # the end of what stands before it: a brace, a bracket, a comma or a comment
-    open: bool  # whether that is a comment which goes on to the end of its line
+    before: int  # the end of the brace, bracket, comma or comment before it
+    open: bool  # True if that is a comment up to the end of its line
     start: int
     node: Node
-    comma: int | None  # where the comma after it stands
+    comma: int | None  # the position of the comma after it
 
 
 class Node(NamedTuple):
-    """A value and where it stands; objects and arrays have members."""
+    """A value with its position; objects and arrays have members."""
 
     value: Any
     start: int
     end: int
     members: tuple[JsonMember, ...] = ()
-    last: int = 0  # the end of what stands before the closing brace or bracket
+    last: int = 0  # the end of the last sign or comment before the closing brace or bracket
 
 
 class Reader:
-    """Reads a text from beginning to end; errors say in which line it is wrong."""
+    """Parses a text; errors name the line."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.last = 0  # the end of the last sign or comment, without blanks
-        self.open = False  # whether that was a comment which goes on to the end of its line
+        self.last = 0  # the end of the last sign or comment
+        self.open = False  # True if that was a comment up to the end of its line
         self.depth = 0
 
     def wrong(self, reason: str) -> Malformed:
@@ -66,7 +66,7 @@ class Reader:
             raise self.wrong("a comment is not closed")
 
     def sign(self, wanted: str) -> bool:
-        """Skip this sign if it is next; returns whether it was."""
+        """Skip this sign if it is next; return whether it was."""
         if not self.text.startswith(wanted, self.at):
             return False
         self.past(self.at + len(wanted))
@@ -110,7 +110,7 @@ class Reader:
         return text
 
     def collection(self, start: int, closing: str) -> Node:
-        """An object or an array, behind its opening sign."""
+        """Parse the rest of an object or array after its opening sign."""
         named = closing == "}"
         members: list[JsonMember] = []
         self.depth += 1
@@ -129,7 +129,7 @@ class Reader:
             comma: int | None = self.at
             if not self.sign(","):
                 comma = None
-                self.past(node.end)  # comments after it belong to whatever follows
+                self.past(node.end)  # comments after it belong to the next part
             members.append(JsonMember(key, before, open, at, node, comma))
         self.depth -= 1
         values = [member.node.value for member in members]
@@ -148,15 +148,15 @@ class Reader:
 # The change
 
 INDENT = re.compile(r"[ \t]*")
-UNIT = "  "  # where the text shows no indentation of its own
+UNIT = "  "  # for a text without indentation
 
 
 class _Style(NamedTuple):
-    """How the text is laid out, so that what is added looks like the rest."""
+    """The layout of a text, for additions that look like the rest."""
 
     newline: str
     unit: str
-    dense: bool  # no blanks at all, as programs write it
+    dense: bool  # no blanks at all
 
     @classmethod
     def of(cls, text: str, root: Node | None) -> _Style:
@@ -171,7 +171,7 @@ class _Style(NamedTuple):
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The values, comments left out; a blank text is an empty object."""
+    """Return the values without comments; a blank text is an empty object."""
     root = Reader(text).document()
     if root is None:
         return {}
@@ -181,8 +181,8 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def with_value(text: str, path: Keys, value: Any) -> str:
-    """The text with the value there; objects on the way to it are made where they are missing. A
-    number in the path is that of an item; one after the last adds an item."""
+    """Return the text with the value at that path, adding missing objects. A number in the path is
+    an index; one after the last appends an item."""
     root = Reader(text).document()
     style = _Style.of(text, root)
     if root is None:
@@ -203,16 +203,17 @@ def with_value(text: str, path: Keys, value: Any) -> str:
 
 
 def without(text: str, path: Keys) -> str:
-    """The text with that key gone, every time that it is there; or with that item of an array."""
+    """Return the text without that key, however often it occurs, or without that item of an
+    array."""
     while (found := _reach(Reader(text).document(), path)) is not None:
         text = _cut(text, *found)
         if isinstance(found[0].value, list):
-            break  # the next item has its number now
+            break  # the next item has this index now
     return text
 
 
 def _found(node: Node, key: str) -> JsonMember | None:
-    """The last one counts, as for every reader of JSON."""
+    """Return the member with that key; the last one, as for every JSON parser."""
     return next((member for member in reversed(node.members) if member.key == key), None)
 
 
@@ -228,7 +229,8 @@ def _reach(root: Node | None, path: Keys) -> tuple[Node, JsonMember] | None:
 
 
 def _indent(text: str, place: int, *, anywhere: bool = False) -> str | None:
-    """The blanks that the line begins with; none, unless `anywhere`, if more precedes the place."""
+    """Return the indent of the line, or None if other text precedes the place, unless
+    `anywhere`."""
     start = text.rfind("\n", 0, place) + 1
     found = INDENT.match(text, start)
     assert found is not None
@@ -240,7 +242,7 @@ def _in_one_line(text: str, node: Node) -> bool:
 
 
 def _add_member(text: str, node: Node, key: str, value: Any, style: _Style) -> str:
-    """The text with one more member at the end of the object, or item at the end of the array."""
+    """Return the text with a member or item added at the end of the object or array."""
     blank = text[node.last : node.end - 1]
     one_line = "\n" not in text[node.start : node.end]
     inline = one_line and bool(node.members or blank or style.dense)
@@ -268,7 +270,7 @@ def _add_member(text: str, node: Node, key: str, value: Any, style: _Style) -> s
 
 
 def _cut(text: str, node: Node, member: JsonMember) -> str:
-    """The text without the member, and without the comma that only it needed."""
+    """Return the text without the member and its comma."""
     place = node.members.index(member)
     head, tail = text[: member.before], text[member.node.end :]
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -284,7 +286,7 @@ def _cut(text: str, node: Node, member: JsonMember) -> str:
         rest = text[member.node.end : node.end - 1]
         tail = text[node.end - 1 :] if rest == own else tail
     if member.open and not tail.lstrip(" \t").startswith(("\n", "\r\n")):
-        head += newline  # else the comment before it would go on over what comes now
+        head += newline  # otherwise the comment before it would include the next line
     return head + tail
 
 
@@ -294,7 +296,7 @@ def _member(key: str, value: Any, indent: str, style: _Style, *, inline: bool) -
 
 
 def _written(value: Any, indent: str, style: _Style, *, inline: bool = False) -> str:
-    """The value as JSON: objects and lists of them over several lines, other lists in one."""
+    """Return the value as JSON: objects and lists of them on several lines, other lists on one."""
     if isinstance(value, dict) and value:
         inner = indent + style.unit
         members = [

@@ -1,7 +1,7 @@
-"""What is to change in a client's file, and the change itself.
+"""Plan and carry out changes of our entry in a client's file.
 
-`plan_entry` and `plan_removal` only read; `FileChange.carry_out` writes. Before anything is written
-the new text is read again: it must hold what was there, with our entry and nothing else changed.
+`plan_entry` and `plan_removal` only read; `FileChange.carry_out` writes. Before that, the new text
+is parsed again: nothing but our entry may have changed.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from recollect.interfaces.setup.files import Keys, Malformed, leaves, value_at, 
 Action = Literal["added", "updated", "removed", "none"]
 State = Literal["yes", "no", "differs", "unreadable"]
 T = TypeVar("T")
-# An entry has one of these keys: what starts the server, or where it runs.
+# An entry has one of these keys: the server's command, or its address.
 REACHED_BY = ("command", "url", "httpUrl")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what every client takes; Codex takes no other
-AROUND = 1  # lines shown around a change: beside our entry stand others, and their keys
-WIDEST = 400  # a file that is one line would be shown whole, with all that is in it
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # valid for every client, Codex being the strictest
+AROUND = 1  # lines shown around a change; few, since other entries may contain keys
+WIDEST = 400  # longer lines are cut: a file may be one line
 
 
 class Format(Protocol):
-    """An editor of texts of one format."""
+    """Protocol of the modules that edit one format."""
 
     def parse(self, text: str) -> dict[str, Any]: ...
     def with_value(self, text: str, path: Keys, value: Any) -> str: ...
@@ -47,7 +47,7 @@ FORMATS: Mapping[str, Format] = {"json": json_edit, "toml": toml_edit}
 
 
 class FileChange(Struct, frozen=True):
-    """What happens to a client's file."""
+    """A planned change of a client's file."""
 
     file: Path
     action: Action
@@ -59,7 +59,7 @@ class FileChange(Struct, frozen=True):
             files.replace_file(self.file, self.before, self.after)
 
     def diff(self) -> list[str]:
-        """The change as a unified diff, line by line; empty where nothing changes."""
+        """Return the change as the lines of a unified diff; [] if nothing changes."""
         if self.action == "none":
             return []
         old = str(self.file) if self.before.exists else "/dev/null"
@@ -69,7 +69,7 @@ class FileChange(Struct, frozen=True):
 
 
 def server_command(environment: Mapping[str, str], home: Path | None) -> ServerCommand:
-    """How a program without a shell or a PATH starts this installation's server."""
+    """Return the command that starts this installation's server without a shell or PATH."""
     if not sys.executable:
         raise UserError("Python does not know its own path. Start recollect by its full path.")
     python = Path(sys.executable)
@@ -91,7 +91,7 @@ def check_name(name: str) -> str:
 
 
 def server_address(url: str, token_env: str) -> ServerAddress:
-    """Where a server runs, checked; `/mcp` is added to an address without a path."""
+    """Check the address of a server; add `/mcp` if it has no path."""
     try:
         parts = urlsplit(url)
         host = parts.hostname
@@ -110,10 +110,10 @@ def server_address(url: str, token_env: str) -> ServerAddress:
 def plan_entry(
     client: Client, file: Path, name: str, server: ServerCommand | ServerAddress
 ) -> FileChange:
-    """The change that adds our entry to the file, or updates it.
+    """Return the change that adds our entry to the file, or updates it.
 
-    Only what says how to reach the server is ours: whatever else the entry holds stays. An entry of
-    our name that reaches it in another way is replaced.
+    Only the keys that say how to reach the server are changed. An entry of our name that reaches it
+    in another way is replaced.
     """
     before, data = _read(client, file)
     path = (client.container, name)
@@ -140,7 +140,7 @@ def plan_entry(
 
 
 def plan_removal(client: Client, file: Path, name: str) -> FileChange:
-    """The change that removes our entry; the object that held it stays, even empty."""
+    """Return the change that removes our entry; its container stays, even if empty."""
     before, data = _read(client, file)
     path = (client.container, name)
     if value_at(data, path) is None:
@@ -153,7 +153,7 @@ def plan_removal(client: Client, file: Path, name: str) -> FileChange:
 
 
 def entry_state(client: Client, file: Path, name: str, started: ServerCommand) -> State:
-    """Whether our entry is in the client's file, and up to date."""
+    """Return whether our entry is in the client's file and up to date."""
     try:
         _, data = _read(client, file)
     except UserError:
@@ -172,7 +172,7 @@ def _read(client: Client, file: Path) -> tuple[files.FileText, dict[str, Any]]:
 def read_values(
     file: Path, format: Format, container: str
 ) -> tuple[files.FileText, dict[str, Any]]:
-    """The file's text and its values; UserError where its container holds no names."""
+    """Return the file's text and values; raise UserError if its container is not an object."""
     found = files.read_file(file)
     data = apply_edit(file, format.parse, found.text)
     if not isinstance(data.get(container, {}), dict):
@@ -184,7 +184,7 @@ def read_values(
 
 
 def apply_edit(file: Path, edit: Callable[..., T], *arguments: Any) -> T:
-    """The editor's result; UserError with the file's name where it cannot read the text."""
+    """Return the edit's result; raise UserError with the file's name if the text is malformed."""
     try:
         return edit(*arguments)
     except Malformed as error:
@@ -192,7 +192,7 @@ def apply_edit(file: Path, edit: Callable[..., T], *arguments: Any) -> T:
 
 
 def _check(client: Client, file: Path, text: str, expected: dict[str, Any]) -> None:
-    """Refuse a new text that does not hold exactly what it should."""
+    """Raise UserError if the new text does not have exactly the expected values."""
     try:
         written = FORMATS[client.format].parse(text)
     except Malformed:
@@ -205,7 +205,7 @@ def _check(client: Client, file: Path, text: str, expected: dict[str, Any]) -> N
 
 
 def _without_empty(data: dict[str, Any], container: str) -> dict[str, Any]:
-    """The data without an empty container: to a client it is the same as none."""
+    """Return the data without an empty container, which means the same as a missing one."""
     return {key: value for key, value in data.items() if key != container or value}
 
 

@@ -1,11 +1,11 @@
-"""Change one table of a TOML text and leave every other character as it was.
+"""Change one table of a TOML text and leave every other character unchanged.
 
-tomlkit was tried instead (0.15): deleting a table also deletes the comment above the next one, what
-was added does not come out without a trace, and a file with CRLF gets mixed line ends. So this
-finds the lines in question with the help of tomllib, and changes only them.
+tomlkit was tried instead (0.15): deleting a table also deletes the comment above the next one,
+removing an addition leaves traces, and a file with CRLF gets mixed line ends. So this module finds
+the affected lines with the help of tomllib, and changes only them.
 
-TOML can say the same in many ways, and not all of them are known here. So the caller must read the
-result again and compare; `registration` does.
+TOML has many ways to write the same, and not all are known here. The caller must parse the result
+and compare; `registration` does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from recollect.interfaces.setup.files import Keys, Malformed, with_value_at, wit
 
 AT = re.compile(r" \(at line (\d+), column \d+\)$")
 BARE = re.compile(r"[A-Za-z0-9_-]+")
-# The pieces of a valid text; strings and comments are one piece, whatever brackets they hold.
+# The pieces of a valid text; strings and comments are one piece, brackets included.
 PIECE = re.compile(
     r'"""(?:\\.|[^\\])*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\''
     r"|#[^\n]*|[\[{]|[\]}]|\n|[^\"'#\[\]{}\n]+",
@@ -30,16 +30,16 @@ KEY = re.compile(r"""(?:"(?:\\.|[^"\\\n])*"|'[^'\n]*'|[^="'\n])+""")
 
 
 class TomlStatement(NamedTuple):
-    """A header, or a key with its value: the lines it takes, and what it is about."""
+    """A header, or a key with its value, with its position."""
 
     path: Keys
     start: int
-    end: int  # past the end of its last line
-    value: tuple[int, int] | None  # where the value stands; a header has none
+    end: int  # after its last line
+    value: tuple[int, int] | None  # the span of the value; None for a header
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The values; numbers stay as they are written, since one of them, nan, equals nothing."""
+    """Return the values, with floats as text, since nan does not equal itself."""
     try:
         return tomllib.loads(text, parse_float=str)
     except RecursionError as error:
@@ -52,7 +52,8 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def with_value(text: str, path: Keys, value: Any) -> str:
-    """The text with the value there: in its place, beside its neighbours, or as a new table."""
+    """Return the text with the value at that path: replaced, added to its table, or as a new
+    table."""
     newline = "\r\n" if "\r\n" in text else "\n"
     statements = list(_statements(text))
     for statement in statements:
@@ -69,7 +70,7 @@ def with_value(text: str, path: Keys, value: Any) -> str:
 
 
 def without(text: str, path: Keys) -> str:
-    """The text without that table, the tables in it, and the blank line before each of them."""
+    """Return the text without that table, its subtables, and the blank line before each of them."""
     cuts: list[tuple[int, int]] = []
     header = False
     for statement in _statements(text):
@@ -93,8 +94,8 @@ def without(text: str, path: Keys) -> str:
 
 
 def _cut_lines(text: str, start: int, end: int) -> str:
-    """The text without these lines and the blank line before them; one that did not end with a
-    line end still does not."""
+    """Return the text without these lines and the blank line before them. A missing line end at the
+    end of the text stays missing."""
     header = text[start:end].lstrip().startswith("[")
     above = _drop_line_end(text[:start])
     if header and (not above or above.endswith("\n")):
@@ -109,7 +110,7 @@ def _drop_line_end(text: str) -> str:
 
 
 def _statements(text: str) -> Iterator[TomlStatement]:
-    """The text's headers and keys, in order; blank lines and comments belong to none."""
+    """Yield the text's headers and keys, in order; skip blank lines and comments."""
     table: Keys = ()
     start, depth, used = 0, 0, False
     for found in PIECE.finditer(text if text.endswith("\n") else text + "\n"):
@@ -141,7 +142,7 @@ def _statement(text: str, start: int, end: int, table: Keys) -> TomlStatement:
 
 
 def _value(line: str, at: int) -> tuple[int, int]:
-    """Where the value stands: from its first sign to its last, a comment after it left out."""
+    """Return the span of the value, without a comment after it."""
     depth, start, end = 0, 0, 0
     for found in PIECE.finditer(line, at):
         piece = found[0]
@@ -154,7 +155,7 @@ def _value(line: str, at: int) -> tuple[int, int]:
 
 
 def _single_path(data: Any) -> Keys:
-    """The only path in a document of one line."""
+    """Return the only path in a document of one line."""
     path: list[str] = []
     while data:
         if isinstance(data, list):
@@ -169,8 +170,8 @@ def _single_path(data: Any) -> Keys:
 def _add_key(
     text: str, statements: list[TomlStatement], path: Keys, value: Any, newline: str
 ) -> str:
-    """The text with one more key at the end of its table; a missing table in between is written
-    in one line."""
+    """Return the text with a key added at the end of its table; a missing parent table is written
+    inline."""
     if not path:
         raise Malformed("a table is written in a way that cannot be extended")
     headers = (each for each in statements if each.value is None and each.path == path[:-1])
@@ -189,7 +190,7 @@ def _add_key(
 
 
 def _append_table(text: str, path: Keys, value: dict[str, Any], newline: str) -> str:
-    """The text with a table at the end, after a blank line."""
+    """Return the text with a table added at the end, after a blank line."""
     head = f"[{'.'.join(map(_key, path))}]"
     block = newline.join([head, *(f"{_key(key)} = {_inline(item)}" for key, item in value.items())])
     if not text:
