@@ -18,7 +18,7 @@ from functools import partial
 from data import data_argument, median, passages, questions
 from recollect import Recollect
 from recollect.ingest.draft import make_draft
-from recollect.ingest.jsonl import raw_lines
+from recollect.ingest.exchange import raw_lines
 from recollect.settings import Embedding, Rerank, Settings
 
 SETTINGS = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from recollect.engine import Recollect
-from recollect.ingest.jsonl import raw_lines
+from recollect.ingest.exchange import raw_lines
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite.cipher import header_at
 from recollect.vaults.keys import Keys, derived, lock_vault, rekey_vault, sealed_with, unlock_vault

@@ -33,7 +33,7 @@ from data import data_argument, median, passages, questions
 from embeddings import cache_argument, embedded, missing
 from recollect import Recollect
 from recollect.ingest.draft import make_draft
-from recollect.ingest.jsonl import raw_lines
+from recollect.ingest.exchange import raw_lines
 from recollect.query.terms import tokens
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings, StoreSettings

@@ -36,7 +36,7 @@ from bench_serving import asking, serving
 from data import data_argument, median, mixed_passages, questions
 from recollect import Recollect
 from recollect.ingest.draft import make_draft
-from recollect.ingest.jsonl import raw_lines
+from recollect.ingest.exchange import raw_lines
 from recollect.types import Filter
 from recollect_postgres.migration import migrate
 

@@ -16,7 +16,7 @@ import apsw
 from data import data_argument, median, mixed_passages, passages, questions
 from recollect import Recollect
 from recollect.context import SearchContext
-from recollect.ingest.jsonl import raw_lines
+from recollect.ingest.exchange import raw_lines
 from recollect.recall.keyword import Keyword
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings

@@ -23,7 +23,7 @@ from service_samples import service_positives
 
 from recollect import Recollect
 from recollect.ingest.draft import Draft, make_draft
-from recollect.ingest.jsonl import Line
+from recollect.ingest.exchange import Line
 from recollect.secrets.redaction import redact, redact_draft
 
 SEEDS = range(20260301, 20260311)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recollect.ingest.jsonl import Line
+from recollect.ingest.exchange import Line
 from recollect.models.embedding_queue import Batches
 from recollect.models.folder import builtin
 from recollect.models.onnx import OnnxEmbedder

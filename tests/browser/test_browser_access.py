@@ -13,12 +13,12 @@ from browser_site import NOW, Site, Watched, expect, ready, served
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from recollect import Recollect
+from recollect.auth.access import HomeAccess
 from recollect.auth.capabilities import SEARCH
 from recollect.auth.credentials import SessionStore
-from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore, digest, load_own_token
 from recollect.demo.load import sample
-from recollect.interfaces.cli.desktop import PAGE
+from recollect.interfaces.cli.find import PAGE
 
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 375, "height": 800}
 WORDS = "token refresh"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from commandline import Home, refused, wrong_usage
 
+from recollect.auth.access import HomeAccess
 from recollect.auth.capabilities import CAPABILITIES
-from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore, is_well_formed
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from commandline import Home, refused
 
+from recollect.interfaces.cli import organise as command
 from recollect.interfaces.cli import selection
-from recollect.interfaces.cli import undo as command
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from commandline import NOW, Home, refused, wrong_usage
 
 from recollect.interfaces.cli import output
-from recollect.interfaces.cli.editor import line_arguments
+from recollect.interfaces.cli.save import line_arguments
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.auth.access import Access, LineLog
+from recollect.auth.access import Access, HomeAccess, LineLog
 from recollect.auth.credentials import (
     LASTS,
     LINK_LASTS,
@@ -20,7 +20,6 @@ from recollect.auth.credentials import (
     Credentials,
     SessionStore,
 )
-from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import COARSE, TokenStore, digest, real_time
 from recollect.errors import NotFound, RecollectError
 from recollect.settings import StoreSettings
@@ -51,7 +50,7 @@ class AccessContract:
         checked = Credentials(stored=one).token(secret)
         assert (checked.wrong, checked.caller.token) == ("revoked token", token.id)
         again = one.revoke(token.id)
-        assert again == other.every()[0]
+        assert again == other.list_all()[0]
 
     def test_a_token_that_is_not_there_cannot_be_revoked(self) -> None:
         one, _ = self.stores()
@@ -94,7 +93,7 @@ class AccessContract:
         assert here.find(secret) is not None
         there.end([session.id])
         assert here.find(secret) is None
-        assert here.every() == []
+        assert here.list_all() == []
 
     def test_sessions_and_links_end_by_themselves(self) -> None:
         now = real_time()

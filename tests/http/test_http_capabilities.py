@@ -17,10 +17,10 @@ from http_server import API, SECRET, Server, environment, problem, refused_to_st
 
 from examples import one_in
 from recollect import Recollect
+from recollect.auth.access import HomeAccess
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
 from recollect.auth.credentials import Credentials
-from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore, digest
 from recollect.ingest.draft import make_draft
 from recollect.interfaces.app import create_app

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from http_server import NOW, environment, serving
 
+from recollect.auth.access import HomeAccess
 from recollect.auth.capabilities import SEARCH
-from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore, load_own_token
 from recollect.interfaces.http.api import ALWAYS, OPERATIONS, WITH_BODY
 from recollect.interfaces.http.logs import Metrics

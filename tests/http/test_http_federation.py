@@ -13,7 +13,7 @@ import pytest
 from http_server import API, NOW, SECRET, Server, environment, problem, serving
 
 from recollect import Recollect
-from recollect.auth.home_access import HomeAccess
+from recollect.auth.access import HomeAccess
 from recollect.auth.token_store import TokenStore
 from recollect.maths import logistic
 from recollect.recipes.registry import BUILT_IN

@@ -14,9 +14,9 @@ from http_thread import ThreadServer, threaded_server
 
 from patience import until
 from recollect import Recollect
+from recollect.auth.access import HomeAccess
 from recollect.auth.capabilities import DELETE, SEARCH
 from recollect.auth.credentials import Credentials
-from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore, digest
 from recollect.interfaces.http import service
 from recollect.store.sqlite.connection import Database

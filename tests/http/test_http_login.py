@@ -16,6 +16,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from http_server import API, SECRET, environment, problem
 
 from recollect import Recollect
+from recollect.auth.access import HomeAccess
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import CAPABILITIES, SEARCH, WRITE
 from recollect.auth.credentials import (
@@ -28,7 +29,6 @@ from recollect.auth.credentials import (
     SessionStore,
     SharedCounts,
 )
-from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore, digest
 from recollect.interfaces.app import create_app
 from recollect.interfaces.http.service import Service

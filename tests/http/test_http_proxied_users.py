@@ -12,8 +12,8 @@ import httpx2
 import pytest
 from http_server import API, LONGEST_S, SECRET, Server, problem, refused_to_start, serving
 
+from recollect.auth.access import HomeAccess
 from recollect.auth.audit import Audit
-from recollect.auth.home_access import HomeAccess
 
 PROXY = "127.0.0.2"
 NAME = "ada@example.org"

@@ -18,10 +18,10 @@ import uvicorn
 from mcp_doors import on_stdio, opened
 
 from recollect import Recollect
+from recollect.auth.access import HomeAccess
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
 from recollect.auth.credentials import Credentials
-from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore
 from recollect.interfaces.app import create_app
 from recollect.interfaces.http.service import Service

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.engine import Recollect
-from recollect.ingest.jsonl import as_line
+from recollect.ingest.exchange import as_line
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite.migration import VERSION
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from recollect.engine import Recollect
-from recollect.ingest.jsonl import as_line
+from recollect.ingest.exchange import as_line
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite.migration import VERSION
 from recollect.types import Filter, Memory

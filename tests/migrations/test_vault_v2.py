@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from recollect.engine import Recollect
-from recollect.ingest.jsonl import as_line
+from recollect.ingest.exchange import as_line
 from recollect.query.subwords import subwords_query
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.base import COLUMNS, KeywordQuery

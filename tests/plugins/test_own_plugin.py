@@ -11,7 +11,7 @@ from commandline import Home, refused
 from docs_blocks import DOCS
 
 from recollect.entry_points import entry_points_of
-from recollect.ingest.foreign import GROUP, list_tools
+from recollect.ingest.exchange import GROUP, list_tools
 
 PAGE = (DOCS / "how-to" / "write-a-plugin.md").read_text(encoding="utf-8")
 

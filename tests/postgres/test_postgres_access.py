@@ -41,7 +41,7 @@ def test_a_token_is_of_one_vault(
     place = StoreSettings(url=postgres_url, vault=f"{postgres_vault}-other")
     other = TokenStore(PostgresAccess(place))
     assert other.find(secret) is None
-    assert other.every() == []
+    assert other.list_all() == []
     with pytest.raises(NotFound):
         other.revoke(token.id)
     other.close()

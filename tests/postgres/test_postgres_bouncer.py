@@ -17,7 +17,7 @@ from patience import until
 from postgres_server import FOLDER
 from recollect import Recollect
 from recollect.auth.token_store import TokenStore
-from recollect.ingest.jsonl import RawLine
+from recollect.ingest.exchange import RawLine
 from recollect.settings import Embedding, Rerank, Settings, StoreSettings
 from recollect_postgres.access import PostgresAccess
 

@@ -15,7 +15,7 @@ from suites.stores.samples import CHANGE, memory
 
 from recollect import Recollect
 from recollect.errors import Interrupted, StoreError
-from recollect.ingest.jsonl import RawLine
+from recollect.ingest.exchange import RawLine
 from recollect.settings import Embedding, Rerank, Settings, StoreSettings
 from recollect_postgres.merging import Merging
 from recollect_postgres.pool import Connection, Pool

@@ -16,7 +16,7 @@ from suites.stores.samples import CHANGE
 from examples import examples
 from recollect.engine import Recollect
 from recollect.ingest.draft import complete_draft
-from recollect.ingest.jsonl import RawLine, as_line, parse_line, raw_lines, stored_line
+from recollect.ingest.exchange import RawLine, as_line, parse_line, raw_lines, stored_line
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter, Memory, Severity, Tier

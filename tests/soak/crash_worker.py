@@ -13,7 +13,7 @@ import numpy as np
 from crash_work import BATCH, Author, Change, drafts
 
 from recollect.engine import Recollect, importing
-from recollect.ingest.jsonl import raw_lines
+from recollect.ingest.exchange import raw_lines
 from recollect.store import history
 from recollect.times import EPOCH
 

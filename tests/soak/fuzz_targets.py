@@ -28,9 +28,15 @@ from recollect.documents.chunking import MOST_CHUNKS, chunked
 from recollect.documents.document import Document
 from recollect.documents.parser_program import BINARY_PARSERS, parsed
 from recollect.errors import RecollectError, UserError
-from recollect.ingest import jsonl
-from recollect.ingest.foreign import ForeignMemories, list_tools, load_importer
-from recollect.ingest.jsonl import RawLine, as_line, raw_lines
+from recollect.ingest import exchange
+from recollect.ingest.exchange import (
+    ForeignMemories,
+    RawLine,
+    as_line,
+    list_tools,
+    load_importer,
+    raw_lines,
+)
 from recollect.interfaces.requests import read_search
 from recollect.memory_json import memory_json
 from recollect.present.response import as_json
@@ -155,7 +161,7 @@ def save(memory: Recollect, raw: bytes, chance: random.Random) -> None:
     fields = {"title": text_of(raw[: len(raw) // 2]), "text": text_of(raw[len(raw) // 2 :])}
     saved = memory.save(**fields)
     [shown] = memory.show([saved.id])
-    line = jsonl.parse_line(RawLine(1, as_line(shown)))
+    line = exchange.parse_line(RawLine(1, as_line(shown)))
     assert line.draft is not None
     assert line.draft.fields["text"] == shown.text
     json.dumps(memory_json(shown)).encode()

@@ -15,7 +15,7 @@ import fuzzing
 from fuzz_targets import fuzzed
 from fuzzing import Target, fuzz, mutated
 
-from recollect.ingest.foreign import list_tools
+from recollect.ingest.exchange import list_tools
 
 # Readers that take some hundredths of a second for one input.
 SLOW = ("Word", "code", "obsidian", "Markdown")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from recollect import Recollect
-from recollect.auth import home_access
+from recollect.auth import access as access_files
 from recollect.auth.capabilities import SEARCH, Caller
 
 OFF = {"RECOLLECT_EMBEDDING__PROVIDER": "none", "RECOLLECT_RERANK__PROVIDER": "none"}
@@ -54,11 +54,11 @@ def test_what_was_forgotten_is_counted_and_not_named_to_who_may_only_search(
 def test_the_log_of_reads_stays_short_and_has_no_words(
     agent: Recollect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(home_access, "LARGEST_READS", 1000)
+    monkeypatch.setattr(access_files, "LARGEST_READS", 1000)
     agent.save(title="Quokkas sleep at noon")
     for _ in range(50):
         agent.search("quokkas")
-    text = (agent.home / home_access.READS).read_text()
+    text = (agent.home / access_files.READS).read_text()
     assert "quokka" not in text.lower()
     assert len(text) < 1200
     assert agent.activity().entries[0].times > 5

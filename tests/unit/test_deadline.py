@@ -14,7 +14,7 @@ from planned_search import IDENTITY, NOW, OverAt, PlannedEmbedder, PlannedModels
 
 from recollect import Recollect, Response, UserError
 from recollect.deadline import Deadline
-from recollect.ingest.jsonl import RawLine
+from recollect.ingest.exchange import RawLine
 from recollect.interfaces.cli import results as terminal
 from recollect.interfaces.mcp import texts
 from recollect.models.embedding_queue import embed_waiting

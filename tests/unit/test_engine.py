@@ -14,7 +14,7 @@ from model_server import Fault, ModelServer, Recorded, Reply
 from recollect.engine import Recollect
 from recollect.errors import ProviderError, UserError
 from recollect.ingest.draft import make_draft
-from recollect.ingest.jsonl import as_line, raw_lines
+from recollect.ingest.exchange import as_line, raw_lines
 from recollect.models.embedding_queue import TextsRefused
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.types import Filter

@@ -14,7 +14,7 @@ from recollect import Recollect
 from recollect.auth.capabilities import SEARCH, WRITE, Caller
 from recollect.engine.history import Undone
 from recollect.errors import Changed, Forbidden, NotFound, UserError
-from recollect.ingest.jsonl import raw_lines
+from recollect.ingest.exchange import raw_lines
 from recollect.present.history import compared, difference_text, history_json
 from recollect.settings import Embedding, HistorySettings, Rerank, Settings
 from recollect.store.rescue.repair import mend

@@ -13,7 +13,7 @@ import pytest
 from recollect import Recollect, worker_processes
 from recollect.engine import importing
 from recollect.engine.importing import Imported
-from recollect.ingest.jsonl import RawLine, raw_lines
+from recollect.ingest.exchange import RawLine, raw_lines
 from recollect.secrets.redaction import Redaction
 from recollect.settings import Embedding, Rerank, Secrets, Settings
 from recollect.store.sqlite.segments import buffer

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from recollect.engine import Recollect
 from recollect.errors import ProviderError, UserError
-from recollect.ingest.jsonl import Line
+from recollect.ingest.exchange import Line
 from recollect.models.active import ActiveModels
 from recollect.models.base import Embedder
 from recollect.models.embedding_queue import TextsRefused, embed_waiting

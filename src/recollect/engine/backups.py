@@ -11,9 +11,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from recollect.auth.access import HomeAccess
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import ADMIN, OWNER
-from recollect.auth.home_access import HomeAccess
 from recollect.checks import refuse_link
 from recollect.engine.opening import make_home
 from recollect.engine.operations import operation

@@ -15,7 +15,7 @@ from recollect.engine.operations import operation
 from recollect.engine.session import Session
 from recollect.errors import StoreError, UserError
 from recollect.ingest.draft import Draft, complete_draft, make_id
-from recollect.ingest.jsonl import Line, RawLine, parse_line
+from recollect.ingest.exchange import Line, RawLine, parse_line
 from recollect.ingest.saving import Saved, save_drafts, save_forgotten
 from recollect.maths import parts
 from recollect.present.words import counted

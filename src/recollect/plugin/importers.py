@@ -18,7 +18,7 @@ from recollect.documents.memory_markdown import (
 from recollect.documents.reader import structure
 from recollect.hashing import content_digest
 from recollect.ingest.draft import CHOICES, DEFAULTS, hash_letters, slug
-from recollect.ingest.foreign import ImportedRecord, Importer, refuse_record
+from recollect.ingest.exchange import ImportedRecord, Importer, refuse_record
 from recollect.times import EPOCH, from_micros, iso, parse_time
 from recollect.types import TIMES
 

@@ -8,14 +8,15 @@ from base64 import b64decode, urlsafe_b64decode
 import msgspec
 
 from recollect.secrets.detectors import (
+    ALONE,
     SECRET,
+    START,
     Detector,
     compile_once,
     group_span,
     is_made_up,
     span_unless_made_up,
 )
-from recollect.secrets.prefixes import ALONE, START
 from recollect.types import Span
 
 # Keys in blocks

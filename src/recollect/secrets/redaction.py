@@ -21,6 +21,7 @@ from recollect.ingest.draft import CHOICES, Draft
 from recollect.secrets.assignments import ASSIGNMENTS
 from recollect.secrets.detectors import (
     LONG_WORD,
+    PREFIXED,
     Detector,
     find_all,
     find_spans,
@@ -30,7 +31,6 @@ from recollect.secrets.detectors import (
     to_lower_case,
 )
 from recollect.secrets.formats import BLOCKS, DECODED, TOKENS
-from recollect.secrets.prefixes import PREFIXED
 from recollect.settings import Secrets
 from recollect.types import PLACES, TEXTS, Memory, Span
 from recollect.user_patterns import compile_pattern

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from recollect.auth.home_access import HomeAccess
+from recollect.auth.access import HomeAccess
 from recollect.entry_points import entry_points_of
 from recollect.errors import UserError
 from recollect.lifetime import Lifetime

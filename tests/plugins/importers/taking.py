@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 
 from recollect.ingest.draft import make_draft
-from recollect.ingest.foreign import ImportedRecord, Importer
+from recollect.ingest.exchange import ImportedRecord, Importer
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

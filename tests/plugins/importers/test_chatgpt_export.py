@@ -13,7 +13,7 @@ from chat_exports import zipped
 from taking import FIXTURES, fields, reasons, taken
 
 from recollect.errors import UserError
-from recollect.ingest.foreign import ImportedRecord
+from recollect.ingest.exchange import ImportedRecord
 from recollect.plugins.importers.chatgpt_export import IMPORTER
 
 FILE = FIXTURES / "chatgpt-export" / "conversations.json"

@@ -12,7 +12,7 @@ from chat_exports import zipped
 from taking import FIXTURES, fields, reasons, taken
 
 from recollect.errors import UserError
-from recollect.ingest.foreign import ImportedRecord
+from recollect.ingest.exchange import ImportedRecord
 from recollect.plugins.importers.claude_export import IMPORTER
 
 HERE = FIXTURES / "claude-export"

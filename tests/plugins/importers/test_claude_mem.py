@@ -9,7 +9,7 @@ import pytest
 
 from recollect.errors import UserError
 from recollect.ingest.draft import make_draft
-from recollect.ingest.foreign import ImportedRecord
+from recollect.ingest.exchange import ImportedRecord
 from recollect.plugins.importers.claude_mem import IMPORTER
 
 SQL = Path(__file__).parent / "fixtures" / "claude-mem" / "claude-mem.sql"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from commandline import NOW, Home, refused, wrong_usage
 
-from recollect.ingest.foreign import list_tools
+from recollect.ingest.exchange import list_tools
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

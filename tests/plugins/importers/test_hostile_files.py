@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from recollect.errors import UserError
-from recollect.ingest.foreign import ForeignMemories, load_importer
+from recollect.ingest.exchange import ForeignMemories, load_importer
 from recollect.plugins.importers.markdown_notes import without_title
 
 

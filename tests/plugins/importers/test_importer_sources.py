@@ -11,7 +11,7 @@ from taking import built
 
 from recollect.errors import UserError
 from recollect.ingest.draft import LONGEST_ID
-from recollect.ingest.foreign import ImportedRecord
+from recollect.ingest.exchange import ImportedRecord
 from recollect.plugins.importers import databases, files
 from recollect.plugins.importers.databases import SourceRow, columns, database, rows
 from recollect.plugins.importers.files import (

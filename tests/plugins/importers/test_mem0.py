@@ -12,7 +12,7 @@ import pytest
 
 from recollect.errors import UserError
 from recollect.ingest.draft import make_draft
-from recollect.ingest.foreign import ImportedRecord
+from recollect.ingest.exchange import ImportedRecord
 from recollect.plugins.importers.mem0 import IMPORTER
 
 FIXTURES = Path(__file__).parent / "fixtures" / "mem0"

@@ -11,7 +11,7 @@ import pytest
 from taking import FIXTURES, built, fields, reasons, taken
 
 from recollect.errors import UserError
-from recollect.ingest.foreign import ImportedRecord
+from recollect.ingest.exchange import ImportedRecord
 from recollect.plugins.importers.mempalace import IMPORTER
 
 HERE = FIXTURES / "mempalace"

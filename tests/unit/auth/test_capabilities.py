@@ -20,7 +20,8 @@ import pytest
 from msgspec import structs
 
 from recollect import Recollect
-from recollect.auth import home_access
+from recollect.auth import access as access_files
+from recollect.auth.access import HomeAccess
 from recollect.auth.audit import MOST_MARKS, Audit
 from recollect.auth.capabilities import (
     ADMIN,
@@ -32,14 +33,13 @@ from recollect.auth.capabilities import (
     WRITE,
     Caller,
 )
-from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore, is_well_formed
 from recollect.engine.capture import AgentSession
 from recollect.engine.operations import Operation, declared_function
 from recollect.engine.review import ReviewItem
 from recollect.errors import Forbidden, NotFound, StoreError, UserError
 from recollect.ingest.draft import make_draft
-from recollect.ingest.jsonl import raw_lines
+from recollect.ingest.exchange import raw_lines
 from recollect.query.time.moments import read_time
 from recollect.recipes.registry import BUILT_IN
 from recollect.store.folders import Folder
@@ -442,8 +442,8 @@ def test_a_vault_of_its_own_file_is_not_the_homes_news(home: Path, tmp_path: Pat
 def test_the_log_is_private_and_its_older_part_is_kept_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert home_access.LARGEST == 10_000_000
-    monkeypatch.setattr(home_access, "LARGEST", 1000)
+    assert access_files.LARGEST == 10_000_000
+    monkeypatch.setattr(access_files, "LARGEST", 1000)
     file = tmp_path / "audit.jsonl"
     log = Audit(HomeAccess(tmp_path))
     log.log_write(OWNER, "save", "agent", 1)
@@ -452,7 +452,7 @@ def test_the_log_is_private_and_its_older_part_is_kept_once(
         file.write_bytes(b'{"action": "filler"}\n' + b"\n" * 1000)
         log.log_write(OWNER, action, "agent", 1)
     assert [entry["action"] for entry in log.entries()] == ["filler", "third"]
-    assert home_access.older_log(file).stat().st_size > 1000
+    assert access_files.older_log(file).stat().st_size > 1000
     assert sorted(one.name for one in tmp_path.iterdir()) == ["audit.jsonl", "audit.jsonl.1"]
 
 
@@ -584,11 +584,11 @@ def test_when_a_token_was_used_is_known_to_the_hour(tmp_path: Path) -> None:
     now = NOW
     access = TokenStore(HomeAccess(tmp_path), lambda: now)
     secret, _ = access.create([SEARCH])
-    assert access.every()[0].used_at is None
+    assert access.list_all()[0].used_at is None
     for minutes, used in ((0, NOW), (59, NOW), (61, NOW + timedelta(minutes=61))):
         now = NOW + timedelta(minutes=minutes)
         access.find(secret)
-        assert access.every()[0].used_at == used
+        assert access.list_all()[0].used_at == used
 
 
 def test_tokens_that_cannot_be_read_are_an_error_and_not_an_open_door(tmp_path: Path) -> None:
@@ -605,7 +605,7 @@ def test_a_token_that_makes_no_sense_is_not_made(access: TokenStore) -> None:
         access.create([SEARCH], name="two\nlines")
     with pytest.raises(UserError, match="in the past"):
         access.create([SEARCH], expires_at=NOW)
-    assert access.every() == []
+    assert access.list_all() == []
 
 
 @pytest.mark.parametrize(

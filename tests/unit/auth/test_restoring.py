@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from recollect import Recollect
+from recollect.auth.access import HomeAccess
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE, Caller
-from recollect.auth.home_access import HomeAccess
 from recollect.errors import Forbidden
 from recollect.ingest.draft import make_draft
-from recollect.ingest.jsonl import raw_lines
+from recollect.ingest.exchange import raw_lines
 
 WITH_ID = {"id": "tides", "title": "Tides", "text": "High water at noon"}
 WITHOUT_ID = {"title": "Moored", "text": "The ferry lies at berth two"}

@@ -21,7 +21,7 @@ from recollect.ingest.draft import (
     complete_draft,
     make_draft,
 )
-from recollect.ingest.jsonl import raw_lines
+from recollect.ingest.exchange import raw_lines
 from recollect.interfaces.http.schemas import MemoryChange, NewMemory
 from recollect.interfaces.mcp.arguments import SaveArguments, UpdateArguments
 from recollect.settings import Embedding, Settings

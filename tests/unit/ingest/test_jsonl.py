@@ -7,7 +7,7 @@ import pytest
 from suites.stores.samples import NOON, full_memory, odd_memories
 
 from recollect.ingest.draft import complete_draft
-from recollect.ingest.jsonl import as_line, parse_line, raw_lines
+from recollect.ingest.exchange import as_line, parse_line, raw_lines
 from recollect.types import Memory
 
 

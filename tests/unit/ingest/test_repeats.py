@@ -11,7 +11,7 @@ import pytest
 
 from recollect import Memory, Recollect
 from recollect.ingest.draft import make_draft
-from recollect.ingest.jsonl import raw_lines
+from recollect.ingest.exchange import raw_lines
 from recollect.ingest.saving import MOST_READ, Saved
 from recollect.settings import Embedding, Rerank, Settings
 

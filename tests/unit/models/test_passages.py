@@ -12,7 +12,7 @@ import pytest
 
 from recollect.context import SearchContext
 from recollect.engine import Recollect
-from recollect.ingest.jsonl import raw_lines
+from recollect.ingest.exchange import raw_lines
 from recollect.lifetime import Lifetime
 from recollect.models.active import ActiveModels
 from recollect.models.base import Embedder, Windowed

@@ -33,7 +33,7 @@ from examples import examples
 from recollect import Recollect
 from recollect.errors import UserError
 from recollect.ingest.draft import make_draft, make_id
-from recollect.ingest.jsonl import raw_lines
+from recollect.ingest.exchange import raw_lines
 from recollect.ingest.saving import saved_json
 from recollect.secrets import assignments, detectors
 from recollect.secrets.assignments import LONGEST_JUDGED

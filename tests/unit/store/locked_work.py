@@ -20,7 +20,7 @@ from suites.stores.samples import CHANGE, memory
 
 from recollect.engine import Recollect
 from recollect.errors import StoreError
-from recollect.ingest.jsonl import as_line, raw_lines
+from recollect.ingest.exchange import as_line, raw_lines
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite import replacement

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.auth.home_access import HomeAccess
+from recollect.auth.access import HomeAccess
 from recollect.errors import UserError
 from recollect.lifetime import Lifetime
 from recollect.settings import StoreSettings

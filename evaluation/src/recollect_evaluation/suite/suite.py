@@ -23,7 +23,7 @@ from msgspec import Struct
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.ingest.draft import Draft, make_draft
-from recollect.ingest.jsonl import Line
+from recollect.ingest.exchange import Line
 from recollect.settings import Settings
 from recollect.types import Filter, Memory, Response
 from recollect_evaluation.cache import UNHURRIED_MS

@@ -23,7 +23,7 @@ from recollect.interfaces.cli.commands import (
     near_misses,
     subcommands,
 )
-from recollect.interfaces.cli.pager import show
+from recollect.interfaces.cli.output import show
 from recollect.interfaces.signatures import add_parameters, parameters_of
 from recollect.present.visible import visible
 from recollect.projects import project_of

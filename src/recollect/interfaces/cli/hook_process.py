@@ -67,7 +67,7 @@ def _answer(argv: list[str], event: dict[str, Any]) -> str:
     if folder and os.path.isdir(folder):
         os.chdir(folder)
     event[FAILURES] = "" if STARTS.isdisjoint(argv) else new_failures(argv)
-    hook = import_module("recollect.interfaces.cli.hook")  # not before the event is read
+    hook = import_module("recollect.interfaces.cli.agents")  # not before the event is read
     answer: str = hook.answer_event([*argv, "--input", json.dumps(event)])
     return answer
 

@@ -119,7 +119,7 @@ def _dispatch(argv: list[str]) -> int:
         os.environ["RECOLLECT_VAULT__PASSPHRASE_FILE"] = argv[1]
         argv = argv[2:]
     from recollect.interfaces.cli import commands  # noqa: PLC0415  start-up time
-    from recollect.interfaces.cli.pager import show  # noqa: PLC0415  start-up time
+    from recollect.interfaces.cli.output import show  # noqa: PLC0415  start-up time
 
     if not argv or argv[0] in ("-h", "--help", "help"):
         if {*argv[1:]} <= {"--all", "--help", "-h"}:
@@ -179,7 +179,7 @@ def _run(name: str, argv: list[str]) -> int:
         code: int = command.run(parsed) or 0
         return code
     from recollect.engine import Recollect  # noqa: PLC0415  start-up time
-    from recollect.interfaces.cli.pager import show  # noqa: PLC0415  start-up time
+    from recollect.interfaces.cli.output import show  # noqa: PLC0415  start-up time
     from recollect.lifetime import Lifetime  # noqa: PLC0415  start-up time
 
     with Recollect(lifetime=Lifetime.ONCE, interface="command line") as memory:

@@ -1,26 +1,66 @@
-"""Commands that put memories in order: tier, tags, projects, and what replaces what."""
+"""Commands that organise memories: pin, tag, move, supersede, merge, forget, trash, undo, redo."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from functools import partial
 
+from recollect.engine import Recollect
+from recollect.engine.history import Agree, Undone, redone_json, undone_json
 from recollect.errors import NotFound
-from recollect.interfaces.cli.arguments import WrongUsage, add_json, add_repeatable, argument, flag
+from recollect.interfaces.cli.arguments import (
+    CommandParser,
+    WrongUsage,
+    add_dates,
+    add_exit_zero,
+    add_filter,
+    add_ids_only,
+    add_json,
+    add_limit,
+    add_repeatable,
+    add_words,
+    argument,
+    flag,
+    limit_of,
+    more_line,
+    one_of,
+    read_filter,
+)
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.output import say, say_counts
+from recollect.interfaces.cli.layout import shorten, width, wrap_sentence
+from recollect.interfaces.cli.main import FOUND_NOTHING
+from recollect.interfaces.cli.output import (
+    BOLD,
+    DIM,
+    paint,
+    print_json,
+    print_note,
+    print_rows,
+    say,
+    say_counts,
+    show,
+)
+from recollect.interfaces.cli.results import When, about_line, inner_width, time_format
 from recollect.interfaces.cli.selection import (
     add_selection,
     add_yes,
     change_chosen,
+    choose_ids,
     confirm,
     open_vault,
     resolve_id,
     resolve_ids,
 )
 from recollect.lifetime import Lifetime
-from recollect.present.words import counted
+from recollect.present.visible import visible
+from recollect.present.words import counted, heading_line
+from recollect.store.trash import Trashed, trashed_json
+from recollect.times import minute
 from recollect.types import Filter
+from recollect.vaults.keys import on_terminal
 
 
 @command(
@@ -145,3 +185,156 @@ def merge(args: argparse.Namespace) -> None:
     gone = [id for id in dict.fromkeys(args.ids) if id != kept]
     sentence = f"{counted(len(gone), 'memory')} merged into {kept}. To undo: recollect undo"
     say(args.json, sentence, merged=gone, into=kept)
+
+
+MOST_NAMED = 10  # memories, a line each, or ids in the sentence that says how to undo it
+MOST_UNASKED = 5  # memories that are changed without a confirmation
+DEFAULT = 20
+
+
+@command(
+    "  recollect undo\n  recollect undo auth-jwt-001\n  recollect undo auth-jwt-001 --to 2",
+    argument("id", "ID", "undo this memory's last change, whoever made it", nargs="?"),
+    argument("--to", "VERSION", "go back to this version of it (see history)", type=int),
+    add_yes,
+    add_json,
+)
+def undo(args: argparse.Namespace) -> None:
+    def undo(memory: Recollect, agree: Agree) -> Undone:
+        return memory.undo(args.id and resolve_id(memory, args.id), to=args.to, agree=agree)
+
+    take_back(args, undo, "undo", "redo")
+
+
+def take_back(
+    args: argparse.Namespace, act: Callable[[Recollect, Agree], Undone], verb: str, other: str
+) -> None:
+    """Undo or redo a change and report it; confirm it first if it concerns many memories. `other`:
+    the command that reverses this one."""
+
+    def agree(undone: Undone) -> None:
+        if len(undone.memories) > MOST_UNASKED and on_terminal() and not args.yes:
+            print("\n".join(_memory_lines(undone)), file=sys.stderr)
+            confirm(args, f"This {verb}es the {_describe(undone)}.")
+
+    with open_vault(lifetime=Lifetime.ONCE) as memory:
+        done = act(memory, agree)
+    back = f"To go back: recollect {other}"
+    told = [f"{verb.capitalize()}ne: {_describe(done)}.", *_memory_lines(done), back]
+    as_json = undone_json if verb == "undo" else redone_json
+    say(args.json, "\n".join(told), **as_json(done))
+
+
+def _describe(done: Undone) -> str:
+    return f"{done.action} of {minute(done.at)}, {counted(len(done.memories), 'memory')}"
+
+
+def _memory_lines(done: Undone) -> Iterator[str]:
+    """Yield a line for each of the first memories: what happens to it, its title and id."""
+    for each in done.memories[:MOST_NAMED]:
+        gone, back = each.id in done.forgotten, each.id in done.restored
+        what = "to the trash" if gone else "from the trash" if back else "changed"
+        id = visible(each.id)
+        yield f"  {what:<14}  {shorten(heading_line(each), width() - len(id) - 20)} ({id})"
+    if len(done.memories) > MOST_NAMED:
+        yield f"  and {len(done.memories) - MOST_NAMED:,} more"
+
+
+@command("  recollect redo", add_yes, add_json)
+def redo(args: argparse.Namespace) -> None:
+    take_back(args, lambda memory, agree: memory.redo(agree=agree), "redo", "undo")
+
+
+@command(
+    "  recollect forget auth-jwt-000\n  recollect forget --project old-site\n"
+    "  recollect forget --undo auth-jwt-000",
+    add_selection,
+    one_of(
+        flag("--undo", "bring forgotten memories back"),
+        flag("--purge", "delete permanently; cannot be undone"),
+    ),
+    add_json,
+)
+def forget(args: argparse.Namespace) -> None:
+    done = "restored" if args.undo else "purged" if args.purge else "forgotten"
+    with open_vault(lifetime=Lifetime.ONCE) as memory:
+        ids = choose_ids(memory, args, done, forgotten=args.undo)
+        memory.forget(ids, undo=args.undo, purge=args.purge)
+    if args.json:
+        print_json({done: ids})
+        return
+    print(f"{counted(len(ids), 'memory')} {done}.")
+    if done == "forgotten" and ids:
+        if len(ids) <= MOST_NAMED:
+            print(f"To undo: recollect forget --undo {' '.join(ids)}")
+        else:
+            print("They are in the trash: recollect trash")
+
+
+def _trash_arguments(parser: CommandParser) -> None:
+    add_words(parser, "query", "what to look for", default="")
+    add_limit(parser, str(DEFAULT), whole=True)
+    add_dates(parser)
+    parser.add_argument(
+        "--empty", action="store_true", help="delete everything in the trash permanently"
+    )
+    add_filter(parser)
+    add_yes(parser)
+    add_ids_only(parser)
+    add_exit_zero(parser)
+    add_json(parser, rows=True, unless="empty")
+
+
+@command(
+    "  recollect trash\n  recollect trash deploy --project harbor-api\n  recollect trash --empty",
+    _trash_arguments,
+)
+def trash(args: argparse.Namespace) -> int:
+    with open_vault(lifetime=Lifetime.ONCE) as memory:
+        now, limit = memory.now(), limit_of(args, DEFAULT)
+        filter = read_filter(args, now)
+        if args.empty:
+            if args.query or filter.narrows():
+                raise WrongUsage("--empty is about everything. To purge some: recollect forget "
+                                 "--purge ID")  # fmt: skip
+            _empty_trash(memory, args)
+            return 0
+        found = memory.trash(args.query, filter, limit)
+        every = memory.count_trash(args.query, filter) if len(found) == limit else len(found)
+        unknown = [] if found else memory.unknown_values(filter)
+    when = time_format(args.dates, now)
+    if args.ids:
+        print("".join(f"{each.memory.id}\n" for each in found), end="")
+    elif args.json:
+        print_note(
+            f"{every - len(found):,} more: --all" if every > len(found) else " ".join(unknown)
+        )
+        print_rows(args, [trashed_json(each) for each in found])
+    elif found:
+        more = more_line("trash", every - len(found), args)
+        show("\n".join(_trash_lines(found, more, now, when)))
+    elif args.query or filter.narrows():
+        print(wrap_sentence(" ".join(["Nothing in the trash matches.", *unknown]), ""))
+    else:
+        print("The trash is empty.")
+    return 0 if found or args.exit_zero else FOUND_NOTHING
+
+
+def _trash_lines(found: Sequence[Trashed], more: str, now: datetime, when: When) -> Iterator[str]:
+    """Yield three lines for each memory, how to restore it, and how to see more."""
+    for each in found:
+        yield paint(shorten(heading_line(each.memory), width()), BOLD)
+        yield f"    {paint(about_line(each.memory, now, when), DIM)}"
+        by = f" by {each.by}" if each.by else ""
+        yield f"    {paint(shorten(f'{each.why}, {when(each.at)}{by}', inner_width()), DIM)}"
+    yield paint("To bring one back: recollect trash restore ID", DIM)
+    if more:
+        yield paint(more, DIM)
+
+
+def _empty_trash(memory: Recollect, args: argparse.Namespace) -> None:
+    count = memory.count_trash()
+    if count:
+        confirm(args, f"{counted(count, 'memory')} will be deleted permanently.")
+    purged = memory.empty_trash()
+    say(args.json, f"{counted(purged, 'memory')} purged.", purged=purged)

@@ -42,8 +42,8 @@ from recollect.interfaces.cli.output import (
     print_rows,
     progress,
     say,
+    show,
 )
-from recollect.interfaces.cli.pager import show
 from recollect.interfaces.cli.results import INDENT, about_line, inner_width, time_format
 from recollect.interfaces.cli.selection import add_yes, confirm, open_vault
 from recollect.present.visible import visible

@@ -19,11 +19,13 @@ from recollect.errors import UserError
 from recollect.folders.instructions import SOURCE as INSTRUCTIONS
 from recollect.folders.mirroring import installed_mirror
 from recollect.folders.transcript import transcript_clients
-from recollect.ingest.foreign import ForeignMemories, list_tools, load_importer
-from recollect.ingest.jsonl import (
+from recollect.ingest.exchange import (
+    ForeignMemories,
     Line,
     RawLine,
     as_line,
+    list_tools,
+    load_importer,
     raw_lines,
     stored_line,
     verify,

@@ -24,9 +24,9 @@ from recollect.interfaces.cli.arguments import (
     one_of,
 )
 from recollect.interfaces.cli.commands import command
+from recollect.interfaces.cli.config import add_table, remove_table
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, paint, print_json, print_rows, say
 from recollect.interfaces.cli.selection import open_vault, resolve_ids
-from recollect.interfaces.cli.tables import add_table, remove_table
 from recollect.present.visible import visible
 from recollect.present.words import counted
 from recollect.settings_reading import home_folder, load_settings

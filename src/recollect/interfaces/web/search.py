@@ -19,7 +19,7 @@ from recollect import types
 from recollect.demo.load import sample
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, StoreError
-from recollect.ingest.foreign import detect_tools
+from recollect.ingest.exchange import detect_tools
 from recollect.interfaces.http.parameters import SearchParameters, from_parameters
 from recollect.interfaces.http.problems import status_of
 from recollect.interfaces.http.service import Service

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from recollect.auth.access import HomeAccess
 from recollect.auth.audit import Audit
 from recollect.auth.credentials import Credentials
-from recollect.auth.home_access import HomeAccess
 from recollect.interfaces.http.guard import Guard
 from recollect.interfaces.http.problems import ProblemResponses
 from recollect.interfaces.web.rendering import problem_page

@@ -1,10 +1,14 @@
-"""`recollect hook`: answer an agent's event, or replay recorded ones (`--test`)."""
+"""Commands that agents' clients start: `recollect hook` and `recollect mcp`."""
 
 from __future__ import annotations
 
 import argparse
+import gc
 import os
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import msgspec
@@ -13,9 +17,21 @@ from msgspec.structs import replace
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.ingest.remarks import remarks
-from recollect.interfaces.cli.arguments import add_rows, argument, parser_of, usage_error
+from recollect.interfaces.cli.arguments import (
+    add_rows,
+    argument,
+    current_project,
+    parser_of,
+    usage_error,
+)
 from recollect.interfaces.cli.commands import command
-from recollect.interfaces.cli.hook_process import FAILURES, log_line, set_home, working_folder
+from recollect.interfaces.cli.hook_process import (
+    FAILURES,
+    PROJECT_FOLDER,
+    log_line,
+    set_home,
+    working_folder,
+)
 from recollect.interfaces.cli.output import BOLD, DIM, paint, print_rows
 from recollect.interfaces.cli.selection import open_vault
 from recollect.interfaces.hooks.answers import HookSession, answer, answer_in_session
@@ -28,6 +44,7 @@ from recollect.interfaces.hooks.protocols import (
     hook_output,
     recorded_event,
 )
+from recollect.interfaces.server_processes import resumed_state
 from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
 from recollect.projects import project_of
@@ -145,3 +162,56 @@ def answer_event(argv: list[str]) -> str:
     except RecollectError as error:
         log_line(argv, type(error).__name__)
         return _format_output(asked, "")
+
+
+RELATIVE_HOME = (
+    "RECOLLECT_HOME is {}, which depends on the folder that a client starts this server in. Write "
+    "the whole path into the client's entry, or run `recollect setup` again."
+)
+
+
+def _mcp_arguments(parser: argparse.ArgumentParser) -> None:
+    from recollect.interfaces.mcp.server import TOOL_SETS  # noqa: PLC0415  start-up time
+
+    parser.add_argument(
+        "--tools", default="default", choices=TOOL_SETS,
+        help="all: also feedback, review, timeline, and search and fetch for connectors",
+    )  # fmt: skip
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--project", metavar="NAME", help="the project of calls that name none")
+    where.add_argument(
+        "--here", action="store_true", help="the project named after the working directory"
+    )
+
+
+@command("  recollect mcp\n  recollect mcp --project harbor-api", _mcp_arguments)
+def mcp(args: argparse.Namespace) -> int:
+    from recollect.interfaces.mcp.server import build  # noqa: PLC0415  start-up time
+    from recollect.interfaces.mcp.stdio import serve  # noqa: PLC0415  start-up time
+
+    gc.disable()  # the SDK makes a thousand classes: collecting garbage among them takes a tenth
+    gc.freeze()
+    gc.enable()
+    handshake, ended = resumed_state(), SimpleQueue[int | None]()
+    with ExitStack() as closing:
+
+        def open_vault() -> Recollect:
+            if not home_folder(os.environ).is_absolute():
+                raise UserError(RELATIVE_HOME.format(home_folder(os.environ)))
+            memory = Recollect(
+                lifetime=Lifetime.SERVER,
+                at_rest=handshake is not None,
+                on_idle_lock=lambda: ended.put(None),
+                interface="mcp",
+            )
+            closing.enter_context(memory)
+            return memory
+
+        server = partial(build, project=_project(args), tools=args.tools)
+        return serve(open_vault, server, handshake or "", ended)
+
+
+def _project(args: argparse.Namespace) -> str | None:
+    if args.here and (folder := os.environ.get(PROJECT_FOLDER)):
+        return project_of(Path(folder))
+    return current_project() if args.here else args.project
