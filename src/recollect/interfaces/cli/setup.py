@@ -11,14 +11,16 @@ from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import WrongUsage, add_json, argument, flag, one_of
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, paint, print_json, print_rows
-from recollect.interfaces.setup.clients import CLIENTS, Client, Machine, find_client
-from recollect.interfaces.setup.hook_entries import (
+from recollect.interfaces.setup.agent_files import (
+    BLOCK,
     find_protocol,
     hooks_file,
+    instruction_file,
+    plan_block,
     plan_hook_removal,
     plan_hooks,
 )
-from recollect.interfaces.setup.instruction_block import BLOCK, instruction_file, plan_block
+from recollect.interfaces.setup.clients import CLIENTS, Client, Machine, find_client
 from recollect.interfaces.setup.registration import (
     FileChange,
     check_name,

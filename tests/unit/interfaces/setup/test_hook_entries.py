@@ -9,13 +9,13 @@ import pytest
 
 from recollect.errors import UserError
 from recollect.interfaces.hooks.protocols import PROTOCOLS, HookProtocol
-from recollect.interfaces.setup.clients import Machine, ServerCommand
-from recollect.interfaces.setup.hook_entries import (
+from recollect.interfaces.setup.agent_files import (
     find_protocol,
     hooks_file,
     plan_hook_removal,
     plan_hooks,
 )
+from recollect.interfaces.setup.clients import Machine, ServerCommand
 from recollect.interfaces.setup.json_edit import parse
 from recollect.interfaces.setup.registration import FileChange
 

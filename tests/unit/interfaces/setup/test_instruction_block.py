@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from recollect.errors import UserError
-from recollect.interfaces.setup.clients import CLIENTS, Machine
-from recollect.interfaces.setup.instruction_block import (
+from recollect.interfaces.setup.agent_files import (
     BEGIN,
     BLOCK,
     END,
@@ -16,6 +15,7 @@ from recollect.interfaces.setup.instruction_block import (
     instruction_file,
     plan_block,
 )
+from recollect.interfaces.setup.clients import CLIENTS, Machine
 
 
 @pytest.mark.parametrize("text", ["# Ours\n", "# Ours", "# A\r\n\r\nb\r\n", "\ufeff# Ours\n", ""])
