@@ -296,7 +296,8 @@ COLUMNS = {
 
 
 def page(found: Mapping[str, Any]) -> str:
-    """The page of the comparison, all of it from the results."""
+    """Return the page of the comparison, made from the results. The section that
+    `usability.py` makes stays as it is."""
     lines = (HERE / "peers_page.md").read_text(encoding="utf-8").rstrip().splitlines()
     lines += ["", f"Measured on {found['machine']}.", ""]
     sizes = sorted(int(key) for key in found if key.isdigit())
@@ -311,18 +312,21 @@ def page(found: Mapping[str, Any]) -> str:
                 lines.append(f"| {peer.says} | " + " | ".join(values) + " |")
         lines.append("")
     lines += ["## What did not install or run", ""]
-    for size in sizes:
-        for peer in PEERS:
+    for peer in PEERS:
+        failures: dict[str, list[str]] = {}
+        for size in sizes:
             if failed := found[str(size)].get(peer.driver, {}).get("failed"):
-                lines.append(f"- {peer.says}, {size:,} passages: {failed}")
-    lines += ["", "## Versions and commands", ""]
+                failures.setdefault(failed, []).append(f"{size:,}")
+        for failed, of in failures.items():
+            lines.append(f"- {peer.says}, {' and '.join(of)} passages: {failed}")
+    lines += ["", "## Versions", "", "`benchmarks/peer_drivers/` has the code for each.", ""]
     for peer in PEERS:
         wanted = (
             f"`{peer.requirement}`" if peer.requirement else f"Debian's package of {peer.command}"
         )
-        driver = "" if peer.fails else f", `benchmarks/peer_drivers/{peer.driver}.py`"
-        lines.append(f"- {peer.says}: {wanted}{driver}")
-    return "\n".join(lines) + "\n"
+        lines.append(f"- {peer.says}: {wanted}")
+    _, tasks, more = PAGE.read_text(encoding="utf-8").partition("## Twenty everyday tasks")
+    return "\n".join([*lines, "", tasks + more])
 
 
 def size_of(folder: Path) -> float:

@@ -26,7 +26,6 @@ NDCG_PICTURE, TIME_PICTURE, EVIDENCE_PICTURE = (
 )
 
 BEST = "ndcg@10"
-TITLES = {"ndcg@10": "nDCG@10", "mrr@10": "MRR@10", "recall@10": "recall@10"}
 BLEND, ALONE = "blend", "blend, no rerank"
 BASELINES = ("grep", "bm25", "dense")
 # What blend must not be worse than, and by how much it may be.
@@ -46,9 +45,8 @@ HEAD = """# Quality
 
 <!-- Made by benchmarks/quality_page.py from benchmarks/results/. Edit those, not this page. -->
 
-How well each recipe finds what it should, and how long it takes, on judged data sets. Nothing on
-this page is written by hand: `benchmarks/quality.py` measures, `benchmarks/quality_page.py` makes
-the page.
+How well each recipe finds what it should, and how long it takes, on judged data sets.
+`benchmarks/quality.py` measures, and `benchmarks/quality_page.py` makes this page.
 """
 
 REPEAT = """## Repeat it
@@ -58,38 +56,29 @@ REPEAT = """## Repeat it
 $ make eval DATA=path/to/sets
 ```
 
-Each sub-folder of that folder is a data set, in the layout that
-[evaluation.md](evaluation.md#a-data-set) describes. A run that is interrupted goes on where it
-stopped. `benchmarks/quality.py --help` names the options for a part of it. The quality does not
-depend on the machine. The times do.
+Each sub-folder is a data set in the [layout](evaluation.md#a-data-set) of `recollect eval`. An
+interrupted run continues. The quality does not depend on the machine; the times do.
 """
 
 MEASURED = """## What was measured
 
-`grep`, `bm25` and `dense` are the [baselines](evaluation.md#what-is-compared). `vault`,
-`echovault`, `gnosis`, `router` and `covalence` are the five [recipes](recipes.md) that follow a
-documented design. `blend` is the default. `blend, no rerank` is the same without its rerank stage,
-as it ranks where there is no reranker.
+`grep`, `bm25` and `dense` are the [baselines](evaluation.md#what-is-compared). `blend, no rerank`
+is `blend` without its rerank stage. Quality and time come from
+[two passes](evaluation.md#two-passes): with unlimited time for the models, and with the real time
+limits on up to 50 questions of each set.
 
-Quality and time come from [two passes](evaluation.md#two-passes). For the quality the models have
-all the time they need. For the time, up to 50 questions of each set are asked of the live models,
-one after the other.
-
-An interval is the 95 % interval of a mean: percentiles of 10,000 bootstrap samples of the
-questions. For the average over the sets the questions are drawn anew within each set, and each set
-counts the same. Two recipes are always compared in the questions that both were asked, and `p` is
-that of the paired bootstrap, two-sided. It is not corrected for the number of comparisons: of
-twenty that do not differ at all, one is below 0.05.
+Intervals are 95 %: percentiles of 10,000 bootstrap samples of the questions, within each set for
+the average. Differences count questions that both recipes were asked; `p` is of the paired
+bootstrap, two-sided, not corrected for the number of comparisons.
 """
 
-ANSWERS = """## Answers that a person would give
+ANSWERS = """## Everyday questions
 
-Questions of a day's use, asked of `blend` over small vaults: {memories} memories of a developer, a
-team, a laboratory, and in many languages. A question is answered when the wanted memory stands
-first, the wanted verdict is given, and nothing stands above what it must stand below. They are in
-`tests/answers`, and `benchmarks/answers.py` asks them. No weight was fitted to them, though one
-rule was revised after reading its misses: the weights come from other data. Those held out were not
-looked at either while the ranking before this one was changed by hand.
+Asked of `blend` over small vaults: {memories} memories of a developer, a team, a laboratory, and in
+many languages. An answer is right if the wanted memory comes first with the wanted verdict, and
+nothing comes above what it must be below. The questions are in `tests/answers`, and
+`benchmarks/answers.py` asks them. No weight was fitted to them, but one rule was revised after
+reading its misses. The held-out questions were not read while the previous ranking was changed.
 """
 
 Results = Mapping[str, Any]
@@ -138,7 +127,6 @@ def files(results: Results) -> dict[str, str]:
         data_sets,
         ndcg,
         floors,
-        others,
         latency,
         answers,
         evidence,
@@ -237,11 +225,10 @@ def data_sets(results: Results) -> str:
 
 def ndcg(results: Results) -> str:
     text = (
-        "## nDCG@10\n\nThe best of each row is bold. Against `blend`, in the questions that both "
-        f"were asked: {ABOVE} better, {BELOW} worse, p < {SURE}; no mark: no difference that "
-        "these questions show.\n\n"
+        f"## nDCG@10\n\nThe best of each row is bold. {ABOVE} is better and {BELOW} worse than "
+        f"`blend` on the questions that both were asked, p < {SURE}.\n\n"
     )
-    text += _by_set(results, BEST, marks=True)
+    text += _by_set(results)
     for name, most in results["measured_with"]["most"].items():
         fewer = sum(
             found["contestants"][name]["queries"] < found["questions"]
@@ -251,13 +238,13 @@ def ndcg(results: Results) -> str:
         if fewer:
             text += (
                 f"\n\n`{name}` was asked {most} questions where there are more "
-                f"({_counted(fewer, 'set')}): its figures there stand beside those of other "
-                "questions. The marks do not."
+                f"({_counted(fewer, 'set')}); the marks count only those."
             )
     if _panels(results):
         text += (
             f"\n\n![nDCG@10 of every recipe on every set, with intervals]({NDCG_PICTURE})\n\n"
-            "Each panel has a scale of its own. Lines are 95 % intervals."
+            "Each panel has its own scale; lines are 95 % intervals. "
+            "`benchmarks/results/quality.json` also has recall@10 and MRR@10 of each set."
         )
     return text
 
@@ -285,17 +272,10 @@ def floors(results: Results) -> str:
         for one, count in under.items()
     )
     return (
-        f"## Never worse than a simple way\n\nOn no set more than {ALLOWED} under the better of "
-        f"`bm25` and `dense`, in nDCG@10: {verdicts}.\n\n"
+        f"## Against the simple ways\n\nOn every set, nDCG@10 should be at most {ALLOWED} under "
+        f"the better of `bm25` and `dense`: {verdicts}.\n\n"
         + table(["set", "the better one", *(f"`{one}`" for one in checked)], rows)
     )
-
-
-def others(results: Results) -> str:
-    parts = ["## recall@10 and MRR@10"]
-    for measure in ("recall@10", "mrr@10"):
-        parts += [f"{TITLES[measure]}:", _by_set(results, measure, marks=False)]
-    return "\n\n".join(parts)
 
 
 def latency(results: Results) -> str:
@@ -311,13 +291,12 @@ def latency(results: Results) -> str:
         [name, *(_times(found.get(one)) for one in names)] for name, found in timed.items() if found
     ]
     parts = [
-        "## Time\n\nMilliseconds of an answer, p50 / p95. Saving and embedding the documents is "
-        "not in it; embedding the question is.",
+        "## Time\n\nMilliseconds per answer, p50 / p95, embedding of the question included.",
         table(["set", *(f"`{one}`" for one in names)], rows),
         "Where the time goes: means over the questions, then over the sets. `stages` contains "
         "`rerank`. `reached` is the share of the candidates that the reranker read within its "
-        "budget: on average, and on the worst set. Where it is far below 100 %, the quality above "
-        "is not what this machine delivers within that budget.",
+        "budget, on average and on the worst set. Far below 100 %, this machine does not deliver "
+        "the quality above within that budget.",
         _stages(names, [found for found in timed.values() if found]),
     ]
     return "\n\n".join(parts)
@@ -325,7 +304,7 @@ def latency(results: Results) -> str:
 
 def _stages(names: Sequence[str], timed: Sequence[Mapping[str, Any]]) -> str:
     met = {stage for found in timed for one in found.values() for stage in one["stages_ms"]}
-    met.discard("total")
+    met = {stage for stage in met if stage != "total" and not stage.startswith("stages.")}
     channels = sorted(met - {*FIRST, *LAST})
     stages = [stage for stage in (*FIRST, *channels, *LAST) if stage in met]
     rows = []
@@ -363,12 +342,12 @@ def answers(results: Results) -> str:
 
 
 CONFIDENCE = (
-    "How far one can trust the confidence of an answer. The judged sets are cut into vaults of 30 "
-    "to 9,000 memories; a third of the questions have no answer in their vault. The questions "
-    "below are of sets that the weights were not fitted on. On the diagonal of the picture a "
-    "confidence is the share that it promises. `benchmarks/fit_blend.py` fits and measures."
+    "How far the confidence of an answer can be trusted: by confidence, how often the first result "
+    "is right, and how often the vault has no answer. The judged sets are cut into vaults of 30 to "
+    "9,000 memories; a third of the questions have no answer in theirs, and the weights were not "
+    "fitted on these sets. `benchmarks/fit_blend.py` fits and measures."
 )
-LOST = "What nDCG@10 of these sets loses without a feature, with the interval of 1,000 resamples:"
+LOST = "nDCG@10 of these sets lost without a feature, with the 95 % interval of 1,000 resamples:"
 
 
 def evidence(results: Results) -> str:
@@ -378,19 +357,23 @@ def evidence(results: Results) -> str:
         return ""
     parts = ["## Knowing when there is nothing", CONFIDENCE]
     parts.append(f"![Reliability diagram]({EVIDENCE_PICTURE})")
-    for way, fit in found.items():
-        rows = [
-            [f"{one['from']:.0%}", str(one["questions"]), f"{one['right']:.0%}",
-             f"{one['unanswerable']:.0%}"]
-            for one in fit["verdicts, held out"]
-        ]  # fmt: skip
-        names = ["confidence from", "questions", "first result right", "no answer there"]
-        parts += [f"### {way.capitalize()}", table(names, rows)]
-        lost = [
-            [f"`{name}`", f"{one['lost']:.4f}", "{:.4f} to {:.4f}".format(*one["ci95"])]
-            for name, one in fit["lost without"].items()
-        ]
-        parts += [LOST, table(["feature", "lost", "95 %"], lost)]
+    rows: dict[str, list[str]] = {}
+    lost: dict[str, list[str]] = {}
+    for at, fit in enumerate(found.values()):
+        for one in fit["verdicts, held out"]:
+            cells = rows.setdefault(f"{one['from']:.0%}", [""] * 3 * at)
+            cells += [str(one["questions"]), f"{one['right']:.0%}", f"{one['unanswerable']:.0%}"]
+        for name, one in fit["lost without"].items():
+            cells = lost.setdefault(f"`{name}`", [""] * 2 * at)
+            cells += [f"{one['lost']:.4f}", "{:.4f} to {:.4f}".format(*one["ci95"])]
+        for cells in rows.values():
+            cells += [""] * (3 * (at + 1) - len(cells))
+        for cells in lost.values():
+            cells += [""] * (2 * (at + 1) - len(cells))
+    names = [f"{way}: {name}" for way in found for name in ("questions", "right", "no answer")]
+    parts.append(table(["confidence from", *names], [[at, *cells] for at, cells in rows.items()]))
+    names = [f"{way}: {name}" for way in found for name in ("lost", "95 %")]
+    parts += [LOST, table(["feature", *names], [[at, *cells] for at, cells in lost.items()])]
     return "\n\n".join(parts)
 
 
@@ -449,23 +432,22 @@ def _dot(name: str, row: Mapping[str, Any]) -> Dot:
 # Cells and tables.
 
 
-def _by_set(results: Results, measure: str, *, marks: bool) -> str:
+def _by_set(results: Results) -> str:
     names = _names(results)
     parts = [(name, found["contestants"]) for name, found in results["sets"].items()]
     if average := results["average"]["contestants"]:
         parts.append(("**average**", average))
     rows = []
     for name, ran in parts:
-        best = max(_bare(row[measure]) for row in ran.values())
+        best = max(_bare(row[BEST]) for row in ran.values())
         cells = []
         for one in names:
             if one not in ran:
                 cells.append("")
                 continue
-            cell = _bare(ran[one][measure])
-            cells.append(f"**{cell}**" if cell == best else cell)
-            if marks:
-                cells[-1] += _mark(ran[one]["against"].get(BLEND))
+            cell = _bare(ran[one][BEST])
+            bold = f"**{cell}**" if cell == best else cell
+            cells.append(bold + _mark(ran[one]["against"].get(BLEND)))
         rows.append([name, *cells])
     return table(["set", *(f"`{one}`" for one in names)], rows)
 

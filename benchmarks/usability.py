@@ -4,7 +4,7 @@ A keystroke is a character of the command line, or the Enter that ends it; the t
 of a question is the same for all tools and counts for all. What happens in an editor does not.
 With `--run` every line is run, in this order, on a terminal, in a home of its own for each tool;
 "yes" in the page then means that it ended with 0 and printed what is expected. The table in
-docs/reference/usability.md is written anew.
+docs/reference/comparison.md is written again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "usability.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "comparison.md"
 TOOLS = {"recollect": "recollect", "nb": "nb", "qmd": "qmd", "basic-memory": "basic-memory",
          "grep": "files, grep"}  # fmt: skip
 LIMIT_S = 15
@@ -182,11 +182,8 @@ def _table(ran: dict[str, dict[str, str]]) -> list[str]:
             state = ran.get(tool, {}).get(task, "not run")
             cells.append(f"{keystrokes(call)}, {state}" if call else "—")
         lines.append(f"| {task} | {' | '.join(cells)} |")
-    for tool in TOOLS:
-        lines += ["", f"**{TOOLS[tool]}**", "", "```text"]
-        lines += [calls[tool].line for calls in TASKS.values() if tool in calls]
-        lines.append("```")
-    return lines
+    lines += ["", "The lines of Recollect:", "", "```text"]
+    return [*lines, *(calls["recollect"].line for calls in TASKS.values()), "```"]
 
 
 def keystrokes(call: Call) -> int:

@@ -123,7 +123,7 @@ def test_answers_are_shown_by_group_where_they_are_there(
     quality_page: ModuleType, results: dict[str, Any]
 ) -> None:
     counts = {"all, asked": 9, "all, right": 8, "held out, asked": 3, "held out, right": 2}
-    assert "a person" not in quality_page.files(results)["quality.md"]
+    assert "Everyday questions" not in quality_page.files(results)["quality.md"]
     results["answers"] = {"memories": 12, "groups": {"typing": counts, "all": counts}}
     text = quality_page.files(results)["quality.md"]
     assert "12 memories" in text
