@@ -69,7 +69,7 @@ def test_the_filters_are_those_there_are() -> None:
     filtering = [tool for tool in TOOLS if issubclass(tool.arguments, FilterArguments)]
     assert filtering
     for tool in filtering:
-        [named] = re.findall("Of the filters, (.*) stands? beside", section(f"`{tool.name}`"))
+        [named] = re.findall(r"\(#filters\), (.*) at the top level", section(f"`{tool.name}`"))
         assert set(re.findall(r"`(\w+)`", named)) == rows & set(tool.arguments.named), tool.name
 
 
