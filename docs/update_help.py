@@ -20,7 +20,14 @@ from typing import Any, NamedTuple, get_args
 
 from recollect.interfaces.cli import completion_line
 from recollect.interfaces.cli.arguments import parser_of
-from recollect.interfaces.cli.commands import ALIASES, command_of, every_command, overview
+from recollect.interfaces.cli.commands import (
+    ALIASES,
+    FIRST,
+    GROUPS,
+    command_of,
+    every_command,
+    overview,
+)
 from recollect.interfaces.cli.completion import SCRIPTS
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import SemanticMode
@@ -36,13 +43,17 @@ ACTIONS: dict[str, str | list[str]] = {
     "recipes": "recipe",
     "vault": ["lock", "unlock", "rekey", "status"],
 }
-# <!-- help: NAME -->, what is generated, <!-- /help -->. The name `--all` is the overview and
-# `shared` the options that several commands have; any other name is a command.
-HEADING = re.compile(r"^#+ ", re.MULTILINE)
-MARKED = re.compile(r"<!-- help: ([\w -]+) -->\n.*?<!-- /help -->", re.DOTALL)
+# A command's section begins with its heading, what it does, and a `text` block: both are generated.
+SECTION = re.compile(
+    r"^(?P<heading>##+ `recollect (?P<name>[\w ]+)`)\n\n(?:[^\n]+\n\n```text\n.*?\n```\n\n)?"
+    r"(?P<rest>.*?)(?=^##|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+# <!-- help: contents --> and <!-- help: shared -->, what is generated, <!-- /help -->.
+MARKED = re.compile(r"<!-- help: (\w+) -->\n.*?<!-- /help -->", re.DOTALL)
 # An option with the same text in this many commands is explained once, among the shared ones.
 MANY = 3
-GROUPS = {"filters": "filters: a memory must satisfy all of them",
+SHARED = {"filters": "filters: a memory must satisfy all of them",
           "fields": "fields of a memory"}  # fmt: skip
 DEFAULT = re.compile(r" \(default: (.+)\)$")
 WIDTH = 100
@@ -85,7 +96,7 @@ def options_of(name: str) -> list[Option]:
             Option(
                 f"{names}{value}",
                 DEFAULT.sub("", about),
-                group if group in GROUPS else "",
+                group if group in SHARED else "",
                 default[1] if default else "",
             )
         )
@@ -94,7 +105,7 @@ def options_of(name: str) -> list[Option]:
 
 @cache
 def shared_options() -> dict[tuple[str, str], Option]:
-    """Return the options that are explained once: those of GROUPS, and those of MANY commands.
+    """Return the options that are explained once: those of SHARED, and those of MANY commands.
     A default is part of the explanation only where all commands have the same."""
     met: dict[tuple[str, str], list[Option]] = {}
     for name in every_command():
@@ -120,7 +131,7 @@ def shared_line(name: str) -> str:
     shared = shared_options()
     taken = {each.key: each for each in options_of(name) if each.key in shared}
     named = []
-    for group in GROUPS:
+    for group in SHARED:
         whole = {key for key, each in shared.items() if each.group == group}
         if whole <= taken.keys():
             named.append(group)
@@ -177,32 +188,39 @@ def help_block(name: str, *, example: bool) -> str:
 def shared_block() -> str:
     """Return the options that several commands have, by group."""
     parts = []
-    for group, title in {"": "", **GROUPS}.items():
+    for group, title in {"": "", **SHARED}.items():
         options = [each for each in shared_options().values() if each.group == group]
         options = [each for each in options if each.names.startswith("-")]
         parts.append("\n".join([*filter(None, [title]), *option_lines(options)]))
     return "```text\n" + "\n\n".join(parts) + "\n```"
 
 
-def marked_block(name: str, *, example: bool = False) -> str:
-    """Return a generated part of the page between its marks."""
-    if name == "--all":
-        os.environ["COLUMNS"] = "80"
-        text = f"```text\n{overview(whole=True).rstrip()}\n```"
-    else:
-        text = shared_block() if name == "shared" else help_block(name, example=example)
-    return f"<!-- help: {name} -->\n{text}\n<!-- /help -->"
+def contents() -> str:
+    """Return links to the sections, grouped as in the overview."""
+    groups = {"most used": FIRST, **GROUPS}
+    named = " ".join(groups.values()).split()
+    own = [name for name in every_command() if " " not in name]
+    groups["rarely needed"] = " ".join(name for name in own if name not in named)
+    return "\n".join(
+        f"- {title.capitalize()}: "
+        + ", ".join(f"[`{name}`](#recollect-{name})" for name in names.split())
+        for title, names in groups.items()
+    )
 
 
 def updated(page: str) -> str:
-    """Return the page with every marked block made again. A section without a `console` block
+    """Return the page with every generated part made again. A section without a `console` block
     shows the command's own example."""
 
-    def made(found: re.Match[str]) -> str:
-        section = HEADING.split(page[found.end() :], maxsplit=1)[0]
-        return marked_block(found[1], example="```console" not in section)
+    def section(found: re.Match[str]) -> str:
+        block = help_block(found["name"], example="```console" not in found["rest"])
+        return f"{found['heading']}\n\n{block}\n\n{found['rest']}"
 
-    return MARKED.sub(made, page)
+    def marked(found: re.Match[str]) -> str:
+        made = {"contents": contents, "shared": shared_block}[found[1]]()
+        return f"<!-- help: {found[1]} -->\n{made}\n<!-- /help -->"
+
+    return SECTION.sub(section, MARKED.sub(marked, page)).rstrip() + "\n"
 
 
 def manual(name: str) -> str:
@@ -212,7 +230,7 @@ def manual(name: str) -> str:
         about = "memory search for AI agents and the people they work for"
         lines = [*head("recollect", about), ".SH COMMANDS", *verbatim(overview(whole=True))]
         lines.append(".SH OPTIONS THAT SEVERAL COMMANDS HAVE")
-        for group, title in {"": "", **GROUPS}.items():
+        for group, title in {"": "", **SHARED}.items():
             lines += [f".SS {roff(title)}"] if title else []
             options = shared_options().values()
             lines += manual_options(each for each in options if each.group == group)
