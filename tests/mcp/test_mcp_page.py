@@ -69,7 +69,8 @@ def test_the_filters_are_those_there_are() -> None:
     filtering = [tool for tool in TOOLS if issubclass(tool.arguments, FilterArguments)]
     assert filtering
     for tool in filtering:
-        [named] = re.findall(r"\(#filters\), (.*) at the top level", section(f"`{tool.name}`"))
+        text = " ".join(section(f"`{tool.name}`").split())
+        [named] = re.findall(r"\(#filters\), (.*?) at the top level", text)
         assert set(re.findall(r"`(\w+)`", named)) == rows & set(tool.arguments.named), tool.name
 
 
