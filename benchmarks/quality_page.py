@@ -279,30 +279,27 @@ def floors(results: Results) -> str:
 
 
 def latency(results: Results) -> str:
-    """p50 and p95 by set, and where the time goes."""
+    """Return p50 and p95 of each recipe, and where its time goes."""
     names = _names(results)
-    timed = {
-        name: {one: row["timing"] for one, row in found["contestants"].items() if row["timing"]}
-        for name, found in results["sets"].items()
-    }
-    if not any(timed.values()):
+    timed = [
+        {one: row["timing"] for one, row in found["contestants"].items() if row["timing"]}
+        for found in results["sets"].values()
+    ]
+    if not any(timed):
         return "## Time\n\nNot measured yet."
-    rows = [
-        [name, *(_times(found.get(one)) for one in names)] for name, found in timed.items() if found
-    ]
-    parts = [
-        "## Time\n\nMilliseconds per answer, p50 / p95, embedding of the question included.",
-        table(["set", *(f"`{one}`" for one in names)], rows),
-        "Where the time goes: means over the questions, then over the sets. `stages` contains "
-        "`rerank`. `reached` is the share of the candidates that the reranker read within its "
-        "budget, on average and on the worst set. Far below 100 %, this machine does not deliver "
-        "the quality above within that budget.",
-        _stages(names, [found for found in timed.values() if found]),
-    ]
-    return "\n\n".join(parts)
+    return "\n\n".join(
+        [
+            "## Time\n\nMilliseconds per answer, embedding of the question included: p50, p95 "
+            "and the mean of each part, averaged over the sets. `stages` contains `rerank`. "
+            "`reached` is the share of the candidates that the reranker read within its budget, on "
+            "average and on the worst set. Far below 100 %, this machine does not deliver the "
+            "quality above within that budget. `benchmarks/results/quality.json` has each set.",
+            _times(names, [found for found in timed if found]),
+        ]
+    )
 
 
-def _stages(names: Sequence[str], timed: Sequence[Mapping[str, Any]]) -> str:
+def _times(names: Sequence[str], timed: Sequence[Mapping[str, Any]]) -> str:
     met = {stage for found in timed for one in found.values() for stage in one["stages_ms"]}
     met = {stage for stage in met if stage != "total" and not stage.startswith("stages.")}
     channels = sorted(met - {*FIRST, *LAST})
@@ -310,12 +307,13 @@ def _stages(names: Sequence[str], timed: Sequence[Mapping[str, Any]]) -> str:
     rows = []
     for name in names:
         timings = [found[name] for found in timed if name in found]
-        if not timings or not any(one["stages_ms"] for one in timings):
-            continue  # grep has no stages
+        if not timings:
+            continue
         reached = [one["reached"] for one in timings if one["reached"] is not None]
         rows.append(
             [
                 f"`{name}`",
+                *(_ms(_mean([one[figure] for one in timings])) for figure in ("p50_ms", "p95_ms")),
                 *(
                     _ms(_mean([one["stages_ms"].get(stage, 0.0) for one in timings]))
                     if any(stage in one["stages_ms"] for one in timings)
@@ -325,7 +323,7 @@ def _stages(names: Sequence[str], timed: Sequence[Mapping[str, Any]]) -> str:
                 f"{_mean(reached):.0%}, {min(reached):.0%}" if reached else "",
             ]
         )
-    return table(["recipe", *stages, "total", "reached"], rows)
+    return table(["recipe", "p50", "p95", *stages, "total", "reached"], rows)
 
 
 def answers(results: Results) -> str:
@@ -482,10 +480,6 @@ def _bare(value: float) -> str:
 
 def _ms(value: float) -> str:
     return f"{value:.0f}" if value >= 99.5 else f"{value:.1f}"
-
-
-def _times(timing: Mapping[str, Any] | None) -> str:
-    return "" if timing is None else f"{_ms(timing['p50_ms'])} / {_ms(timing['p95_ms'])}"
 
 
 def _mean(values: Sequence[float]) -> float:

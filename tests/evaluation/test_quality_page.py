@@ -101,8 +101,7 @@ def test_times_and_their_picture_come_when_they_are_measured(
             "p50_ms": 99.44, "p95_ms": 120.4, "timed": 9, "stages_ms": stages, "reached": 0.5,
         }  # fmt: skip
     made = quality_page.files(results)
-    assert "| harbor | 99.4 / 120 |" in made["quality.md"]
-    assert "| `blend` | 80.0 | 100 | 50%, 50% |" in made["quality.md"]
+    assert "| `blend` | 99.4 | 120 | 80.0 | 100 | 50%, 50% |" in made["quality.md"]
     assert "quality-latency.svg" in made
 
 
