@@ -182,8 +182,7 @@ def _table(ran: dict[str, dict[str, str]]) -> list[str]:
             state = ran.get(tool, {}).get(task, "not run")
             cells.append(f"{keystrokes(call)}, {state}" if call else "—")
         lines.append(f"| {task} | {' | '.join(cells)} |")
-    lines += ["", "The lines of Recollect:", "", "```text"]
-    return [*lines, *(calls["recollect"].line for calls in TASKS.values()), "```"]
+    return lines
 
 
 def keystrokes(call: Call) -> int:
