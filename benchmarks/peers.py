@@ -1,4 +1,4 @@
-"""What people would use instead, on the same passages and questions: quality, time, memory, size.
+"""Compare other tools on the same passages and questions: quality, time, memory, size.
 
 Each peer is installed into an environment of its own (`--work`), at the version below, and does
 what its documentation shows (peer_drivers/). The corpus is qed-nq's passages among those of
@@ -104,7 +104,7 @@ def main() -> None:
         for peer in PEERS:
             if (args.only and peer.driver not in args.only) or (args.no_vectors and peer.vectors):
                 continue
-            found.setdefault(str(size), {})[peer.driver] = tried(
+            found.setdefault(str(size), {})[peer.driver] = measure_peer(
                 peer, args.work, size, grades, args.longest
             )
             print(f"{size:>9,}  {peer.says:<40} {found[str(size)][peer.driver]}", flush=True)
@@ -146,10 +146,10 @@ def prepare(args: argparse.Namespace, size: int) -> dict[str, dict[str, int]]:
     return grades
 
 
-def tried(
+def measure_peer(
     peer: Peer, work: Path, size: int, grades: Mapping[str, Mapping[str, int]], longest: int
 ) -> Row:
-    """What was measured, or why nothing was."""
+    """Return what was measured, or why nothing was."""
     try:
         python, environment, installed = install(peer, work / "environments")
         if peer.fails:
@@ -249,7 +249,7 @@ def install(peer: Peer, environments: Path) -> tuple[Path, dict[str, str], float
 def lane(
     python: Path, environment: dict[str, str], peer: Peer, what: str, work: Path, longest: int
 ) -> Row:
-    """What peer_drivers/lane.py says, in the peer's environment."""
+    """Run peer_drivers/lane.py in the peer's environment; return its answer."""
     command = lane_command(python, peer, what, work)
     with subprocess.Popen(
         command,

@@ -1,9 +1,9 @@
 """Make docs/reference/quality.md and its pictures, from benchmarks/results/*.json alone.
 
     python benchmarks/quality_page.py            write them
-    python benchmarks/quality_page.py --check    exit 1 where they are not what the data give
+    python benchmarks/quality_page.py --check    exit 1 if they are out of date
 
-`quality.json` is measured by quality.py; `fit.json` and `answers.json`, where they are there, by
+`quality.json` is measured by quality.py, and the optional `fit.json` and `answers.json` by
 fit_blend.py and answers.py.
 """
 
@@ -35,7 +35,7 @@ SURE = 0.05
 BIN = 0.05  # of the confidences in fit.json
 ANSWERED = ("all", "held out")
 ABOVE, BELOW = "▲", "▼"
-# The parts of a search, in order; the other channels stand between.
+# The parts of a search, in order; the other channels come between.
 FIRST = ("embed", "vector", "keyword")
 LAST = ("fuse", "load", "stages", "rerank", "present")
 GREY, BLUE, ORANGE, RED = "#8c959f", "#3b76b5", "#e09f3e", "#c1121f"
@@ -92,20 +92,20 @@ def main() -> int:
     if not parser.parse_args().check:
         write(RESULTS, DOCS)
         return 0
-    stale = [name for name, text in files(read(RESULTS)).items() if _held(DOCS / name) != text]
+    stale = [name for name, text in files(read(RESULTS)).items() if _read_text(DOCS / name) != text]
     for name in stale:
         print(f"docs/reference/{name} is not what the data give: python benchmarks/quality_page.py")
     return 1 if stale else 0
 
 
-def _held(file: Path) -> str | None:
+def _read_text(file: Path) -> str | None:
     return file.read_text(encoding="utf-8") if file.exists() else None
 
 
 def read(folder: Path) -> dict[str, Any]:
     results: dict[str, Any] = json.loads((folder / "quality.json").read_text(encoding="utf-8"))
     for name in ("fit", "answers"):
-        if text := _held(folder / f"{name}.json"):
+        if text := _read_text(folder / f"{name}.json"):
             results[name] = json.loads(text)
     return results
 
@@ -117,7 +117,7 @@ def write(results: Path, docs: Path) -> None:
 
 
 def files(results: Results) -> dict[str, str]:
-    """The page and its pictures, by file name."""
+    """Return the page and its pictures, by file name."""
     sections: Sequence[Callable[[Results], str]] = (
         lambda _: HEAD,
         averages,
@@ -174,7 +174,7 @@ def averages(results: Results) -> str:
     apart = [f"against `{other}`" for other in against]
     heading = ["recipe", "nDCG@10", "interval", *apart, "MRR@10", "recall@10"]
     parts = [
-        f"## On average\n\nThe mean over {_counted(len(results['average']['sets']), 'set')}. "
+        f"## On average\n\nThe mean over {_count(len(results['average']['sets']), 'set')}. "
         "Differences are of nDCG@10, with p.",
         table(heading, rows),
     ]
@@ -189,7 +189,7 @@ def measured_with(results: Results) -> str:
     if facts["changed"]:
         commit += " with changes that were not committed"
     models = ", ".join(f"{kind} `{name}`" for kind, name in facts["models"].items() if name)
-    cores = _counted(facts["cores"], "core")
+    cores = _count(facts["cores"], "core")
     system = f"{facts['system']}, Python {facts['python']}, SQLite {facts['sqlite']}"
     lines = [
         f"- Recollect {facts['version']}{commit}, code `{facts['code']}`, {results['date']}.",
@@ -238,7 +238,7 @@ def ndcg(results: Results) -> str:
         if fewer:
             text += (
                 f"\n\n`{name}` was asked {most} questions where there are more "
-                f"({_counted(fewer, 'set')}); the marks count only those."
+                f"({_count(fewer, 'set')}); the marks count only those."
             )
     if _panels(results):
         text += (
@@ -250,7 +250,7 @@ def ndcg(results: Results) -> str:
 
 
 def floors(results: Results) -> str:
-    """Whether blend ever does worse than the better of two simple ways."""
+    """Compare blend with the better of two simple ways, set by set."""
     checked = [name for name in (ALONE, BLEND) if name in _names(results)]
     rows, under = [], dict.fromkeys(checked, 0)
     for name, found in results["sets"].items():
@@ -327,7 +327,7 @@ def _times(names: Sequence[str], timed: Sequence[Mapping[str, Any]]) -> str:
 
 
 def answers(results: Results) -> str:
-    """How many questions get the answer that a person would give."""
+    """Return how many everyday questions are answered right."""
     found = results.get("answers")
     if not found:
         return ""
@@ -349,7 +349,7 @@ LOST = "nDCG@10 of these sets lost without a feature, with the 95 % interval of 
 
 
 def evidence(results: Results) -> str:
-    """How well the confidence of an answer tells whether its first result is right."""
+    """Return how well the confidence of an answer predicts that its first result is right."""
     found = results.get("fit")
     if not found:
         return ""
@@ -376,14 +376,14 @@ def evidence(results: Results) -> str:
 
 
 def remarks(results: Results) -> str:
-    """What is wrong with the data, and what could not take part."""
+    """Return problems with the data, and parts that could not work."""
     lines = [
         f"- {name}: {count:,} × {reason}."
         for name, found in results["sets"].items()
         for reason, count in found["problems"].items()
     ]
     lines += [
-        f"- {name}, `{one}`, {_counted(count, 'question')}: {reason}."
+        f"- {name}, `{one}`, {_count(count, 'question')}: {reason}."
         for name, found in results["sets"].items()
         for one, row in found["contestants"].items()
         for reason, count in row["degraded"].items()
@@ -402,7 +402,7 @@ def _panels(results: Results) -> list[tuple[str, list[Dot]]]:
 
 
 def _spots(results: Results) -> list[Spot]:
-    """Those that were timed on all sets of the average."""
+    """Return the recipes that were timed on all sets of the average."""
     sets = [results["sets"][name]["contestants"] for name in results["average"]["sets"]]
     return [
         Spot(_dot(name, row), _mean([ran[name]["timing"]["p50_ms"] for ran in sets]))
@@ -412,7 +412,7 @@ def _spots(results: Results) -> list[Spot]:
 
 
 def _curves(results: Results) -> list[Curve]:
-    """By confidence, the share of questions whose first result is right."""
+    """Return by confidence the share of questions whose first result is right."""
     return [
         Curve(
             way, [(one["from"] + BIN / 2, one["right"]) for one in fit["verdicts, held out"]], hue
@@ -451,7 +451,7 @@ def _by_set(results: Results) -> str:
 
 
 def _names(results: Results) -> list[str]:
-    """Those that were measured on any set, in their order."""
+    """Return the recipes that were measured on any set, in their order."""
     ran = {one for found in results["sets"].values() for one in found["contestants"]}
     return [one for one in results["contestants"] if one in ran]
 
@@ -486,12 +486,12 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _counted(count: int, word: str) -> str:
+def _count(count: int, word: str) -> str:
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """The first column to the left, the others to the right."""
+    """Return a table whose first column is aligned left, the others right."""
     lines = [heading, ["---", *["---:"] * (len(heading) - 1)], *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
 

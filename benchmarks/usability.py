@@ -166,7 +166,7 @@ def main() -> None:
     parser.add_argument("--run", action="store_true", help="run every line that can be run")
     parser.add_argument("--show", action="store_true", help="with --run: what did not go well")
     args = parser.parse_args()
-    ran = {tool: _ran(tool, args.show) for tool in TOOLS if shutil.which(tool)} if args.run else {}
+    ran = {tool: _run(tool, args.show) for tool in TOOLS if shutil.which(tool)} if args.run else {}
     before, _, rest = PAGE.read_text().partition("<!-- table -->\n")
     after = rest.partition("<!-- /table -->")[2]
     table = "\n".join(_table(ran))
@@ -189,8 +189,8 @@ def keystrokes(call: Call) -> int:
     return len(call.line) + 1
 
 
-def _ran(tool: str, show: bool) -> dict[str, str]:
-    """Whether each task's line did what it should, in one session on a terminal."""
+def _run(tool: str, show: bool) -> dict[str, str]:
+    """Run each task's line in one session on a terminal; return `yes`, `no` or `over N s`."""
     found: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
@@ -207,7 +207,7 @@ def _ran(tool: str, show: bool) -> dict[str, str]:
         steps += [(task, calls[tool]) for task, calls in TASKS.items() if tool in calls]
         script = here / "steps.sh"
         script.write_text("".join(
-            f"timeout -k 1 {LIMIT_S} bash -c {_quoted(call.line)} </dev/tty\necho \"::end $?\"\n"
+            f"timeout -k 1 {LIMIT_S} bash -c {_quote(call.line)} </dev/tty\necho \"::end $?\"\n"
             for _, call in steps
         ))  # fmt: skip
         done = subprocess.run(
@@ -225,7 +225,7 @@ def _ran(tool: str, show: bool) -> dict[str, str]:
     return found
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 

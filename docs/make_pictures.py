@@ -1,10 +1,10 @@
-"""Make docs/images/search.svg: what a real search on the demo vault prints on a real terminal.
+"""Make docs/images/search.svg: a real search on the demo vault, as printed on a terminal.
 
-    python docs/make_pictures.py            make the picture anew
-    python docs/make_pictures.py --check    exit 1 where the picture shows something else
+    python docs/make_pictures.py            write the picture
+    python docs/make_pictures.py --check    exit 1 if the picture is out of date
 
 The command runs under a pseudo-terminal, so that it uses colour; rich turns the ANSI text into SVG.
-The picture refers to nothing outside itself: no fonts are loaded, no address is named. It needs a
+The picture refers to nothing outside itself: it loads no fonts and names no address. It needs a
 system with pseudo-terminals (Linux, macOS).
 """
 
@@ -48,16 +48,16 @@ THEME = TerminalTheme(
 )
 
 
-def self_contained(svg: str) -> str:
-    """Without rich's web fonts and its comment, both of which name addresses."""
+def remove_addresses(svg: str) -> str:
+    """Remove rich's web fonts and comment, which name addresses."""
     bare = re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)
     bare = re.sub(r"\s*<!--.*?-->", "", bare, flags=re.DOTALL)
     bare = bare.replace("Fira Code, monospace", FONTS).replace("family: arial", f"family: {FONTS}")
     return "\n".join(line.rstrip() for line in bare.splitlines()) + "\n"
 
 
-def on_terminal(command: list[str], environment: dict[str, str]) -> str:
-    """What the command prints on a terminal of COLUMNS columns, escape sequences included."""
+def run_on_terminal(command: list[str], environment: dict[str, str]) -> str:
+    """Run a command on a terminal of COLUMNS columns; return its output with escape sequences."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 60, COLUMNS, 0, 0))
     process = subprocess.Popen(
@@ -68,7 +68,7 @@ def on_terminal(command: list[str], environment: dict[str, str]) -> str:
     try:
         while chunk := os.read(ours, 65536):
             printed += chunk
-    except OSError:  # how Linux says that the other end is closed
+    except OSError:  # Linux: the other end is closed
         pass
     finally:
         os.close(ours)
@@ -77,8 +77,8 @@ def on_terminal(command: list[str], environment: dict[str, str]) -> str:
     return printed.decode().replace("\r\n", "\n")
 
 
-def searched() -> str:
-    """The search in the picture, on a fresh demo vault, with the bundled models."""
+def run_search() -> str:
+    """Run the search of the picture on a new demo vault, with the bundled models."""
     recollect = str(Path(sys.executable).with_name("recollect"))
     with tempfile.TemporaryDirectory() as folder:
         home = str(Path(folder) / "demo-home")
@@ -90,23 +90,23 @@ def searched() -> str:
         }
         kept = [recollect, "demo", "--keep", home]
         subprocess.run(kept, env=environment, check=True, stdout=subprocess.DEVNULL)
-        return on_terminal([recollect, *SEARCH], environment)
+        return run_on_terminal([recollect, *SEARCH], environment)
 
 
 def picture() -> str:
-    """The SVG."""
+    """Return the picture as SVG."""
     console = Console(
         record=True, width=COLUMNS, file=StringIO(), force_terminal=True, color_system="standard"
     )
     console.print(Text.from_ansi(f"\x1b[2m$\x1b[0m recollect {' '.join(SEARCH)}"))
-    console.print(Text.from_ansi(searched().rstrip("\n")), soft_wrap=False)
+    console.print(Text.from_ansi(run_search().rstrip("\n")), soft_wrap=False)
     drawn = console.export_svg(title="recollect search", theme=THEME, unique_id="search")
-    return self_contained(drawn)
+    return remove_addresses(drawn)
 
 
-def shown(svg: str) -> str:
-    """The text in a picture. Numbers with decimals and the length of bars are not compared: times
-    differ from run to run, and cosines a little from processor to processor."""
+def text_of(svg: str) -> str:
+    """Return the text in a picture, without decimals and the length of bars: times differ from run
+    to run, and cosines a little between processors."""
     pieces = re.findall(r"<text [^>]*>(.*?)</text>", svg, flags=re.DOTALL)
     text = html.unescape(" ".join(pieces)).replace("\xa0", " ")
     return re.sub(r"█+", "█", re.sub(r"\d+\.\d+", "N", " ".join(text.split())))
@@ -118,8 +118,8 @@ def main() -> int:
     args = parser.parse_args()
     made = picture()
     if args.check:
-        same = PICTURE.exists() and shown(PICTURE.read_text(encoding="utf-8")) == shown(made)
-        print(f"{PICTURE.name} is {'up to date' if same else 'out of date: make it anew'}.")
+        same = PICTURE.exists() and text_of(PICTURE.read_text(encoding="utf-8")) == text_of(made)
+        print(f"{PICTURE.name} is {'up to date' if same else 'out of date: make it again'}.")
         return 0 if same else 1
     PICTURE.parent.mkdir(exist_ok=True)
     PICTURE.write_text(made, encoding="utf-8")

@@ -1,8 +1,8 @@
 """Write what is made from the commands' parsers: the help in docs/reference/commands.md, the manual
 pages in man/ and the table for shell completion.
 
-python docs/update_help.py            write them anew
-python docs/update_help.py --check    exit 1 where one differs
+python docs/update_help.py            write them
+python docs/update_help.py --check    exit 1 if one is out of date
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PAGE = Path(__file__).parent / "reference" / "commands.md"
 MAN = Path(__file__).parents[1] / "man"
 TABLE = Path(completion_line.__file__).with_name("completion.json")
 SEE_ALSO = (".SH SEE ALSO", "\\fBrecollect\\fR(1)")
-# What the words of these commands are.
+# The values of these commands' first argument.
 ACTIONS: dict[str, str | list[str]] = {
     "completion": [*SCRIPTS],
     "recipes": "recipe",
@@ -208,19 +208,19 @@ def contents() -> str:
     )
 
 
-def updated(page: str) -> str:
+def update(page: str) -> str:
     """Return the page with every generated part made again. A section without a `console` block
     shows the command's own example."""
 
-    def section(found: re.Match[str]) -> str:
+    def replace_section(found: re.Match[str]) -> str:
         block = help_block(found["name"], example="```console" not in found["rest"])
         return f"{found['heading']}\n\n{block}\n\n{found['rest']}"
 
-    def marked(found: re.Match[str]) -> str:
+    def replace_marked(found: re.Match[str]) -> str:
         made = {"contents": contents, "shared": shared_block}[found[1]]()
         return f"<!-- help: {found[1]} -->\n{made}\n<!-- /help -->"
 
-    return SECTION.sub(section, MARKED.sub(marked, page)).rstrip() + "\n"
+    return SECTION.sub(replace_section, MARKED.sub(replace_marked, page)).rstrip() + "\n"
 
 
 def manual(name: str) -> str:
@@ -236,7 +236,7 @@ def manual(name: str) -> str:
             lines += manual_options(each for each in options if each.group == group)
         return "\n".join([*lines, ""])
     about, parser = every_command()[name][1], parser_of(name)
-    lines = [*head(titled(name), about), ".SH SYNOPSIS", *verbatim(parser.format_usage())]
+    lines = [*head(title_of(name), about), ".SH SYNOPSIS", *verbatim(parser.format_usage())]
     if own := own_options(name):
         lines += [".SH OPTIONS", *manual_options(own)]
     if more := shared_line(name):
@@ -257,7 +257,7 @@ def head(title: str, about: str) -> list[str]:
     return [f'.TH {title.upper()} 1 "" Recollect', ".SH NAME", f"{roff(title)} \\- {roff(about)}"]
 
 
-def titled(name: str) -> str:
+def title_of(name: str) -> str:
     """Return the name of a command's manual page: `recollect-vault-add`."""
     return "-".join(["recollect", *name.split()])
 
@@ -273,13 +273,16 @@ def roff(text: str) -> str:
 
 
 def completion_table() -> str:
-    """What shells complete: commands, their options, and what each takes."""
+    """Return the table for shell completion: commands, their options, and what each takes."""
     commands = {}
     for name, (_, about) in every_command().items():
         parser = parser_of(name)
         positional = [str(each.metavar) for each in parser._get_positional_actions()]
         options = {
-            option: {"about": action.help, "takes": taken(action.dest) if action.nargs != 0 else ""}
+            option: {
+                "about": action.help,
+                "takes": values_of(action.dest) if action.nargs != 0 else "",
+            }
             for action in parser._actions
             for option in action.option_strings
         }
@@ -291,9 +294,9 @@ def completion_table() -> str:
     return f'{{"aliases": {aliases}, "recipes": {recipes}, "commands": {{\n{lines}\n}}}}\n'
 
 
-def taken(dest: str) -> str | list[str]:
-    """What an option of this name takes: something of the vault, one of several words, or '?' for
-    anything else."""
+def values_of(dest: str) -> str | list[str]:
+    """Return what an option takes: something of the vault, a list of words, or '?' for anything
+    else."""
     words = ["tag"] if dest in ("add", "remove") else dest.removesuffix("s").split("_")
     for kind in ("tag", "project", "recipe", "kind", "source", "domain", "space"):
         if kind in words:
@@ -307,9 +310,9 @@ def taken(dest: str) -> str | list[str]:
 
 
 def files() -> dict[Path, str]:
-    """Everything that is made, by its file."""
-    made = {PAGE: updated(PAGE.read_text(encoding="utf-8")), TABLE: completion_table()}
-    names = {name: titled(name) for name in every_command()} | {"recollect": "recollect"}
+    """Return every generated file with its text."""
+    made = {PAGE: update(PAGE.read_text(encoding="utf-8")), TABLE: completion_table()}
+    names = {name: title_of(name) for name in every_command()} | {"recollect": "recollect"}
     return made | {MAN / f"{title}.1": manual(name) for name, title in names.items()}
 
 
