@@ -50,7 +50,7 @@ def about(description: str, example: object = None, **extra: str) -> Any:
 
 class Memory(Struct, frozen=True, kw_only=True, gc=False):
     """One thing worth keeping, as stored. Texts that were never given are empty, not null.
-    `superseded_by`: the id of the memory that took its place. `archived_at`: since when it is left
+    `superseded_by`: the id of the memory that replaces it. `archived_at`: since when it is left
     out of searches that do not ask for it."""
 
     id: Annotated[str, about("an id of your own; otherwise made from the title")]
@@ -76,7 +76,7 @@ class Memory(Struct, frozen=True, kw_only=True, gc=False):
     space: Annotated[
         str, about("a separate group of memories, such as one conversation", metavar="NAME")
     ] = ""
-    path: Annotated[str, about("the file that it is about")] = ""
+    path: Annotated[str, about("the file it is about")] = ""
     created_at: Annotated[datetime, about("when it was created", metavar="TIME")]
     updated_at: Annotated[datetime, about("when it was last changed", metavar="TIME")]
     valid_from: Annotated[
@@ -85,10 +85,8 @@ class Memory(Struct, frozen=True, kw_only=True, gc=False):
     valid_until: Annotated[
         datetime | None, about("when it stops being true: friday, 90d", metavar="TIME")
     ] = None
-    superseded_by: Annotated[str, about("the id of the memory that took its place")] = ""
-    archived_at: Annotated[
-        datetime | None, about("since when searches leave it out", metavar="TIME")
-    ] = None
+    superseded_by: Annotated[str, about("the id of the memory that replaces it")] = ""
+    archived_at: Annotated[datetime | None, about("when it was archived", metavar="TIME")] = None
 
 
 # The fields of a memory that are times.
@@ -163,7 +161,7 @@ class Filter(Struct, frozen=True, kw_only=True):
         datetime | None, about("changed since: 2026-03-01, 7d, last week", metavar="TIME")
     ] = None
     until: Annotated[
-        datetime | None, about("changed until: the same, or yesterday", metavar="TIME")
+        datetime | None, about("changed until: 2026-03-31, yesterday", metavar="TIME")
     ] = None
     without_tags: Annotated[tuple[str, ...], about("only without this tag", one="not_tag")] = ()
     without_projects: Annotated[
@@ -173,7 +171,7 @@ class Filter(Struct, frozen=True, kw_only=True):
     without_sources: Annotated[
         tuple[str, ...], about("only from other sources", one="not_source", metavar="NAME")
     ] = ()
-    archived: Annotated[bool | None, about("archived memories as well")] = None
+    archived: Annotated[bool | None, about("also archived memories")] = None
     severity: Severity | None = None
     tier: Tier | None = None
     made_since: datetime | None = None
@@ -235,22 +233,22 @@ class Search(Struct, frozen=True, kw_only=True):
     ignored: Annotated[
         tuple[str, ...],
         about(
-            'take back one reading, such as "kind bug" or "last week", as the answer calls it',
+            'do not interpret this part of the query, such as "kind bug" or "last week"',
             one="ignore", metavar="READING",
         ),
     ] = ()  # fmt: skip
-    include_expired: Annotated[bool, about("rank what no longer holds like the rest")] = False
+    include_expired: Annotated[bool, about("do not rank expired memories lower")] = False
     now: Annotated[datetime | None, about("count ages from this time", metavar="TIME")] = None
     as_of: Annotated[
         datetime | None,
-        about("what the vault held then: 2026-03-01, yesterday, 7d", metavar="TIME"),
+        about("the vault as it was then: 2026-03-01, yesterday, 7d", metavar="TIME"),
     ] = None
     mark: bool = False  # cut a snippet with the match marked for every result, whatever the view
-    facets: Annotated[bool, about("count what all that was found has in common")] = False
+    facets: Annotated[bool, about("count all results by kind, project and tags")] = False
     # Other constants of the recipe, for this search alone: `{"fuse.weights.vector": 2.0}`.
     changes: Mapping[str, object] = {}
     vaults: Annotated[tuple[str, ...], about("only this vault", one="vault", metavar="NAME")] = ()
-    federate: Annotated[bool, about("also in the other vaults that are known")] = True
+    federate: Annotated[bool, about("also in other known vaults")] = True
     deadline_ms: Annotated[
         int | None,
         about("time limit in ms; slow parts are skipped and listed", metavar="N"),

@@ -139,7 +139,7 @@ def test_the_form_says_what_became_of_the_text(page: Page, site: Site, engine: R
 
     toast = page.locator(".toast").last
     saved("The key of the lighthouse is ghp_" + "a1B2" * 9)
-    expect(toast).to_contain_text("1 secret was replaced")
+    expect(toast).to_contain_text("Redacted 1 secret")
     saved("The lamp of the lighthouse is lit at dusk")
     expect(toast).to_contain_text("Saved.")
     saved("The lamp of the lighthouse is lit at dusk")

@@ -146,7 +146,7 @@ def test_secrets_stay_out_and_are_told(home: Home, notes: Path) -> None:
     (notes / "key.md").write_text(f"The key is {secret} there.\n")
     done = home.call("add", str(notes))
     assert done.code == 0
-    assert done.err.startswith("recollect: 1 secret was replaced: github token")
+    assert done.err.startswith("recollect: Redacted 1 secret: github token")
     assert secret not in home.call("export").out
     assert secret in (notes / "key.md").read_text()
     done = home.call("add", str(notes), "--no-redact")

@@ -26,7 +26,7 @@ def test_a_backup_brings_back_what_was_lost(home: Home, tmp_path: Path) -> None:
     done = home.call("restore", "--from", str(file))
     [said, kept] = done.out.splitlines()
     assert said == f"The vault is restored from {file}: 1 memory, not locked."
-    assert Path(kept.removeprefix("The vault as it was: ")).is_file()
+    assert Path(kept.removeprefix("The old vault was kept: ")).is_file()
     assert home.listed() == ["oak"]
     assert home.is_sound()
 

@@ -106,9 +106,9 @@ def test_the_demo_explains_a_reranker_that_ran_out_of_its_time(
     answers = [structs.replace(found, degraded=(part, failed)) for part in parts]
     print_degraded(answers, 300)
     assert capsys.readouterr().out.splitlines() == [
-        "vault reranked 8 of 64 results: it may spend 300 ms on that",
-        "(setting `rerank.budget_ms`). The other 56 keep the order without a reranker.",
-        "vault reranked none of 64 results: it may spend 300 ms on that",
-        "(setting `rerank.budget_ms`). They have the order without a reranker.",
+        "vault reranked 8 of 64 results within 300 ms",
+        "(setting `rerank.budget_ms`). The others keep their order.",
+        "vault reranked none of 64 results within 300 ms",
+        "(setting `rerank.budget_ms`). They keep their order.",
         "Incomplete search by meaning: there is no model",
     ]

@@ -61,7 +61,7 @@ def test_words_beside_title_and_text_are_refused(home: Home) -> None:
 def test_a_save_over_an_existing_id_says_what_changed(home: Home) -> None:
     home.call("save", "--id", "x", "--text", "all of it", "The title")
     again = home.call("save", "--id", "x", "Another title")
-    assert again.err == "recollect: x was there; changed: title.\n"
+    assert again.err == "recollect: x already existed; changed: title.\n"
     assert home.call("save", "--id", "x", "Another title").err.endswith("changed: nothing.\n")
 
 

@@ -166,7 +166,7 @@ def test_another_model_is_used_when_its_vectors_are_made(home: Home) -> None:
     told, used = done.out.splitlines()
     assert (done.code, told) == (
         0,
-        "Until all are made, the vault holds vectors of both models: about 0.0 MB more.",
+        "Until all are computed, the vault holds vectors of both models: about 0.0 MB more.",
     )
     assert used == "multilingual is the embedding model now; 2 vectors computed."
     assert home.json("config", "get", "embedding.model") == {"embedding.model": "multilingual"}

@@ -249,9 +249,9 @@ def facets(
     session: Session,
     filter: Filter = EVERYTHING,
     *,
-    as_of: Annotated[datetime | None, about("what the vault held then")] = None,
+    as_of: Annotated[datetime | None, about("the vault as it was then")] = None,
 ) -> Facets:
-    """Count memories by project, kind, source and tag, every value, most first; and by age."""
+    """Count memories by project, kind, source, tag and age."""
     session = session.at(as_of)
     return session.held().memories.facets(read_filter(session, filter), session.clock())
 

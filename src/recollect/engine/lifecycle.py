@@ -52,7 +52,7 @@ def merge(
         Meta(min_length=1, max_length=100),
     ],
     *,
-    into: Annotated[str | None, about("the one that stays (default: the first of them)")] = None,
+    into: Annotated[str | None, about("the memory to keep (default: the first one)")] = None,
 ) -> Memory:
     """Make one memory of several: the first, or `into`, gets what the others say beside it, and
     the others are forgotten. `show` answers their ids with it. Returns the merged memory."""

@@ -75,7 +75,7 @@ def remove_stale_socket(path: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(found.st_mode):
-        raise UserError(f"{path} is there already and is no socket. Choose another path.")
+        raise UserError(f"{path} already exists and is not a socket. Choose another path.")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         try:
             asking.connect(str(path))

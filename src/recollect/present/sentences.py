@@ -13,7 +13,7 @@ from recollect.types import Chain, Degraded, Memory, Response, Result
 EVIDENCE = {
     "strong": "Strong evidence",
     "weak": "Weak evidence: these may not answer it",
-    "none": "No evidence: nothing here seems to answer it; these are the nearest",
+    "none": "Probably not in your memories; these are the closest",
 }
 # Part of a search → what people call it.
 PARTS = {

@@ -40,6 +40,7 @@ from recollect.version import __version__
 DETECTORS: tuple[Detector, ...] = (*BLOCKS, *TOKENS, *PREFIXED, *DECODED, *ASSIGNMENTS)
 MARKED = "marked"
 UNCLOSED = "unclosed mark"
+NAMES = {MARKED: "marked text", UNCLOSED: "text after an unclosed mark"}  # for people
 MARKS = re.compile(
     r"(?P<tag><redact>|</redact>)|(?P<bracket>\[\[redact\]\]|\[\[/redact\]\])", re.IGNORECASE
 )
@@ -263,12 +264,12 @@ def redact_draft(
 
 
 def describe_counts(counts: Mapping[str, int]) -> str:
-    """Return `2 secrets were replaced: github token, private key`, or "" without any."""
+    """Return `Redacted 2 secrets: github token, private key`, or "" for none."""
     number = sum(counts.values())
     if not number:
         return ""
-    were = "secret was" if number == 1 else "secrets were"
-    return f"{number:,} {were} replaced: {', '.join(sorted(counts))}"
+    names = ", ".join(NAMES.get(name, name) for name in sorted(counts))
+    return f"Redacted {number:,} {'secret' if number == 1 else 'secrets'}: {names}"
 
 
 def _find_spans(pattern: Detector | CustomPattern, text: str) -> Iterator[Span]:

@@ -209,5 +209,5 @@ def test_secrets_stay_out_and_are_told(home: Home, tmp_path: Path) -> None:
     secret = "ghp_" + "a1B2" * 9
     (path / "Key.md").write_text(f"The key is {secret} there.\n")
     done = home.call("import", "--from", "markdown", str(path))
-    assert "1 secret was replaced: github token" in done.err
+    assert "Redacted 1 secret: github token" in done.err
     assert secret not in home.call("export").out

@@ -90,7 +90,7 @@ def test_secrets_are_told(home: Home, notes: Path) -> None:
     (notes / "key.md").write_text("The key is ghp_" + "a1B2" * 9)
     done = home.call("mirror", str(notes), "--adopt")
     assert done.code == 0
-    assert done.err.startswith("recollect: 1 secret was replaced: github token; only in the vault")
+    assert done.err.startswith("recollect: Redacted 1 secret: github token; only in the vault")
 
 
 def test_the_settings_name_the_folder(home: Home, notes: Path) -> None:

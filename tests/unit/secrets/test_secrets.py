@@ -211,8 +211,8 @@ def test_secrets_are_counted_by_kind() -> None:
         "[redacted: password]"
     )
     assert counts == {"github token": 2, "password": 1}
-    assert describe_counts(counts) == "3 secrets were replaced: github token, password"
-    assert describe_counts({"jwt": 1}) == "1 secret was replaced: jwt"
+    assert describe_counts(counts) == "Redacted 3 secrets: github token, password"
+    assert describe_counts({"jwt": 1}) == "Redacted 1 secret: jwt"
     assert describe_counts({}) == ""
 
 

@@ -52,7 +52,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--recipe",
         action="append",
         metavar="NAME",
-        help="the recipe to score, also one of your own; repeatable (default: all built-in ones)",
+        help="the recipe to score, built-in or your own; repeatable (default: all built-in ones)",
     )
     shape = parser.add_mutually_exclusive_group()
     shape.add_argument(

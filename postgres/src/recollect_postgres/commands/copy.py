@@ -29,7 +29,7 @@ def store(args: argparse.Namespace) -> None:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="FROM", help="a vault's file, or postgresql://…")
-    parser.add_argument("target", metavar="TO", help="the same; it must be empty, or not there")
+    parser.add_argument("target", metavar="TO", help="the same; must be empty, or not exist yet")
     parser.add_argument(
         "--vault", metavar="NAME", help="the vault's name in the database (default: store.vault)"
     )

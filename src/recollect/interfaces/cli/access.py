@@ -228,7 +228,7 @@ SESSION_ACTIONS: Actions[SessionStore] = {
 
 @command(
     "  recollect access audit --since 7d\n  recollect access audit --refused --json",
-    argument("--since", "TIME", "only since: 2026-03-01, 7d, last week"),
+    argument("--since", "TIME", "entries since: 2026-03-01, 7d, last week"),
     flag("--refused", "only requests that were refused"),
     partial(add_limit, default=f"the latest {LIMIT}", whole=True),
     add_rows,

@@ -61,7 +61,7 @@ from recollect.settings_reading import has_vault, home_folder, load_settings
     argument(
         "--client",
         "NAME",
-        f"whose event it is (default: the first that has it): {', '.join(PROTOCOLS)}",
+        f"the client that sends the event (default: the first that has it): {', '.join(PROTOCOLS)}",
     ),
     argument("--home", "FOLDER", "the vault's folder (RECOLLECT_HOME)"),
     argument("--test", "CLIENT", "replay recorded events; show what the agent would see"),
@@ -178,7 +178,7 @@ def _mcp_arguments(parser: argparse.ArgumentParser) -> None:
         help="all: also feedback, review, timeline, and search and fetch for connectors",
     )  # fmt: skip
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--project", metavar="NAME", help="the project of calls that name none")
+    where.add_argument("--project", metavar="NAME", help="the default project of calls")
     where.add_argument(
         "--here", action="store_true", help="the project named after the working directory"
     )

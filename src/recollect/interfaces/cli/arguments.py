@@ -145,7 +145,9 @@ class CommandParser(argparse.ArgumentParser):
             )
         for name in filter(None, map(str.strip, (parsed.fields or "").split(","))):
             if name not in known:
-                self.error(f"--fields {name}: there is none; there are: {', '.join(known)}.")
+                self.error(
+                    f"--fields {name}: there is no such field; there are: {', '.join(known)}."
+                )
 
     def _is_option(self, word: str) -> bool:
         number = self._negative_number_matcher.match(word)
@@ -269,7 +271,7 @@ def add_ids_only(parser: argparse.ArgumentParser) -> None:
 
 def add_exit_zero(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--exit-zero", action="store_true", help="exit with 0, not 1, where nothing is found"
+        "--exit-zero", action="store_true", help="exit with 0, not 1, if nothing is found"
     )
 
 

@@ -51,14 +51,14 @@ COMMANDS = {
     "export": ("transfer", "write all memories as JSON Lines or Markdown"),
     "add": ("folders", "save a folder's files as memories and follow changes"),
     "mirror": ("folders", "sync the vault with a folder of Markdown files"),
-    "search": ("search", "search the memories; --explain says why each is there"),
+    "search": ("search", "search the memories; --explain says why each was found"),
     "find": ("find", "search while you type; open, edit, copy or forget"),
     "show": ("browse", "show whole memories, details included"),
     "related": ("search", "show similar memories"),
     "list": ("browse", "list memories: pinned first, then the newest"),
     "clip": ("find", "copy memories to the clipboard"),
     "edit": ("save", "change a memory, or many"),
-    "pin": ("organise", "pin memories, so that they count most; --off unpins"),
+    "pin": ("organise", "pin important memories; --off unpins"),
     "tag": ("organise", "add or remove tags; list, rename or merge them"),
     "tag list": ("organise", "count the memories of each tag"),
     "tag rename": ("organise", "rename a tag in every memory"),
@@ -113,7 +113,7 @@ COMMANDS = {
     "demo": ("demo", "search a temporary vault with sample memories"),
     "completion": ("completion", "print completion for bash, zsh, fish or PowerShell"),
     "schema": ("schemas", "print the JSON schema of a command's --json"),
-    "version": ("upkeep", "print the version, and what it runs on"),
+    "version": ("upkeep", "print the version"),
 }  # fmt: skip
 # The commands that the first screen explains, and groups of which it only lists the names. `help
 # --all` explains all of them, and the rest as rarely needed.
@@ -129,7 +129,7 @@ HELP_OF_HELP = (
     "recollect help --all explains all commands.",
     "recollect demo searches sample memories, if you are new here.",
     "Your memories are in $RECOLLECT_HOME, or else in your user data directory. If they are "
-    "locked, put --passphrase-file FILE before COMMAND; its first line opens them.",
+    "locked, put --passphrase-file FILE before COMMAND, with the passphrase in FILE's first line.",
 )
 # Alias → the words that replace it.
 ALIASES = {

@@ -99,7 +99,7 @@ def _set(home: Path, args: argparse.Namespace) -> None:
     file = set_value(home, key, value, lambda: load_settings(home))
     say(args.json, f"{key} is {_value_text(value)} now, in {visible(str(file))}.", **{key: value})
     if sources(home)[key] == "environment":
-        note = f"{variable_of(key)} is set in the environment, and wins over the file."
+        note = f"{variable_of(key)} is set in the environment, and overrides the file."
         print(f"recollect: {note}", file=sys.stderr)
 
 
@@ -156,7 +156,7 @@ def set_value(home: Path, key: str, value: Any, check: Check) -> Path:
         else:
             after = with_value(plain, (section,), {name: value})
         if _parse(after, config) != with_value_at(data, path, value):
-            raise UserError(f"{config} writes {key} in a way that is not known. Change it by hand.")
+            raise UserError(f"{config} writes {key} in an unusual way. Change it by hand.")
         return _write_checked(home, before[: len(before) - len(plain)] + after, check)
 
 

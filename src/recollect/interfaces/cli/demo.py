@@ -139,11 +139,10 @@ def print_degraded(answers: list[Response], budget_ms: int) -> None:
     for part, answer in parts:
         if part.reach:
             read, candidates = part.reach.read, part.reach.candidates
-            rest = f"The other {candidates - read} keep" if read else "They have"
+            rest = "The others keep" if read else "They keep"
             print(
-                f"{answer.recipe} reranked {read or 'none'} of {candidates} results: it may spend "
-                f"{budget_ms} ms on that\n(setting `rerank.budget_ms`). {rest} the order without "
-                "a reranker."
+                f"{answer.recipe} reranked {read or 'none'} of {candidates} results within "
+                f"{budget_ms} ms\n(setting `rerank.budget_ms`). {rest} their order."
             )
     failed = (sentences.degraded(*one) for one in parts if not one[0].reach)
     for sentence in dict.fromkeys(failed):

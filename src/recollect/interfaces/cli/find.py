@@ -202,7 +202,7 @@ FIELDS = ("context", "why", "impact", "details")
 
 
 def _find_arguments(parser: CommandParser) -> None:
-    add_words(parser, "query", "the words to begin with", default="")
+    add_words(parser, "query", "the words to start with", default="")
     parser.add_argument(
         "--recipe", metavar="NAME", help="the ranking to use; see `recollect recipes`"
     )
@@ -312,7 +312,7 @@ class TerminalText:
 def _reason_lines(result: Result | None) -> Iterator[str]:
     yield ""
     if result is None:
-        yield "It is listed, not searched for: type some words."
+        yield "This is a list, not a search: type some words."
     else:
         yield from (line.removeprefix(INDENT) for line in reason_lines(result.explain))
 

@@ -241,7 +241,7 @@ ACTIONS: Mapping[str, tuple[Callable[[Recollect, argparse.Namespace], int | None
     argument("folder", "FOLDER", "the folder (default: setting mirror.folder)", nargs="?"),
     flag("--dry-run", "show what would happen; change nothing"),
     flag("--watch", "keep running and sync every change, until Ctrl+C"),
-    flag("--adopt", "import what the folder holds already, without asking, the first time"),
+    flag("--adopt", "the first time, import the folder's existing files without asking"),
     add_json,
 )
 def mirror(args: argparse.Namespace) -> int:

@@ -104,7 +104,7 @@ def tag_list(args: argparse.Namespace) -> None:
 @command(
     "  recollect tag rename auht auth",
     argument("old", "OLD", "the tag", nargs=1),
-    argument("new", "NEW", "its new name; a tag that exists is fine"),
+    argument("new", "NEW", "its new name, which may be an existing tag"),
     add_yes,
     add_json,
 )
@@ -175,7 +175,7 @@ def supersede(args: argparse.Namespace) -> None:
 @command(
     "  recollect merge deploy-001 deploy-002 --into deploy-002",
     argument("ids", "ID", "the memories, two or more", nargs="+"),
-    argument("--into", "ID", "the one that stays (default: the first of them)"),
+    argument("--into", "ID", "the memory to keep (default: the first one)"),
     add_json,
 )
 def merge(args: argparse.Namespace) -> None:
@@ -194,7 +194,7 @@ DEFAULT = 20
 
 @command(
     "  recollect undo\n  recollect undo auth-jwt-001\n  recollect undo auth-jwt-001 --to 2",
-    argument("id", "ID", "undo this memory's last change, whoever made it", nargs="?"),
+    argument("id", "ID", "undo this memory's last change", nargs="?"),
     argument("--to", "VERSION", "go back to this version of it (see history)", type=int),
     add_yes,
     add_json,

@@ -29,7 +29,9 @@ NO_STYLES, NO_COLOURS, COLOURS = range(3)  # bold is not a colour
 BOLD, DIM, GREEN, YELLOW, CYAN = "1", "2", "32", "33", "36"
 MARK = "1;33"  # for a match
 UNCOLOURED = {BOLD: BOLD, MARK: "4"}  # without colours, a match is underlined
-PLAIN = "The vault is locked, but {where} is plain text: whoever can read it can read the memories."
+PLAIN = (
+    "The vault is locked, but {where} is plain text: anyone who can read it can read the memories."
+)
 
 
 class Screen(NamedTuple):

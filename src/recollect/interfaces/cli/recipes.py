@@ -157,7 +157,7 @@ RECIPE_ACTIONS: Actions[Recipes] = {
     argument("query", "QUERY", "the query that you searched for"),
     argument("id", "ID", "the result"),
     one_of(flag("--accept", "the result was right"), flag("--dismiss", "the result was wrong")),
-    flag("--undo", "take back what you said of this result"),
+    flag("--undo", "take back your feedback on this result"),
     add_json,
 )
 def feedback(args: argparse.Namespace) -> None:
@@ -276,7 +276,7 @@ def _use(home: Path, args: argparse.Namespace) -> None:
     keys = [f"embedding.{key}" for key in OWN_KEYS]
     if fixed := [key for key in keys if sources(home)[key] == "environment"]:
         raise UserError(
-            f"{variable_of(fixed[0])} is set in the environment, and wins over the settings file; "
+            f"{variable_of(fixed[0])} is set in the environment, and overrides the settings file; "
             "remove it first."
         )
 
@@ -294,7 +294,8 @@ def _use(home: Path, args: argparse.Namespace) -> None:
             words = " and 4 kB for 100 words of text" if isinstance(chosen, Tokenwise) else ""
             size = f"about {more / 1e6:,.1f} MB more{words}"
             print(
-                f"Until all are made, the vault holds vectors of both models: {size}.", flush=True
+                f"Until all are computed, the vault holds vectors of both models: {size}.",
+                flush=True,
             )
         with progress("Embedding", waiting) as advance:
             made = memory.switch_model(models, switched=write, progress=advance)
@@ -312,8 +313,8 @@ def _find_model(settings: Embedding, name: str) -> Embedding:
     folder = Path(name).expanduser()
     if not folder.is_dir():
         raise UserError(
-            f"There is no embedding model {name!r}; installed are: {', '.join(known)}. The folder "
-            "of an ONNX model may stand in the place of a name."
+            f"There is no embedding model {name!r}; installed are: {', '.join(known)}. You can "
+            "also name the folder of an ONNX model."
         )
     ModelFolder(folder, "embed")  # says what is missing in it
     return structs.replace(known[next(iter(known))], provider="onnx", model=str(folder.resolve()))

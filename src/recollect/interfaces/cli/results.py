@@ -249,19 +249,13 @@ def score_tree(term: Term) -> Iterator[str]:
 
 
 def _footer(response: Response, folded: int) -> Iterator[str]:
-    channels = ", ".join(
-        f"{name} {count:,}"
-        for name, count in response.counts.items()
-        if isinstance(count, int) and count and name not in ("pool", "reranked", "returned")
-    )
-    parts = [counted(len(response) - folded, "result"), f"recipe {response.recipe}"]
-    parts += [f"found by {channels}"] if channels else []
-    parts.append(f"{response.timings_ms['total']:.1f} ms")
+    count = counted(len(response) - folded, "result")
+    ms = f"{response.timings_ms['total']:.1f} ms"
     if evidence := sentences.evidence(response):
         yield wrap_sentence(evidence, GREEN if response.evidence == "strong" else YELLOW)
-    lines = [" · ".join(parts)]
+    lines = [f"{count} · recipe {response.recipe} · {ms}"]
     for sentence in sentences.understood(response):
-        lines.append(f"{sentence} (--literal ignores it, --ignore a part of it)")
+        lines.append(f"{sentence}. Not what you meant? Add --literal.")
     if response.view == "preview":
         lines.append(summary(response))
     if (more := sentences.not_shown(response)) and not folded:

@@ -103,7 +103,7 @@ def review_each(
         while (key := ask(_question(item))) not in (QUIT, *keys):
             pass
         if key == QUIT:
-            print("The rest stays for another time.")
+            print("The rest stays in the review.")
             return
         try:
             print(memory.settle(item, keys[key], changes=_edited_fields(item, keys[key], edited)))

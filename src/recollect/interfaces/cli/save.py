@@ -71,7 +71,7 @@ def _save_arguments(parser: CommandParser) -> None:
         "--id", metavar="ID", help="an id of your own (default: made from the title)"
     )
     add_repeatable(parser, "--supersedes", "ID", "mark this memory as replaced by the new one")
-    about = "print only the id: nothing of similar memories or what was there before"
+    about = "print only the id, no notes on similar or earlier memories"
     parser.add_argument("--quiet", "-q", action="store_true", help=about)
     add_redact(parser)
     add_json(parser)
@@ -150,7 +150,7 @@ def _tell_outcome(args: argparse.Namespace, saved: Saved) -> None:
         print(REPEATED, file=sys.stderr)
     elif args.id is not None and saved.outcome != "added":
         changed = ", ".join(saved.changed) or "nothing"
-        print(f"recollect: {saved.memory.id} was there; changed: {changed}.", file=sys.stderr)
+        print(f"recollect: {saved.memory.id} already existed; changed: {changed}.", file=sys.stderr)
 
 
 def _tell_similar(memory: Recollect, saved: Memory) -> None:

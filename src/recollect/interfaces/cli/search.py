@@ -37,20 +37,22 @@ def _search_arguments(parser: CommandParser) -> None:
     add_words(parser, "query", "words to look for, unquoted; kind:bug, tag:x and -word filter")
     add_limit(parser, "the recipe's own")
     parser.add_argument(
-        "--all", action="store_true", help="show the results that a strong first one folds, too"
+        "--all",
+        action="store_true",
+        help="also show weaker results, which a strong first one hides",
     )
     offered = parameters_of(Search)
     add_parameters(parser, (each for name, each in offered.items() if name not in OTHERS))
     add_filter(parser)
     parser.add_argument(
-        "--explain", action="store_const", const="words", default="", help="say why each is there"
+        "--explain", action="store_const", const="words", default="", help="say why each was found"
     )
     parser.add_argument(
         "--explain=full",
         dest="explain",
         action="store_const",
         const="full",
-        help="show how each score came about, with every number",
+        help="show how each score was computed",
     )
     add_dates(parser)
     add_as_of(parser)

@@ -252,7 +252,7 @@ def _credentials(
     if settings.serve.proxies and (args.no_auth or args.socket):
         flag = "--no-auth" if args.no_auth else "--socket"
         raise UserError(
-            f"{flag} lets every caller do everything, and serve.proxies wants to know who calls. "
+            f"{flag} lets every caller do everything, but serve.proxies must know who calls. "
             "Leave one of them out."
         )
     if token and len(token) < SHORTEST_TOKEN:

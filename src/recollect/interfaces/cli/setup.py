@@ -92,7 +92,7 @@ UNCHANGED = {
     flag("--project", "change the project's file instead of your own"),
     argument("--name", "NAME", "the entry's name (default: recollect)", default="recollect"),
     argument("--home", "FOLDER", "the vault's folder for this client (RECOLLECT_HOME)"),
-    argument("--url", "URL", "register a server that runs already: `recollect serve`"),
+    argument("--url", "URL", "register a running server (`recollect serve`) instead of a command"),
     argument(
         "--token-env", "NAME", "with --url: the client's environment variable that holds the token"
     ),

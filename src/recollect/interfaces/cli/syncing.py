@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 DONE = ("added", "changed", "renamed", "restored", "gone", "unchanged")
 LATER = (
-    "The text is long, so its vector is not made here: a running server makes it, or "
-    "`recollect reindex`."
+    "The text is long, so its vector is computed later, by a running server or `recollect reindex`."
 )
 MOST_NAMED = 10  # files listed; --json has all
 

@@ -72,7 +72,7 @@ def _import_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="import nothing if any line is bad")
     parser.add_argument(
         "--no-verify", dest="verify", action="store_false",
-        help="import a file that differs from the checksum beside it (PATH.sha256)",
+        help="import a file even if its checksum (PATH.sha256) does not match",
     )  # fmt: skip
     add_no_embed(parser)
     add_redact(parser)
@@ -136,7 +136,7 @@ def _import_instructions(args: argparse.Namespace) -> int:
 
 def _import_transcripts(args: argparse.Namespace) -> int:
     if args.dry_run:
-        raise WrongUsage("--dry-run: sessions are read to be added; there is no preview of them.")
+        raise WrongUsage("--dry-run does not work for sessions: there is no preview of them.")
     with open_vault() as memory:
         with late_progress("Reading") as advance:
             done = memory.add_transcripts(

@@ -244,9 +244,9 @@ def _restore_backup(args: argparse.Namespace) -> None:
         done = restore_vault(file, progress=advance)
     sentence = f"The vault is restored from {file}: {describe_vault(done.holds)}."
     if done.replaced is not None:
-        sentence += f"\nThe vault as it was: {done.replaced}"
+        sentence += f"\nThe old vault was kept: {done.replaced}"
     if done.unlocked:
-        sentence += "\nIt was locked and is not any more. To lock it: recollect vault lock"
+        sentence += "\nIt was locked, but the backup is not. To lock it: recollect vault lock"
     replaced = None if done.replaced is None else str(done.replaced)
     say(args.json, sentence, vault=str(done.vault), **done.holds._asdict(), replaced=replaced)
 

@@ -70,7 +70,11 @@ ABOUT = (
     "  recollect vault lock\n  recollect vault status",
     argument("action", "ACTION", ABOUT, choices=ACTIONS, nargs="?", default="status"),
     one_of(
-        argument("--new-passphrase-file", "FILE", "for lock, rekey: its first line is the new one"),
+        argument(
+            "--new-passphrase-file",
+            "FILE",
+            "for lock, rekey: a file whose first line is the new passphrase",
+        ),
         flag("--keyring", "for lock, rekey: keep a random key in the system's keyring instead"),
     ),
     flag("--yes", "for unlock: do not ask for confirmation"),

@@ -66,7 +66,7 @@ from recollect.times import iso
 
 
 class Served(NamedTuple):
-    """The engine, and the project of calls that name none. `open_project`: the one that the client
+    """The engine, and the default project of calls. `open_project`: the one that the client
     has open, which a search prefers where there is no other. `resumed`: what a save did already
     that is called again, with the reply to its question."""
 

@@ -58,7 +58,7 @@ def build(
 
     `engine_of`: returns the engine with the rights of a message's sender. Where it raises
     RecollectError, the server answers, and each tool says why it cannot.
-    `project`: the project of calls that name none.
+    `project`: the default project of calls.
     `tools`: which tools are listed; over HTTP, `?tools=all` in the address lists all.
     `pools`: the threads of a server around this one; without, it has its own."""
     handlers = Handlers(engine_of, project, tools, pools)
