@@ -44,7 +44,7 @@ class Line(NamedTuple):
     when the draft's memory was forgotten."""
 
     number: int
-    make_draft: Draft | None
+    draft: Draft | None
     reason: str
     size: int
     forgotten_at: datetime | None = None

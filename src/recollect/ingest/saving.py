@@ -123,7 +123,7 @@ class Saved(NamedTuple):
 
     memory: Memory
     outcome: WriteOutcome
-    find_repeated: bool = False
+    repeated: bool = False
     redacted: Mapping[str, int] = MappingProxyType({})
     changed: tuple[str, ...] = ()
     superseded: tuple[str, ...] = ()
