@@ -16,7 +16,7 @@ IDS = ("auth-jwt-001", "auth-keys-002", "tides-003")
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     """Three memories, and a terminal."""
-    monkeypatch.setattr(output, "_session", lambda terminal: 7)
+    monkeypatch.setattr(output, "_terminal_session", lambda terminal: 7)
     made = Home(tmp_path / "home")
     made.bring_in(*({"id": id, "title": f"Note {id}"} for id in IDS))
     return made
@@ -78,12 +78,12 @@ def test_results_have_short_names_on_their_terminal(
     assert home.json("timeline", "@1")["around"] == listed[0]
     home.call("pin", "@2", "@2")
     assert pinned(home) == [listed[1]]
-    monkeypatch.setattr(output, "_session", lambda terminal: 8)
+    monkeypatch.setattr(output, "_terminal_session", lambda terminal: 8)
     refused(home.call("show", "@1"), "on this terminal yet")
 
 
 def test_without_a_terminal_nothing_is_kept(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "_session", lambda terminal: 0)
+    monkeypatch.setattr(output, "_terminal_session", lambda terminal: 0)
     home.call("list")
     home.call("search", "tides")
     assert not (home.folder / FOLDER).exists()

@@ -87,7 +87,7 @@ def test_open_shows_the_file_of_a_document_in_the_editor(home: Home) -> None:
 def test_open_of_a_result_goes_to_the_line_that_matched(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output, "_session", lambda terminal: 7)
+    monkeypatch.setattr(output, "_terminal_session", lambda terminal: 7)
     folder = home.folder.parent / "notes"
     folder.mkdir()
     (folder / "note.md").write_text("# Ports\n\nThe port is 7117.\n\nCranes need no port.\n")
