@@ -16,7 +16,7 @@ from commandline import ESCAPE, RECOLLECT, Home, refused, wrong_usage
 
 from patience import until
 from recollect.interfaces.cli import commands
-from recollect.interfaces.cli.arguments import CommandParser, add_words, parser_of
+from recollect.interfaces.cli.arguments import CommandParser, parser_of, words
 from recollect.interfaces.cli.commands import FIRST, GROUPS, every_command
 from recollect.version import __version__
 
@@ -189,8 +189,8 @@ def test_a_command_with_a_typing_error_is_answered_with_what_was_meant(
 
 def test_words_that_are_no_command_are_searched_for(home: Home) -> None:
     home.save("--title", "We refresh tokens at noon", "--id", "noon")
-    for words in ("how do we refresh tokens", "tokens-at-noon refresh", "REFRESH tokens"):
-        assert home.json(*words.split())["query"] == words
+    for query in ("how do we refresh tokens", "tokens-at-noon refresh", "REFRESH tokens"):
+        assert home.json(*query.split())["query"] == query
     assert "noon" in home.call("in what are tokens refreshed").out  # quoted
     wrong_usage(home.call("nonsense", "--help"), "There is no command 'nonsense'.")
 
@@ -235,7 +235,7 @@ def test_a_word_behind_one_dash_leaves_out(home: Home) -> None:
 )
 def test_short_options_stand_alone(typed: str, limit: str | None, query: str) -> None:
     parser = CommandParser(prog="recollect try", allow_abbrev=False)
-    add_words(parser, "query", "the words")
+    words("query", "the words")(parser)
     parser.add_argument("-n", "--limit")
     parser.add_argument("-q", "--quiet", action="store_true")
     parsed = parser.parse_args(typed.split())

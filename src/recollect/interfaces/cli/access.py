@@ -8,7 +8,6 @@ import sys
 from collections import deque
 from contextlib import closing, suppress
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from recollect.auth.audit import Audit
@@ -21,17 +20,17 @@ from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import (
     Actions,
     WrongUsage,
-    add_action,
-    add_json,
-    add_limit,
-    add_repeatable,
-    add_rows,
+    action,
     argument,
     find_action,
     flag,
+    group,
+    limit,
     limit_of,
     more_line,
     print_help,
+    repeatable,
+    rows,
     usage_error,
 )
 from recollect.interfaces.cli.commands import command
@@ -52,41 +51,6 @@ LIMIT = 50  # entries of the audit log
 )
 def access(args: argparse.Namespace) -> None:
     print_help("access")
-
-
-def _token_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(command="access token", actions=TOKEN_ACTIONS)
-    parser.add_argument("action", metavar="ACTION", help="create, list or revoke")
-    parser.add_argument("names", metavar="ID", nargs="*", help="the tokens to revoke")
-    group = parser.add_argument_group("for create")
-    group.add_argument(
-        "--can", action="append", default=[], metavar="CAPABILITY", choices=[*CAPABILITIES],
-        help=f"what the token allows; repeatable: {', '.join(CAPABILITIES)}",
-    )  # fmt: skip
-    where = "only this vault; your own is `agent` (default: every vault)"
-    add_repeatable(group, "--vault", "NAME", where)
-    where = "only this shared collection (default: every collection)"
-    add_repeatable(group, "--collection", "NAME", where)
-    group.add_argument(
-        "--expires", metavar="TIME", help="90d, next month or a date (default: never)"
-    )
-    group.add_argument("--name", default="", metavar="NAME", help="its name in lists and logs")
-    add_json(parser, rows=True)
-
-
-@command(
-    "  recollect access token create --can search:use --name reader --expires 90d\n"
-    "  recollect access token list\n  recollect access token revoke 3f9a2c01",
-    _token_arguments,
-)
-def access_token(args: argparse.Namespace) -> int | None:
-    action = find_action(args)
-    options = ("can", "vault", "collection", "expires", "name")
-    if args.action != "create" and any(getattr(args, name) for name in options):
-        raise usage_error(f"access token {TOKEN_ACTIONS[args.action][1]}")
-    home = home_folder(os.environ)
-    with closing(opened_access(home, load_settings(home).store)) as access:
-        return action(TokenStore(access), args)
 
 
 def _create(stored: TokenStore, args: argparse.Namespace) -> None:
@@ -168,21 +132,37 @@ TOKEN_ACTIONS: Actions[TokenStore] = {
 }
 
 
-def _sessions_arguments(parser: argparse.ArgumentParser) -> None:
-    add_action(parser, SESSION_ACTIONS, "the sessions to end")
-    parser.add_argument("--all", action="store_true", help="with end: every session")
-    add_json(parser, rows=True)
-
-
 @command(
-    "  recollect access sessions\n  recollect access sessions end 3f9a2c01\n"
-    "  recollect access sessions end --all",
-    _sessions_arguments,
+    "  recollect access token create --can search:use --name reader --expires 90d\n"
+    "  recollect access token list\n  recollect access token revoke 3f9a2c01",
+    argument("action", "ACTION", "create, list or revoke"),
+    argument("names", "ID", "the tokens to revoke", nargs="*"),
+    group(
+        "for create",
+        argument(
+            "--can",
+            "CAPABILITY",
+            f"what the token allows; repeatable: {', '.join(CAPABILITIES)}",
+            action="append",
+            default=[],
+            choices=[*CAPABILITIES],
+        ),
+        repeatable("--vault", "NAME", "only this vault; your own is `agent` (default: all)"),
+        repeatable("--collection", "NAME", "only this shared collection (default: all)"),
+        argument("--expires", "TIME", "90d, next month or a date (default: never)"),
+        argument("--name", "NAME", "its name in lists and logs", default=""),
+    ),
+    rows(),
 )
-def access_sessions(args: argparse.Namespace) -> int | None:
-    action, home = find_action(args), home_folder(os.environ)
+def access_token(args: argparse.Namespace) -> int | None:
+    args.command, args.actions = "access token", TOKEN_ACTIONS
+    action = find_action(args)
+    options = ("can", "vault", "collection", "expires", "name")
+    if args.action != "create" and any(getattr(args, name) for name in options):
+        raise usage_error(f"access token {TOKEN_ACTIONS[args.action][1]}")
+    home = home_folder(os.environ)
     with closing(opened_access(home, load_settings(home).store)) as access:
-        return action(SessionStore(TokenStore(access)), args)
+        return action(TokenStore(access), args)
 
 
 def _list_sessions(store: SessionStore, args: argparse.Namespace) -> None:
@@ -227,18 +207,31 @@ SESSION_ACTIONS: Actions[SessionStore] = {
 
 
 @command(
+    "  recollect access sessions\n  recollect access sessions end 3f9a2c01\n"
+    "  recollect access sessions end --all",
+    action(SESSION_ACTIONS, "the sessions to end"),
+    flag("--all", "with end: every session"),
+    rows(),
+)
+def access_sessions(args: argparse.Namespace) -> int | None:
+    run, home = find_action(args), home_folder(os.environ)
+    with closing(opened_access(home, load_settings(home).store)) as access:
+        return run(SessionStore(TokenStore(access)), args)
+
+
+@command(
     "  recollect access audit --since 7d\n  recollect access audit --refused --json",
     argument("--since", "TIME", "entries since: 2026-03-01, 7d, last week"),
     flag("--refused", "only requests that were refused"),
-    partial(add_limit, default=f"the latest {LIMIT}", whole=True),
-    add_rows,
+    limit(f"the latest {LIMIT}", whole=True),
+    rows(),
 )
 def access_audit(args: argparse.Namespace) -> None:
     since = read_time(args.since, real_time(), "since") if args.since else None
-    limit = bounded(limit_of(args, LIMIT))
+    most = bounded(limit_of(args, LIMIT))
     home = home_folder(os.environ)
     with closing(Audit(opened_access(home, load_settings(home).store))) as audit:
-        found, every = deque[dict[str, Any]](maxlen=limit), 0
+        found, every = deque[dict[str, Any]](maxlen=most), 0
         for one in audit.entries():
             if _is_wanted(one, since, refused=args.refused):
                 every += 1

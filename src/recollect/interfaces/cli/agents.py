@@ -18,10 +18,10 @@ from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.ingest.remarks import remarks
 from recollect.interfaces.cli.arguments import (
-    add_rows,
     argument,
     current_project,
     parser_of,
+    rows,
     usage_error,
 )
 from recollect.interfaces.cli.commands import command
@@ -67,7 +67,7 @@ from recollect.settings_reading import has_vault, home_folder, load_settings
     argument("--test", "CLIENT", "replay recorded events; show what the agent would see"),
     argument("--prompt", "TEXT", "with --test: what the user asks"),
     argument("--input", "JSON", "the event as JSON (default: standard input)"),
-    add_rows,
+    rows(),
 )
 def hook(args: argparse.Namespace) -> None:
     """Replay recorded events as the client sends them, from the working directory."""

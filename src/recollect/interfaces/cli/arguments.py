@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -58,15 +58,17 @@ Action = Callable[[S, argparse.Namespace], int | None]
 Actions = Mapping[str, tuple[Action[S], str]]
 
 
-def add_action(
-    parser: argparse.ArgumentParser, actions: Actions[Any], names: str, metavar: str = "NAME"
-) -> None:
-    """Add the argument ACTION (default: `list`), and those for its names."""
+def action(actions: Actions[Any], names: str, metavar: str = "NAME") -> AddArgument:
+    """The argument ACTION (default: `list`), and those for its names; see `find_action`."""
     *first, last = actions
     about = f"{', '.join(first)} or {last} (default: list)"
-    parser.add_argument("action", metavar="ACTION", nargs="?", default="list", help=about)
-    parser.add_argument("names", metavar=metavar, nargs="*", help=names)
-    parser.set_defaults(command=parser.prog.removeprefix(PROGRAM), actions=actions)
+
+    def add(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("action", metavar="ACTION", nargs="?", default="list", help=about)
+        parser.add_argument("names", metavar=metavar, nargs="*", help=names)
+        parser.set_defaults(command=parser.prog.removeprefix(PROGRAM), actions=actions)
+
+    return add
 
 
 def find_action(args: argparse.Namespace) -> Action[Any]:
@@ -208,90 +210,86 @@ def print_help(name: str) -> None:
     parser_of(name).print_help()
 
 
-def add_words(
-    parser: CommandParser, name: str, about: str, default: str | None = None, metavar: str = "QUERY"
-) -> None:
-    """Add an argument that takes the line's words as one text. In a `QUERY`, a quoted word is a
+# Functions that return an `AddArgument`, for `@command`, and a few that are one.
+
+
+def words(
+    name: str, about: str, default: str | None = None, metavar: str = "QUERY"
+) -> Callable[[CommandParser], None]:
+    """An argument that takes the line's words as one text. In a `QUERY`, a quoted word is a
     phrase."""
-    parser.words = parser.add_argument(name, metavar=metavar, nargs="*", help=about)
-    parser.words.default = default
-    parser.as_query = metavar == "QUERY"
 
-
-def add_json(parser: argparse.ArgumentParser, *, rows: bool = False, unless: str = "") -> None:
-    """Add `--json`; for output with `rows` also `--jsonl` and `--fields`. `unless`: the argument
-    with which the output has no rows."""
-    parser.set_defaults(no_rows_with=unless)
-    parser.add_argument("--json", "-j", action="store_true", help="print JSON, for programs")
-    if rows:
-        parser.add_argument(
-            "--jsonl",
-            dest="json",
-            action="store_const",
-            const="lines",
-            help="print JSON Lines: one result a line",
-        )
-        parser.add_argument(
-            "--fields", metavar="NAMES", help="only these fields of each, as JSON: id,title,kind"
-        )
-
-
-add_rows = partial(add_json, rows=True)
-
-
-def argument(names: str, metavar: str, about: str, **how: Any) -> AddArgument:
-    """Return a function that adds an argument, or an option with a value, such as `--kind -k`."""
-    return lambda parser: parser.add_argument(*names.split(), metavar=metavar, help=about, **how)
-
-
-def flag(name: str, about: str) -> AddArgument:
-    """Return a function that adds an option without a value."""
-    return lambda parser: parser.add_argument(name, action="store_true", help=about)
-
-
-def one_of(*adding: AddArgument) -> AddArgument:
-    """Return a function that adds arguments that exclude each other."""
-
-    def add(parser: argparse.ArgumentParser) -> None:
-        group = parser.add_mutually_exclusive_group()
-        for each in adding:
-            each(group)
+    def add(parser: CommandParser) -> None:
+        parser.words = parser.add_argument(name, metavar=metavar, nargs="*", help=about)
+        parser.words.default = default
+        parser.as_query = metavar == "QUERY"
 
     return add
 
 
-def add_dates(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dates", action="store_true", help="exact dates, not `3 days ago`")
+def argument(names: str, metavar: str, about: str, **how: Any) -> AddArgument:
+    """An argument, or an option with a value, such as `--kind -k`."""
+    return lambda parser: parser.add_argument(*names.split(), metavar=metavar, help=about, **how)
 
 
-def add_ids_only(parser: argparse.ArgumentParser) -> None:
-    about = "print only ids, one a line"
-    parser.add_argument("--ids", "--quiet", "-q", action="store_true", help=about)
+def flag(names: str, about: str, **how: Any) -> AddArgument:
+    """An option without a value."""
+    how = {"action": "store_true"} | how
+    return lambda parser: parser.add_argument(*names.split(), help=about, **how)
 
 
-def add_exit_zero(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--exit-zero", action="store_true", help="exit with 0, not 1, if nothing is found"
-    )
+def repeatable(name: str, metavar: str, about: str) -> AddArgument:
+    """An option that may be repeated, or have several values; its value is a list."""
+    about = f"{about}; repeatable, or a,b"
+    return argument(name, metavar, about, action="extend", type=split_list, default=[])
 
 
-def add_limit(parser: argparse.ArgumentParser, default: str, *, whole: bool = False) -> None:
-    """Add `--limit`, and if `whole`, `--all`. `default`: for the help."""
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "--limit",
-        "-n",
-        type=int,
-        metavar="N",
-        help=f"maximum number of results (default: {default})",
-    )
-    if whole:
-        group.add_argument("--all", action="store_true", help="show all, as --json and --ids do")
+def limit(default: object, *, whole: bool = False) -> AddArgument:
+    """`--limit`, and if `whole`, `--all`. `default`: for the help."""
+    about = f"maximum number of results (default: {default})"
+    every = [flag("--all", "show all, as --json and --ids do")] if whole else []
+    return one_of(argument("--limit -n", "N", about, type=int), *every)
+
+
+def one_of(*adding: AddArgument) -> AddArgument:
+    """Arguments that exclude each other."""
+    return lambda parser: _add_all(parser.add_mutually_exclusive_group(), adding)
+
+
+def group(title: str, *adding: AddArgument) -> AddArgument:
+    """Arguments with a heading of their own in the help."""
+    return lambda parser: _add_all(parser.add_argument_group(title), adding)
+
+
+def _add_all(parser: Any, adding: Iterable[AddArgument]) -> None:
+    for add in adding:
+        add(parser)
+
+
+def rows(unless: str = "") -> AddArgument:
+    """`--json`, `--jsonl` and `--fields`, for output with rows. `unless`: the argument with which
+    the output has none."""
+
+    def add(parser: argparse.ArgumentParser) -> None:
+        parser.set_defaults(no_rows_with=unless)
+        add_json(parser)
+        lines = {"dest": "json", "action": "store_const", "const": "lines"}
+        flag("--jsonl", "print JSON Lines: one result a line", **lines)(parser)
+        about = "only these fields of each, as JSON: id,title,kind"
+        argument("--fields", "NAMES", about)(parser)
+
+    return add
+
+
+add_json = flag("--json -j", "print JSON, for programs")
+add_dates = flag("--dates", "exact dates, not `3 days ago`")
+add_ids_only = flag("--ids --quiet -q", "print only ids, one a line")
+add_exit_zero = flag("--exit-zero", "exit with 0, not 1, if nothing is found")
 
 
 def limit_of(args: argparse.Namespace, default: int) -> int:
-    """Return the number of results for `add_limit(whole=True)`. A program gets all of them unless
-    it gives a limit, since it would not notice missing ones."""
+    """Return the number of results for `limit(whole=True)`. A program gets all of them unless it
+    gives a limit, since it would not notice missing ones."""
     if args.limit is not None:
         return int(args.limit)
     whole = args.all or args.json or getattr(args, "ids", False)
@@ -320,17 +318,6 @@ def repeat_options(args: argparse.Namespace, **values: str | None) -> str:
             next(words, None)
     given = ((name, value) for name, value in options.items() if value is not None)
     return shlex.join([*kept, *(part for option in given for part in option)])
-
-
-def add_repeatable(
-    parser: argparse._ActionsContainer, flag: str, metavar: str, about: str, dest: str | None = None
-) -> None:
-    """Add an option that may be repeated, or have several values; its value is a list."""
-    name = dest or flag.removeprefix("--").replace("-", "_")
-    parser.add_argument(
-        flag, dest=name, action="extend", type=split_list, default=[], metavar=metavar,
-        help=f"{about}; repeatable, or a,b",
-    )  # fmt: skip
 
 
 def add_filter(parser: argparse.ArgumentParser) -> None:

@@ -12,19 +12,21 @@ from recollect.engine.browsing import LIMIT, Timeline, TimelineEntry, timeline_j
 from recollect.engine.searching import CONTEXT_LIMIT
 from recollect.interfaces.cli.arguments import (
     IDS,
-    CommandParser,
     add_as_of,
     add_dates,
     add_exit_zero,
     add_filter,
     add_ids_only,
     add_json,
-    add_limit,
-    add_words,
+    argument,
+    flag,
+    limit,
     limit_of,
     read_as_of,
     read_filter,
     repeat_options,
+    rows,
+    words,
 )
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.layout import lay_out, shorten, width, wrap_sentence, wrap_text
@@ -73,29 +75,29 @@ ENDS = ("-]", "+}")
 MARKS = re.compile(r"(?=\[-|\{\+)|(?<=-\])|(?<=\+\})")
 
 
-def _list_arguments(parser: argparse.ArgumentParser) -> None:
-    add_limit(parser, str(DEFAULT), whole=True)
-    parser.add_argument("--after", metavar="ID", help="continue after this memory")
-    add_filter(parser)
-    add_dates(parser)
-    add_as_of(parser)
-    add_ids_only(parser)
-    add_exit_zero(parser)
-    add_json(parser, rows=True)
-
-
-@command("  recollect list --project harbor-api --since 7d", _list_arguments, reads=True)
+@command(
+    "  recollect list --project harbor-api --since 7d",
+    limit(DEFAULT, whole=True),
+    argument("--after", "ID", "continue after this memory"),
+    add_filter,
+    add_dates,
+    add_as_of,
+    add_ids_only,
+    add_exit_zero,
+    rows(),
+    reads=True,
+)
 def list_(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
     now = memory.now()
     then = read_as_of(args, now)
-    limit = limit_of(args, DEFAULT)
+    most = limit_of(args, DEFAULT)
     filter = read_filter(args, then or now)
     after = args.after and resolve_id(memory, args.after)
-    found = memory.list(filter, limit, after, as_of=then)
+    found = memory.list(filter, most, after, as_of=then)
     remember_results(memory, [each.id for each in found])
     last = found[-1].id if found else ""
-    cut = len(found) == limit and bool(memory.list(filter, 1, last, as_of=then))
-    left = sum(memory.facets(filter, as_of=then).kind.values()) - limit if cut and not after else 0
+    cut = len(found) == most and bool(memory.list(filter, 1, last, as_of=then))
+    left = sum(memory.facets(filter, as_of=then).kind.values()) - most if cut and not after else 0
     more = f"{left:,} more" if left else "More" if cut else ""
     if args.ids or args.json:
         print_note(f"{more}: --all or --after {last}" if cut else "")
@@ -132,14 +134,14 @@ def _none_listed(
     return wrap_sentence(" ".join([f"{told}.", *memory.unknown_values(filter)]), "")
 
 
-def _show_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ids", metavar="ID", nargs="+", help=IDS)
-    add_dates(parser)
-    add_as_of(parser)
-    add_json(parser, rows=True)
-
-
-@command("  recollect show auth-jwt-001", _show_arguments, reads=True)
+@command(
+    "  recollect show auth-jwt-001",
+    argument("ids", "ID", IDS, nargs="+"),
+    add_dates,
+    add_as_of,
+    rows(),
+    reads=True,
+)
 def show(memory: Recollect, args: argparse.Namespace) -> str:
     ids = resolve_ids(memory, args.ids)
     # Read before this command counts as a use.
@@ -168,13 +170,13 @@ def _memory_lines(found: FoundMemory, when: When, used: Use | None) -> Iterator[
     yield from (wrap_sentence(visible(line), DIM) for line in sentences.chain(found.chain))
 
 
-def _history_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="the memory")
-    add_dates(parser)
-    add_json(parser, rows=True)
-
-
-@command("  recollect history auth-jwt-001", _history_arguments, reads=True)
+@command(
+    "  recollect history auth-jwt-001",
+    argument("id", "ID", "the memory"),
+    add_dates,
+    rows(),
+    reads=True,
+)
 def history(memory: Recollect, args: argparse.Namespace) -> str:
     versions = memory.history(resolve_id(memory, args.id))
     if args.json:
@@ -203,27 +205,21 @@ def _difference_lines(difference: FieldDifference) -> Iterator[str]:
         yield shown
 
 
-def _timeline_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "around", metavar="ID|TIME", help="a memory, or a time: 2026-03-01, yesterday, 7d"
-    )
-    add_limit(parser, f"{LIMIT} on each side")
-    add_filter(parser)
-    add_dates(parser)
-    add_exit_zero(parser)
-    add_json(parser)
-
-
 @command(
     "  recollect timeline auth-jwt-001\n  recollect timeline yesterday --project harbor-api",
-    _timeline_arguments,
+    argument("around", "ID|TIME", "a memory, or a time: 2026-03-01, yesterday, 7d"),
+    limit(f"{LIMIT} on each side"),
+    add_filter,
+    add_dates,
+    add_exit_zero,
+    add_json,
     reads=True,
 )
 def timeline(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
-    limit = LIMIT if args.limit is None else args.limit
+    most = LIMIT if args.limit is None else args.limit
     filter = read_filter(args, memory.now())
     named = resolve_id(memory, args.around) if args.around.startswith("@") else args.around
-    found = memory.timeline(named, limit=limit, filter=filter)
+    found = memory.timeline(named, limit=most, filter=filter)
     around = bool(found.before or found.after)
     if args.json:
         return json_text(timeline_json(found)), around
@@ -253,32 +249,26 @@ def _timeline_line(entry: TimelineEntry, when: When, longest: int) -> str:
     return begin + shorten(text, max(20, width() - len(begin)))
 
 
-def _context_arguments(parser: CommandParser) -> None:
-    add_words(parser, "query", "the topic", default="")
-    add_limit(parser, str(CONTEXT_LIMIT))
-    parser.add_argument(
-        "--max-tokens",
-        type=int,
-        metavar="N",
-        help="maximum length of the whole answer, in tokens of four characters",
-    )
-    parser.add_argument(
-        "--semantic",
-        metavar="MODE",
-        help="search by meaning: auto, always or never (default: setting context.semantic)",
-    )
-    parser.add_argument(
-        "--no-topup", action="store_true", help="do not fill up with the newest memories"
-    )
-    add_filter(parser)
-    add_dates(parser)
-    add_as_of(parser)
-    add_json(parser)
-
-
 @command(
     "  recollect context --here --max-tokens 2000\n  recollect context auth --project harbor-api",
-    _context_arguments,
+    words("query", "the topic", default=""),
+    limit(CONTEXT_LIMIT),
+    argument(
+        "--max-tokens",
+        "N",
+        "maximum length of the whole answer, in tokens of four characters",
+        type=int,
+    ),
+    argument(
+        "--semantic",
+        "MODE",
+        "search by meaning: auto, always or never (default: setting context.semantic)",
+    ),
+    flag("--no-topup", "do not fill up with the newest memories"),
+    add_filter,
+    add_dates,
+    add_as_of,
+    add_json,
     reads=True,
 )
 def context(memory: Recollect, args: argparse.Namespace) -> str:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from recollect.interfaces.cli.arguments import CommandParser, WrongUsage
+from recollect.interfaces.cli.arguments import (
+    WrongUsage,
+    argument,
+)
 from recollect.interfaces.cli.commands import command
 
 # Each script passes the line's words to `completion --line`; the last is the one being typed.
@@ -50,16 +53,12 @@ Register-ArgumentCompleter -Native -CommandName recollect -ScriptBlock {
 }
 
 
-def arguments(parser: CommandParser) -> None:
-    parser.add_argument("shell", metavar="SHELL", help=f"{', '.join(SCRIPTS)}")
-
-
 @command(
     "  recollect completion fish > ~/.config/fish/completions/recollect.fish\n"
     '  eval "$(recollect completion bash)"              in ~/.bashrc\n'
     '  eval "$(recollect completion zsh)"               in ~/.zshrc, after compinit\n'
     "  recollect completion powershell | Out-String | Invoke-Expression   in $PROFILE",
-    arguments,
+    argument("shell", "SHELL", f"{', '.join(SCRIPTS)}"),
 )
 def completion(args: argparse.Namespace) -> None:
     if args.shell not in SCRIPTS:

@@ -21,7 +21,12 @@ import msgspec
 
 from recollect.errors import NotFound, UserError
 from recollect.files import locked_folder, write_whole
-from recollect.interfaces.cli.arguments import Actions, add_action, add_json, find_action
+from recollect.interfaces.cli.arguments import (
+    Actions,
+    action,
+    find_action,
+    rows,
+)
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import DIM, paint, print_json, say
 from recollect.interfaces.cli.selection import open_vault
@@ -40,20 +45,6 @@ from recollect.settings_reading import (
     toml_values,
     variable_of,
 )
-
-
-def _config_arguments(parser: argparse.ArgumentParser) -> None:
-    add_action(parser, ACTIONS, "a key, such as search.recipe; for set also its value", "KEY")
-    add_json(parser, rows=True)
-
-
-@command(
-    "  recollect config\n  recollect config get search.recipe\n"
-    "  recollect config set rerank.budget_ms 500\n  recollect config check",
-    _config_arguments,
-)
-def config(args: argparse.Namespace) -> int | None:
-    return find_action(args)(home_folder(os.environ), args)
 
 
 def _read_value(home: Path, key: str) -> Any:
@@ -116,6 +107,16 @@ ACTIONS: Actions[Path] = {
     "set": (_set, "set KEY VALUE"),
     "check": (_check, "check"),
 }
+
+
+@command(
+    "  recollect config\n  recollect config get search.recipe\n"
+    "  recollect config set rerank.budget_ms 500\n  recollect config check",
+    action(ACTIONS, "a key, such as search.recipe; for set also its value", "KEY"),
+    rows(),
+)
+def config(args: argparse.Namespace) -> int | None:
+    return find_action(args)(home_folder(os.environ), args)
 
 
 Check = Callable[[], object]

@@ -10,6 +10,9 @@ from pathlib import Path
 from recollect.demo.load import sample
 from recollect.engine import Recollect
 from recollect.errors import UserError
+from recollect.interfaces.cli.arguments import (
+    argument,
+)
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.layout import count_cells, shorten, width
 from recollect.interfaces.cli.output import BOLD, CYAN, DIM, YELLOW, paint, progress
@@ -26,14 +29,11 @@ SHOWN = 5
 ORDINALS = {1: "1st", 2: "2nd", 3: "3rd"}
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--query", metavar="QUERY", default=QUERY, help=f"what to search for (default: {QUERY})"
-    )
-    parser.add_argument("--keep", metavar="FOLDER", help="keep the vault, in this new folder")
-
-
-@command("  recollect demo\n  recollect demo --keep ./demo-home", arguments)
+@command(
+    "  recollect demo\n  recollect demo --keep ./demo-home",
+    argument("--query", "QUERY", f"what to search for (default: {QUERY})", default=QUERY),
+    argument("--keep", "FOLDER", "keep the vault, in this new folder"),
+)
 def demo(args: argparse.Namespace) -> None:
     if args.keep is not None:
         home = Path(args.keep)

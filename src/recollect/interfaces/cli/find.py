@@ -29,14 +29,13 @@ from recollect.errors import NotFound, UserError
 from recollect.files import write_whole
 from recollect.interfaces.cli.arguments import (
     IDS,
-    CommandParser,
     add_filter,
     add_json,
-    add_limit,
-    add_words,
     argument,
     flag,
+    limit,
     read_filter,
+    words,
 )
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.layout import MarkedText, count_cells, lay_out, shorten, wrap_text
@@ -201,19 +200,13 @@ PASSAGE = 4  # lines
 FIELDS = ("context", "why", "impact", "details")
 
 
-def _find_arguments(parser: CommandParser) -> None:
-    add_words(parser, "query", "the words to start with", default="")
-    parser.add_argument(
-        "--recipe", metavar="NAME", help="the ranking to use; see `recollect recipes`"
-    )
-    add_limit(parser, str(DEFAULT))
-    add_filter(parser)
-
-
 @command(
     "  recollect find\n  recollect find tokens --project harbor-api\n"
     "  recollect show $(recollect find)",
-    _find_arguments,
+    words("query", "the words to start with", default=""),
+    argument("--recipe", "NAME", "the ranking to use; see `recollect recipes`"),
+    limit(DEFAULT),
+    add_filter,
 )
 def find(args: argparse.Namespace) -> int:
     terminal = find_terminal()

@@ -17,7 +17,16 @@ from recollect.errors import NotFound, RecollectError
 from recollect.folders.chunk_writing import Synced
 from recollect.folders.mirroring import STATE, Action, Mirrored
 from recollect.folders.transcript import transcript_clients, transcript_type
-from recollect.interfaces.cli.arguments import WrongUsage, add_json, argument, flag, usage_error
+from recollect.interfaces.cli.arguments import (
+    WrongUsage,
+    add_json,
+    argument,
+    flag,
+    group,
+    one_of,
+    rows,
+    usage_error,
+)
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import (
     BOLD,
@@ -56,79 +65,6 @@ MIRROR_DONE: dict[Action, str] = {
 }
 # What files do to a vault that has never been there.
 FROM_FILES = ("take in", "edit", "conflict")
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "folder", metavar="FOLDER", nargs="?", help="the folder whose files become memories"
-    )
-    parser.add_argument(
-        "--transcripts",
-        metavar="CLIENT",
-        nargs="?",
-        const=EVERY,
-        help="save and follow the sessions of a coding agent instead: "
-        f"{', '.join(transcript_clients())} (default: all that are found); "
-        "FOLDER is where they are, if not in the usual place",
-    )
-    parser.add_argument(
-        "--watch", action="store_true",
-        help="keep running and save changes, until Ctrl+C; without FOLDER: of all followed folders",
-    )  # fmt: skip
-    parser.add_argument(
-        "--project", "-p", metavar="NAME", help="the memories' project (default: the folder's name)"
-    )
-    group = parser.add_argument_group("folders that were added")
-    one = group.add_mutually_exclusive_group()
-    for action, (_, about) in ACTIONS.items():
-        one.add_argument(
-            f"--{action}", action="store_const", dest="action", const=action, help=about
-        )
-    group.add_argument(
-        "--dry-run", action="store_true", help="with --remove: only say how many would be forgotten"
-    )
-    group.add_argument("--yes", action="store_true", help="with --remove: do not ask")
-    add_no_embed(parser)
-    add_redact(parser)
-    add_json(parser, rows=True, unless="folder")
-
-
-@command(
-    "  recollect add ~/notes\n  recollect add . --project harbor --watch\n"
-    "  recollect add --transcripts\n  recollect add --list\n  recollect add --remove ~/notes",
-    _add_arguments,
-)
-def add(args: argparse.Namespace) -> int | None:
-    if args.action:
-        return _run_action(args)
-    if args.dry_run or args.yes:
-        raise WrongUsage(f"--{'dry-run' if args.dry_run else 'yes'} is for --remove FOLDER.")
-    places = (
-        [] if args.watch and not (args.folder or args.transcripts) else _transcript_places(args)
-    )
-    with open_vault() as memory:
-        done = Synced()
-        for client, place in places:
-            with late_progress("Reading") as advance:
-                if client:
-                    done.include(
-                        memory.add_transcripts(place, client, redact=args.redact, progress=advance)
-                    )
-                else:
-                    done = memory.add_folder(
-                        place,
-                        project=args.project,
-                        follow=True if args.watch else None,
-                        redact=args.redact,
-                        progress=advance,
-                    )
-        if not (args.no_embed or args.watch):
-            compute_vectors(memory)
-        if places:
-            report_sync(done, memory.waiting(), as_json=args.json, watching=args.watch)
-        if args.watch:
-            follow(memory)
-    return None
 
 
 def _run_action(args: argparse.Namespace) -> int | None:
@@ -233,6 +169,72 @@ ACTIONS: Mapping[str, tuple[Callable[[Recollect, argparse.Namespace], int | None
         "forget the memories of FOLDER and stop following it; its files are kept",
     ),
 }
+
+
+@command(
+    "  recollect add ~/notes\n  recollect add . --project harbor --watch\n"
+    "  recollect add --transcripts\n  recollect add --list\n  recollect add --remove ~/notes",
+    argument("folder", "FOLDER", "the folder whose files become memories", nargs="?"),
+    argument(
+        "--transcripts",
+        "CLIENT",
+        "save and follow the sessions of a coding agent instead: "
+        f"{', '.join(transcript_clients())} (default: all that are found); "
+        "FOLDER is where they are, if not in the usual place",
+        nargs="?",
+        const=EVERY,
+    ),
+    flag(
+        "--watch",
+        "keep running and save changes, until Ctrl+C; without FOLDER: of all followed folders",
+    ),
+    argument("--project -p", "NAME", "the memories' project (default: the folder's name)"),
+    group(
+        "folders that were added",
+        one_of(
+            *(
+                flag(f"--{name}", about, action="store_const", dest="action", const=name)
+                for name, (_, about) in ACTIONS.items()
+            )
+        ),
+        flag("--dry-run", "with --remove: only say how many would be forgotten"),
+        flag("--yes", "with --remove: do not ask"),
+    ),
+    add_no_embed,
+    add_redact,
+    rows(unless="folder"),
+)
+def add(args: argparse.Namespace) -> int | None:
+    if args.action:
+        return _run_action(args)
+    if args.dry_run or args.yes:
+        raise WrongUsage(f"--{'dry-run' if args.dry_run else 'yes'} is for --remove FOLDER.")
+    places = (
+        [] if args.watch and not (args.folder or args.transcripts) else _transcript_places(args)
+    )
+    with open_vault() as memory:
+        done = Synced()
+        for client, place in places:
+            with late_progress("Reading") as advance:
+                if client:
+                    done.include(
+                        memory.add_transcripts(place, client, redact=args.redact, progress=advance)
+                    )
+                else:
+                    done = memory.add_folder(
+                        place,
+                        project=args.project,
+                        follow=True if args.watch else None,
+                        redact=args.redact,
+                        progress=advance,
+                    )
+        if not (args.no_embed or args.watch):
+            compute_vectors(memory)
+        if places:
+            report_sync(done, memory.waiting(), as_json=args.json, watching=args.watch)
+        if args.watch:
+            follow(memory)
+    return None
 
 
 @command(

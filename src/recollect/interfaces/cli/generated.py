@@ -8,7 +8,11 @@ from functools import partial
 from typing import Any
 
 from recollect.engine import Recollect
-from recollect.interfaces.cli.arguments import add_filter, add_json, arguments_by_name
+from recollect.interfaces.cli.arguments import (
+    add_filter,
+    add_json,
+    arguments_by_name,
+)
 from recollect.interfaces.cli.commands import DECLARED, DeclaredCommand
 from recollect.interfaces.cli.output import json_text
 from recollect.interfaces.operations import InterfaceOperation, as_text, list_operations

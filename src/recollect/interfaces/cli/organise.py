@@ -6,28 +6,27 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from functools import partial
 
 from recollect.engine import Recollect
 from recollect.engine.history import Agree, Undone, redone_json, undone_json
 from recollect.errors import NotFound
 from recollect.interfaces.cli.arguments import (
-    CommandParser,
     WrongUsage,
     add_dates,
     add_exit_zero,
     add_filter,
     add_ids_only,
     add_json,
-    add_limit,
-    add_repeatable,
-    add_words,
     argument,
     flag,
+    limit,
     limit_of,
     more_line,
     one_of,
     read_filter,
+    repeatable,
+    rows,
+    words,
 )
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.layout import shorten, width, wrap_sentence
@@ -79,8 +78,8 @@ def pin(args: argparse.Namespace) -> None:
 
 @command(
     "  recollect tag auth-jwt-001 --add security\n  recollect tag --tag wip --remove wip",
-    partial(add_repeatable, flag="--add", metavar="TAG", about="add this tag"),
-    partial(add_repeatable, flag="--remove", metavar="TAG", about="remove this tag"),
+    repeatable("--add", "TAG", "add this tag"),
+    repeatable("--remove", "TAG", "remove this tag"),
     add_selection,
     add_json,
 )
@@ -271,23 +270,17 @@ def forget(args: argparse.Namespace) -> None:
             print("They are in the trash: recollect trash")
 
 
-def _trash_arguments(parser: CommandParser) -> None:
-    add_words(parser, "query", "what to look for", default="")
-    add_limit(parser, str(DEFAULT), whole=True)
-    add_dates(parser)
-    parser.add_argument(
-        "--empty", action="store_true", help="delete everything in the trash permanently"
-    )
-    add_filter(parser)
-    add_yes(parser)
-    add_ids_only(parser)
-    add_exit_zero(parser)
-    add_json(parser, rows=True, unless="empty")
-
-
 @command(
     "  recollect trash\n  recollect trash deploy --project harbor-api\n  recollect trash --empty",
-    _trash_arguments,
+    words("query", "what to look for", default=""),
+    limit(DEFAULT, whole=True),
+    add_dates,
+    flag("--empty", "delete everything in the trash permanently"),
+    add_filter,
+    add_yes,
+    add_ids_only,
+    add_exit_zero,
+    rows(unless="empty"),
 )
 def trash(args: argparse.Namespace) -> int:
     with open_vault(lifetime=Lifetime.ONCE) as memory:

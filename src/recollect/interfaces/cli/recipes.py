@@ -16,12 +16,13 @@ from msgspec import structs
 from recollect.errors import ProviderError, RecollectError, UserError
 from recollect.interfaces.cli.arguments import (
     Actions,
-    add_action,
+    action,
     add_json,
     argument,
     find_action,
     flag,
     one_of,
+    rows,
     usage_error,
 )
 from recollect.interfaces.cli.commands import command
@@ -58,27 +59,6 @@ from recollect.recipes.registry import Recipes
 from recollect.recipes.show import as_toml, differences, facts, learned_json, learned_lines
 from recollect.settings import Embedding
 from recollect.settings_reading import home_folder, load_settings, sources, variable_of
-
-
-def _recipes_arguments(parser: argparse.ArgumentParser) -> None:
-    add_action(parser, RECIPE_ACTIONS, "a recipe; for check a file, for diff two recipes")
-    parser.add_argument(
-        "--reset", action="store_true", help="with learned: reset the weights to the declared ones"
-    )
-    add_json(parser, rows=True)
-
-
-@command(
-    "  recollect recipes\n  recollect recipes show blend\n"
-    "  recollect recipes check mine.toml\n  recollect recipes diff vault mine\n"
-    "  recollect recipes learned\n  recollect recipes learned --reset",
-    _recipes_arguments,
-)
-def recipes(args: argparse.Namespace) -> int | None:
-    if args.reset and args.action != "learned":
-        raise usage_error("recipes learned --reset")
-    recipes = Recipes(home_folder(os.environ) / "recipes")
-    return find_action(args)(recipes, args)
 
 
 def _list_recipes(recipes: Recipes, args: argparse.Namespace) -> None:
@@ -152,6 +132,21 @@ RECIPE_ACTIONS: Actions[Recipes] = {
 
 
 @command(
+    "  recollect recipes\n  recollect recipes show blend\n"
+    "  recollect recipes check mine.toml\n  recollect recipes diff vault mine\n"
+    "  recollect recipes learned\n  recollect recipes learned --reset",
+    action(RECIPE_ACTIONS, "a recipe; for check a file, for diff two recipes"),
+    flag("--reset", "with learned: reset the weights to the declared ones"),
+    rows(),
+)
+def recipes(args: argparse.Namespace) -> int | None:
+    if args.reset and args.action != "learned":
+        raise usage_error("recipes learned --reset")
+    recipes = Recipes(home_folder(os.environ) / "recipes")
+    return find_action(args)(recipes, args)
+
+
+@command(
     '  recollect feedback "refresh tokens" auth-jwt-001 --accept\n'
     '  recollect feedback "refresh tokens" auth-jwt-001 --undo',
     argument("query", "QUERY", "the query that you searched for"),
@@ -178,22 +173,6 @@ KINDS = {"embed": "embedding", "rerank": "rerank"}
 BYTES = 4.3  # in the file, for each number of a vector, with its share of the row and the codes
 # The settings that belong to a model.
 OWN_KEYS = ("provider", "model", "query_prefix", "document_prefix", "dimensions")
-
-
-def _model_arguments(parser: argparse.ArgumentParser) -> None:
-    add_action(parser, MODEL_ACTIONS, "for use: a model's name, or the folder of an ONNX model")
-    parser.add_argument(
-        "--measure", action="store_true", help="also load the active models and time them"
-    )
-    add_json(parser, rows=True)
-
-
-@command(
-    "  recollect models\n  recollect models --measure\n  recollect models use multilingual",
-    _model_arguments,
-)
-def models(args: argparse.Namespace) -> int | None:
-    return find_action(args)(home_folder(os.environ), args)
 
 
 def _list_models(home: Path, args: argparse.Namespace) -> int:
@@ -343,3 +322,13 @@ def _print_models(
 
 
 MODEL_ACTIONS: Actions[Path] = {"list": (_list_models, "list"), "use": (_use, "use NAME")}
+
+
+@command(
+    "  recollect models\n  recollect models --measure\n  recollect models use multilingual",
+    action(MODEL_ACTIONS, "for use: a model's name, or the folder of an ONNX model"),
+    flag("--measure", "also load the active models and time them"),
+    rows(),
+)
+def models(args: argparse.Namespace) -> int | None:
+    return find_action(args)(home_folder(os.environ), args)

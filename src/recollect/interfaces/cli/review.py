@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +20,12 @@ from recollect.engine.lifecycle import PolicyOutcome, outcome_json
 from recollect.engine.review import Review, ReviewItem, review_json
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import (
-    add_json,
-    add_limit,
-    add_rows,
     argument,
     flag,
+    limit,
     limit_of,
     more_line,
+    rows,
     usage_error,
 )
 from recollect.interfaces.cli.commands import command
@@ -69,8 +67,8 @@ MOST_NAMED = 5  # memories listed for a policy
     argument("decision", "DECISION", "keep, edit, merge, supersede, forget or later", nargs="?"),
     argument("--text", "TEXT", "with edit: the memory's new text"),
     argument("--kind -k", "KIND", "only items of this kind, such as duplicate"),
-    partial(add_limit, default=str(DEFAULT), whole=True),
-    partial(add_json, rows=True, unless="item"),
+    limit(DEFAULT, whole=True),
+    rows(unless="item"),
 )
 def review(args: argparse.Namespace) -> None:
     if (args.item is None) != (args.decision is None):
@@ -187,8 +185,8 @@ def edit_text(text: str) -> str:
 
 @command(
     "  recollect duplicates\n  recollect duplicates --json",
-    partial(add_limit, default=str(DEFAULT), whole=True),
-    add_rows,
+    limit(DEFAULT, whole=True),
+    rows(),
 )
 def duplicates(args: argparse.Namespace) -> None:
     with open_vault() as memory:
@@ -255,7 +253,7 @@ def describe_policy(policy: PolicySettings) -> str:
     flag("--dry-run", "only say what would be done"),
     flag("--policies", "show the policies instead of applying them"),
     add_yes,
-    partial(add_json, rows=True, unless="policies"),
+    rows(unless="policies"),
 )
 def tidy(args: argparse.Namespace) -> None:
     with open_vault() as memory:

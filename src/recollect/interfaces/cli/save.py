@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Set
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +29,16 @@ from recollect.home import home_path
 from recollect.ingest.draft import FIELDS, cut_title, make_draft
 from recollect.ingest.saving import REPLACES, Saved, saved_json
 from recollect.interfaces.cli.arguments import (
-    CommandParser,
+    AddArgument,
     WrongUsage,
     add_fields,
     add_json,
-    add_repeatable,
-    add_words,
+    argument,
+    flag,
     memory_fields,
     read_text_file,
+    repeatable,
+    words,
 )
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import print_json, say
@@ -61,27 +64,31 @@ LONGEST_TITLE = 100
 DASH = re.compile(r"(^|\s)-$")  # as the last word
 
 
-def _save_arguments(parser: CommandParser) -> None:
-    about = "what to remember; - or a pipe reads standard input; without text, fill in a form"
-    add_words(parser, "words", about, default="", metavar="TEXT")
-    parser.add_argument("-e", "--edit", action="store_true", help="fill in a form in your editor")
-    add_fields(parser)
-    _add_tags(parser, "a tag")
-    parser.add_argument(
-        "--id", metavar="ID", help="an id of your own (default: made from the title)"
+def _tags(about: str) -> AddArgument:
+    """`--tag`, which is None if not given."""
+    return argument(
+        "--tag -t", "TAG", f"{about}; repeatable, or a,b", action="extend", type=split_list
     )
-    add_repeatable(parser, "--supersedes", "ID", "mark this memory as replaced by the new one")
-    about = "print only the id, no notes on similar or earlier memories"
-    parser.add_argument("--quiet", "-q", action="store_true", help=about)
-    add_redact(parser)
-    add_json(parser)
 
 
 @command(
     '  recollect save "Sessions became signed tokens that last 15 minutes" --tag auth\n'
     "  git log -1 --format=%B | recollect save --here\n"
     "  recollect save --edit --kind decision",
-    _save_arguments,
+    words(
+        "words",
+        "what to remember; - or a pipe reads standard input; without text, fill in a form",
+        default="",
+        metavar="TEXT",
+    ),
+    flag("-e --edit", "fill in a form in your editor"),
+    add_fields,
+    _tags("a tag"),
+    argument("--id", "ID", "an id of your own (default: made from the title)"),
+    repeatable("--supersedes", "ID", "mark this memory as replaced by the new one"),
+    flag("--quiet -q", "print only the id, no notes on similar or earlier memories"),
+    add_redact,
+    add_json,
 )
 def save(args: argparse.Namespace) -> None:
     fields = memory_fields(args) | ({} if args.tag is None else {"tags": args.tag})
@@ -163,38 +170,21 @@ def _tell_similar(memory: Recollect, saved: Memory) -> None:
         print(f"If it does: recollect supersede {old} {saved.id}", file=sys.stderr)
 
 
-def _add_tags(parser: argparse.ArgumentParser, about: str) -> None:
-    """Add `--tag`, which is None if not given."""
-    parser.add_argument(
-        "--tag", "-t", action="extend", type=split_list, metavar="TAG",
-        help=f"{about}; repeatable, or a,b",
-    )  # fmt: skip
-
-
-def _edit_arguments(parser: argparse.ArgumentParser) -> None:
-    add_selection(parser, named=True)
-    add_fields(parser)
-    _add_tags(parser, "replace all tags")
-    add_repeatable(parser, "--add-tag", "TAG", "add a tag")
-    add_repeatable(parser, "--remove-tag", "TAG", "remove a tag")
-    add_repeatable(parser, "--clear", "FIELD", "empty a field")
-    parser.add_argument("--append", metavar="TEXT", help="add a paragraph to the text")
-    parser.add_argument(
-        "--section", metavar="HEADING", help="replace the text under this heading with --text"
-    )
-    parser.add_argument(
-        "-e", "--edit", action="store_true",
-        help="fill in a form in your editor (the default on a terminal)",
-    )  # fmt: skip
-    add_redact(parser)
-    add_json(parser)
-
-
 @command(
     '  recollect edit auth-jwt-001 --text "Tokens last 15 minutes." --add-tag auth\n'
     '  recollect edit auth-notes --section "Open questions" --text "None left."\n'
     "  recollect edit --where project=harbor-api --where kind=note --kind fact",
-    _edit_arguments,
+    partial(add_selection, named=True),
+    add_fields,
+    _tags("replace all tags"),
+    repeatable("--add-tag", "TAG", "add a tag"),
+    repeatable("--remove-tag", "TAG", "remove a tag"),
+    repeatable("--clear", "FIELD", "empty a field"),
+    argument("--append", "TEXT", "add a paragraph to the text"),
+    argument("--section", "HEADING", "replace the text under this heading with --text"),
+    flag("-e --edit", "fill in a form in your editor (the default on a terminal)"),
+    add_redact,
+    add_json,
 )
 def edit(args: argparse.Namespace) -> int:
     changes, cleared = memory_fields(args), {name.replace("-", "_") for name in args.clear}

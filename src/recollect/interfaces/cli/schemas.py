@@ -18,6 +18,7 @@ from recollect.engine.comparison import DuplicateGroup
 from recollect.engine.lifecycle import PolicyOutcome
 from recollect.errors import NotFound
 from recollect.folders.mirroring import MirrorStep
+from recollect.interfaces.cli.arguments import argument
 from recollect.interfaces.cli.commands import command, resolve
 from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.http.lifecycle import Decided
@@ -279,14 +280,14 @@ def make_schema(name: str) -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **root, "$defs": components}
 
 
-def _schema_arguments(parser: argparse.ArgumentParser) -> None:
-    about = "a command, with its action if it has some, or memory, result, error; without it, "
-    parser.add_argument("name", metavar="NAME", nargs="*", help=f"{about}all names are printed")
-
-
 @command(
     "  recollect schema\n  recollect schema search\n  recollect schema tag rename",
-    _schema_arguments,
+    argument(
+        "name",
+        "NAME",
+        "a command, with its action if it has one, or memory, result, error (default: list all)",
+        nargs="*",
+    ),
 )
 def schema(args: argparse.Namespace) -> None:
     if not args.name:

@@ -9,17 +9,20 @@ import msgspec
 
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import (
+    AddArgument,
     CommandParser,
     add_as_of,
     add_dates,
     add_exit_zero,
     add_filter,
     add_ids_only,
-    add_json,
-    add_limit,
-    add_words,
+    argument,
+    flag,
+    limit,
     read_now,
     read_search,
+    rows,
+    words,
 )
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import print_note, rows_text, screen
@@ -33,43 +36,31 @@ from recollect.types import Filter, Response, Search
 OTHERS = ("query", "limit", "facets", "federate", "as_of", *parameters_of(Filter))
 
 
-def _search_arguments(parser: CommandParser) -> None:
-    add_words(parser, "query", "words to look for, unquoted; kind:bug, tag:x and -word filter")
-    add_limit(parser, "the recipe's own")
-    parser.add_argument(
-        "--all",
-        action="store_true",
-        help="also show weaker results, which a strong first one hides",
-    )
+def _add_parameters(parser: CommandParser) -> None:
     offered = parameters_of(Search)
     add_parameters(parser, (each for name, each in offered.items() if name not in OTHERS))
-    add_filter(parser)
-    parser.add_argument(
-        "--explain", action="store_const", const="words", default="", help="say why each was found"
-    )
-    parser.add_argument(
-        "--explain=full",
-        dest="explain",
-        action="store_const",
-        const="full",
-        help="show how each score was computed",
-    )
-    add_dates(parser)
-    add_as_of(parser)
-    add_ids_only(parser)
-    add_exit_zero(parser)
-    add_json(parser, rows=True)
-    parser.add_argument(
-        "--compact",
-        action="store_true",
-        help="with --json: results, evidence and counts in one line",
-    )
+
+
+def _explain(name: str, about: str, how: str) -> AddArgument:
+    return flag(name, about, action="store_const", dest="explain", const=how, default="")
 
 
 @command(
     "  recollect search how do we refresh tokens\n"
     "  recollect search tokens --project harbor-api --since 'last week' --explain",
-    _search_arguments,
+    words("query", "words to look for, unquoted; kind:bug, tag:x and -word filter"),
+    limit("the recipe's own"),
+    flag("--all", "also show weaker results, which a strong first one hides"),
+    _add_parameters,
+    add_filter,
+    _explain("--explain", "say why each was found", "words"),
+    _explain("--explain=full", "show how each score was computed", "full"),
+    add_dates,
+    add_as_of,
+    add_ids_only,
+    add_exit_zero,
+    rows(),
+    flag("--compact", "with --json: results, evidence and counts in one line"),
     reads=True,
 )
 def search(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
@@ -104,16 +95,16 @@ def _text(response: Response, now: datetime, args: argparse.Namespace, shown: in
     return response_text(response, then, explain=args.explain, dates=args.dates, shown=shown)
 
 
-def _related_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="the memory")
-    add_limit(parser, "5")
-    add_dates(parser)
-    add_ids_only(parser)
-    add_exit_zero(parser)
-    add_json(parser, rows=True)
-
-
-@command("  recollect related auth-jwt-001 --limit 5", _related_arguments, reads=True)
+@command(
+    "  recollect related auth-jwt-001 --limit 5",
+    argument("id", "ID", "the memory"),
+    limit(5),
+    add_dates,
+    add_ids_only,
+    add_exit_zero,
+    rows(),
+    reads=True,
+)
 def related(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
     response = memory.related(resolve_id(memory, args.id), args.limit)
     found = bool(response.results)

@@ -28,6 +28,8 @@ from recollect.interfaces.cli.arguments import (
     IDS,
     WrongUsage,
     add_filter,
+    argument,
+    flag,
     read_filter,
     read_text_file,
 )
@@ -125,24 +127,17 @@ def _last_result(memory: Recollect, place: int) -> str:
 def add_selection(parser: argparse.ArgumentParser, *, named: bool = False) -> None:
     """Add arguments for ids, filters and a query. `named`: filters are given as `--where
     NAME=VALUE`, because the command has other options with their names."""
-    parser.add_argument("ids", metavar="ID", nargs="*", help=IDS)
+    argument("ids", "ID", IDS, nargs="*")(parser)
     if named:
-        about = (
-            f"only where this holds: kind=bug,decision; repeatable; filters are {_filter_names()}"
-        )
-        parser.add_argument(
-            "--where", action="append", default=[], metavar="NAME=VALUE", help=about
-        )
+        about = f"only where this holds: kind=bug,decision; repeatable; names: {_filter_names()}"
+        argument("--where", "NAME=VALUE", about, action="append", default=[])(parser)
     else:
         add_filter(parser)
-    parser.add_argument(
-        "--query", metavar="WORDS", default="", help="only memories with all of these words"
-    )
+    argument("--query", "WORDS", "only memories with all of these words", default="")(parser)
     add_yes(parser)
 
 
-def add_yes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+add_yes = flag("--yes", "do not ask for confirmation")
 
 
 def choose_ids(

@@ -26,7 +26,11 @@ from recollect.engine import Recollect
 from recollect.errors import RecollectError, StoreError, UserError
 from recollect.folders.watch import wait_until_alone
 from recollect.interfaces.app import create_app
-from recollect.interfaces.cli.arguments import WrongUsage, argument, flag
+from recollect.interfaces.cli.arguments import (
+    WrongUsage,
+    argument,
+    flag,
+)
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import PLAIN
 from recollect.interfaces.http import logs

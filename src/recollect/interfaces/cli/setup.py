@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
-from functools import partial
 from pathlib import Path
 
 from recollect.errors import UserError
-from recollect.interfaces.cli.arguments import WrongUsage, add_json, argument, flag, one_of
+from recollect.interfaces.cli.arguments import (
+    WrongUsage,
+    argument,
+    flag,
+    one_of,
+    rows,
+)
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, paint, print_json, print_rows
 from recollect.interfaces.setup.agent_files import (
@@ -97,7 +102,7 @@ UNCHANGED = {
         "--token-env", "NAME", "with --url: the client's environment variable that holds the token"
     ),
     flag("--dry-run", "show the change; write nothing"),
-    partial(add_json, rows=True, unless="client"),
+    rows(unless="client"),
 )
 def setup(args: argparse.Namespace) -> int:
     name = check_name(args.name)

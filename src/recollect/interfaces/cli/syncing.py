@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import signal
 import sys
 import threading
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from recollect.engine import Recollect
 from recollect.folders.watch import alone
+from recollect.interfaces.cli.arguments import flag
 from recollect.interfaces.cli.output import DIM, paint, print_json, progress
 from recollect.models.background_embedding import SHORT, text_size
 from recollect.present.visible import one_line, visible
@@ -29,13 +29,13 @@ LATER = (
 MOST_NAMED = 10  # files listed; --json has all
 
 
-def add_redact(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--no-redact",
-        dest="redact",
-        action="store_false",
-        help="keep text that looks like a secret (default: replace it)",
-    )
+add_no_embed = flag("--no-embed", "compute no vectors now; `recollect reindex` does later")
+add_redact = flag(
+    "--no-redact",
+    "keep text that looks like a secret (default: replace it)",
+    action="store_false",
+    dest="redact",
+)
 
 
 def report_redacted(counts: Mapping[str, int]) -> None:
@@ -43,14 +43,6 @@ def report_redacted(counts: Mapping[str, int]) -> None:
     if counts:
         them = "it" if sum(counts.values()) == 1 else "them"
         print(f"recollect: {describe_counts(counts)} (--no-redact keeps {them}).", file=sys.stderr)
-
-
-def add_no_embed(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--no-embed",
-        action="store_true",
-        help="compute no vectors now; `recollect reindex` does later",
-    )
 
 
 def compute_vectors(memory: Recollect) -> str | None:

@@ -31,7 +31,13 @@ from recollect.ingest.exchange import (
     verify,
     write_export,
 )
-from recollect.interfaces.cli.arguments import WrongUsage, add_json, argument, flag, standard_input
+from recollect.interfaces.cli.arguments import (
+    WrongUsage,
+    add_json,
+    argument,
+    flag,
+    standard_input,
+)
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import print_json, progress, warn_of_plain_text
 from recollect.interfaces.cli.selection import open_vault
@@ -52,37 +58,34 @@ from recollect.store.base import FeedbackEvent, Stored
 from recollect.types import Memory
 
 
-def _import_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "file", metavar="PATH",
-        help="a JSON Lines file, one memory a line; - is standard input; with --from: the other "
-        "tool's file or folder",
-    )  # fmt: skip
-    parser.add_argument(
-        "--from",
-        dest="tool",
-        metavar="TOOL",
-        help=f"import from another tool: {', '.join(list_tools())}; from {INSTRUCTIONS} (a "
-        "project's CLAUDE.md, AGENTS.md and rules); or the sessions of a coding agent: "
-        f"{', '.join(transcript_clients())}. Instructions and sessions are then followed.",
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show what would happen; change nothing"
-    )
-    parser.add_argument("--strict", action="store_true", help="import nothing if any line is bad")
-    parser.add_argument(
-        "--no-verify", dest="verify", action="store_false",
-        help="import a file even if its checksum (PATH.sha256) does not match",
-    )  # fmt: skip
-    add_no_embed(parser)
-    add_redact(parser)
-    add_json(parser)
-
-
 @command(
     "  recollect import memories.jsonl\n  other-tool | recollect import -\n"
     "  recollect import --from obsidian ~/Vault --dry-run",
-    _import_arguments,
+    argument(
+        "file",
+        "PATH",
+        "a JSON Lines file, one memory a line; - is standard input; with --from: the other tool's "
+        "file or folder",
+    ),
+    argument(
+        "--from",
+        "TOOL",
+        f"import from another tool: {', '.join(list_tools())}; from {INSTRUCTIONS} (a project's "
+        "CLAUDE.md, AGENTS.md and rules); or the sessions of a coding agent: "
+        f"{', '.join(transcript_clients())}. Instructions and sessions are then followed.",
+        dest="tool",
+    ),
+    flag("--dry-run", "show what would happen; change nothing"),
+    flag("--strict", "import nothing if any line is bad"),
+    flag(
+        "--no-verify",
+        "import a file even if its checksum (PATH.sha256) does not match",
+        action="store_false",
+        dest="verify",
+    ),
+    add_no_embed,
+    add_redact,
+    add_json,
 )
 def import_(args: argparse.Namespace) -> int:
     if args.tool is not None:

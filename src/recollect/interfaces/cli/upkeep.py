@@ -15,10 +15,10 @@ from recollect.errors import RecollectError, StoreError
 from recollect.interfaces.cli.arguments import (
     WrongUsage,
     add_json,
-    add_rows,
     argument,
     flag,
     one_of,
+    rows,
 )
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.layout import count_cells, shorten, width
@@ -115,7 +115,7 @@ def _month_chart(made: Mapping[date, int], today: date) -> str:
         flag("--fix", "repair what can be repaired"),
         flag("--quick", "check totals and a sample, in under a second (default: everything)"),
     ),
-    add_rows,
+    rows(),
 )
 def doctor(args: argparse.Namespace) -> int:
     with open_vault(damaged=args.fix) as memory:

@@ -15,13 +15,13 @@ from recollect.errors import NotFound, UserError
 from recollect.interfaces.cli.arguments import (
     Actions,
     WrongUsage,
-    add_action,
+    action,
     add_json,
-    add_rows,
     argument,
     find_action,
     flag,
     one_of,
+    rows,
 )
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.config import add_table, remove_table
@@ -153,7 +153,7 @@ def _read_state(path: Path) -> dict[str, Any]:
     }
 
 
-@command("  recollect vault list\n  recollect vault list --json", add_rows)
+@command("  recollect vault list\n  recollect vault list --json", rows())
 def vault_list(args: argparse.Namespace) -> None:
     home = home_folder(os.environ)
     start, settings, own = working_folder(), load_settings(home), home / "vault.db"
@@ -229,13 +229,12 @@ def _list_known(home: Path) -> list[KnownVault]:
     return known_vaults(load_settings(home), home, home / "vault.db", None)
 
 
-def _trust_arguments(parser: argparse.ArgumentParser) -> None:
-    about = "the project's folder (default: the working directory)"
-    parser.add_argument("folder", metavar="FOLDER", nargs="?", help=about)
-    add_json(parser)
+PROJECT = argument(
+    "folder", "FOLDER", "the project's folder (default: the working directory)", nargs="?"
+)
 
 
-@command("  recollect vault trust\n  recollect vault trust ~/work/harbor", _trust_arguments)
+@command("  recollect vault trust\n  recollect vault trust ~/work/harbor", PROJECT, add_json)
 def vault_trust(args: argparse.Namespace) -> None:
     home = home_folder(os.environ)
     vault = _find_project_vault(home, args.folder)
@@ -245,7 +244,7 @@ def vault_trust(args: argparse.Namespace) -> None:
     say(args.json, sentence, trusted=str(vault))
 
 
-@command("  recollect vault untrust", _trust_arguments)
+@command("  recollect vault untrust", PROJECT, add_json)
 def vault_untrust(args: argparse.Namespace) -> None:
     home = home_folder(os.environ)
     vault = _find_project_vault(home, args.folder)
@@ -264,20 +263,6 @@ def _find_project_vault(home: Path, folder: str | None) -> Path:
     if same_file(vault, home / "vault.db"):
         raise UserError(f"{visible(str(vault))} is your own vault; it needs no trust.")
     return vault
-
-
-def _collections_arguments(parser: argparse.ArgumentParser) -> None:
-    add_action(parser, COLLECTIONS_ACTIONS, "the collection; for add also its file")
-    add_json(parser, rows=True)
-
-
-@command(
-    "  recollect vault collections add platform /srv/platform.db\n"
-    "  recollect vault collections\n  recollect vault publish auth-jwt-001 --to platform",
-    _collections_arguments,
-)
-def vault_collections(args: argparse.Namespace) -> int | None:
-    return find_action(args)(home_folder(os.environ), args)
 
 
 def _list_collections(home: Path, args: argparse.Namespace) -> None:
@@ -316,6 +301,16 @@ COLLECTIONS_ACTIONS: Actions[Path] = {
     "add": (_add_collection, "add NAME FILE"),
     "remove": (_remove_collection, "remove NAME"),
 }
+
+
+@command(
+    "  recollect vault collections add platform /srv/platform.db\n"
+    "  recollect vault collections\n  recollect vault publish auth-jwt-001 --to platform",
+    action(COLLECTIONS_ACTIONS, "the collection; for add also its file"),
+    rows(),
+)
+def vault_collections(args: argparse.Namespace) -> int | None:
+    return find_action(args)(home_folder(os.environ), args)
 
 
 @command(
