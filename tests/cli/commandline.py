@@ -1,8 +1,8 @@
-"""The command as a person runs it: the installed one in a process of its own, or in this one.
+"""Run the command, installed in a process of its own or within the test's process.
 
-`Home` is a throw-away RECOLLECT_HOME. `run` starts the installed command, as an acceptance check
-would; `call` runs the same `main` in this process, which is ten times as quick. Neither sees the
-settings of the machine, and no model is switched on unless a test does it.
+`Home` is a temporary RECOLLECT_HOME. `run` starts the installed command; `call` runs the same
+`main` in this process, which is ten times as quick. Neither sees the machine's settings, and no
+model is used unless a test sets it.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from recollect.interfaces.cli.schemas import make_schema
 
 RECOLLECT = str(Path(sys.executable).with_name("recollect"))
 NOW = "2026-03-01T12:00:00Z"
-LONGEST_S = 60  # far beyond what any command needs; a hanging one shall fail its test
+LONGEST_S = 60  # far more than any command needs; one that hangs fails its test
 ESCAPE = "\x1b"
 
 
-def as_its_schema(name: str, printed: Any) -> None:
-    """Hold what was printed to the schema of that name; other fields than its own are refused."""
-    Draft202012Validator(_closed(make_schema(name))).validate(printed)
+def check_schema(name: str, printed: Any) -> None:
+    """Check printed JSON against the schema of that name, without additional fields."""
+    Draft202012Validator(_without_additional_fields(make_schema(name))).validate(printed)
 
 
-def _closed(schema: Any) -> Any:
+def _without_additional_fields(schema: Any) -> Any:
     if isinstance(schema, list):
-        return [_closed(each) for each in schema]
+        return [_without_additional_fields(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
     only = {"additionalProperties": False} if "properties" in schema else {}
-    return only | {name: _closed(part) for name, part in schema.items()}
+    return only | {name: _without_additional_fields(part) for name, part in schema.items()}
 
 
 class Ran(NamedTuple):
-    """What a command left behind."""
+    """The exit code and output of a command."""
 
     code: int
     out: str
@@ -66,7 +66,7 @@ class Ran(NamedTuple):
 
 
 class Home:
-    """A throw-away home, and the command run in it."""
+    """A temporary home, and commands run in it."""
 
     def __init__(self, folder: Path, **environment: str) -> None:
         self.folder = folder
@@ -89,8 +89,8 @@ class Home:
         through: tuple[str, ...] = (),
         using: dict[str, str] | None = None,
     ) -> Ran:
-        """The installed command, its output in pipes; `through` is a command that starts it,
-        `using` are further variables of its environment."""
+        """Run the installed command, its output in pipes. `through`: a command that starts it;
+        `using`: further environment variables."""
         done = subprocess.run(
             [*through, RECOLLECT, *args],
             input=stdin,
@@ -103,7 +103,7 @@ class Home:
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def call(self, *args: str, stdin: bytes = b"", using: dict[str, str] | None = None) -> Ran:
-        """The same in this process."""
+        """Run the command in this process."""
         out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
         read = io.TextIOWrapper(io.BytesIO(stdin))
         with (
@@ -113,44 +113,44 @@ class Home:
             redirect_stderr(err),
         ):
             code = main(args)
-        return Ran(code, _written(out), _written(err))
+        return Ran(code, _read_stream(out), _read_stream(err))
 
     def json(self, *args: str, using: dict[str, str] | None = None) -> Any:
-        """What a command prints with `--json`."""
+        """Return what a command prints with `--json`."""
         return self.call(*args, "--json", using=using).json()
 
     def save(self, *args: str, using: dict[str, str] | None = None) -> str:
-        """The id of a memory saved so."""
+        """Save a memory; return its id."""
         done = self.call("save", *args, using=using)
         assert (done.code, done.err) == (0, ""), done.err
         return done.out.strip()
 
     def search(self, *args: str, using: dict[str, str] | None = None) -> Any:
-        """The response to a search."""
+        """Return the response to a search."""
         return self.json("search", *args, using=using)
 
-    def found(self, *args: str) -> list[str]:
-        """The ids a search returns, best first."""
+    def search_ids(self, *args: str) -> list[str]:
+        """Return the ids of a search's results, best first."""
         return [result["id"] for result in self.search(*args)["results"]]
 
-    def listed(self, *args: str) -> list[str]:
+    def list_ids(self, *args: str) -> list[str]:
         return [memory["id"] for memory in self.json("list", "--limit", "100000", *args)]
 
-    def bring_in(self, *memories: dict[str, Any], args: tuple[str, ...] = ()) -> Ran:
-        """Import these."""
+    def import_memories(self, *memories: dict[str, Any], args: tuple[str, ...] = ()) -> Ran:
+        """Import these memories."""
         return self.call("import", "-", *args, stdin=lines(*memories))
 
-    def json_of_import(self, *memories: dict[str, Any]) -> Any:
-        return self.bring_in(*memories, args=("--json",)).json()
+    def import_json(self, *memories: dict[str, Any]) -> Any:
+        return self.import_memories(*memories, args=("--json",)).json()
 
     def is_sound(self) -> bool:
-        """Whether the doctor finds nothing."""
+        """Return whether the doctor finds no problem."""
         return self.call("doctor").code == 0
 
     def on_terminal(
         self, *args: str, stdin: bytes = b"", using: dict[str, str] | None = None
     ) -> Ran:
-        """The installed command with a terminal for its output and its errors, each its own."""
+        """Run the installed command with a terminal for its output and another for its errors."""
         (out_here, out_there), (err_here, err_there) = pty.openpty(), pty.openpty()
         process = subprocess.Popen(
             [RECOLLECT, *args],
@@ -173,8 +173,8 @@ class Home:
     def in_window(
         self, *args: str, rows: int = 24, key: str = "", using: dict[str, str] | None = None
     ) -> Ran:
-        """The installed command in a terminal's window of 80 columns, with everything that it
-        shows; the key is pressed as soon as something is shown."""
+        """Run the installed command in a terminal of 80 columns, and press the key as soon as it
+        shows something."""
         here, there = pty.openpty()
         fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 80, 0, 0))
         process = subprocess.Popen(
@@ -195,7 +195,7 @@ class Home:
 
 @contextmanager
 def _environment(variables: dict[str, str]) -> Iterator[None]:
-    """Have this environment, and the clock of its zone, for the block."""
+    """Set this environment, and its time zone, within the context."""
     try:
         with mock.patch.dict(os.environ, variables, clear=True):
             time.tzset()
@@ -204,7 +204,7 @@ def _environment(variables: dict[str, str]) -> Iterator[None]:
         time.tzset()
 
 
-def _written(stream: io.TextIOWrapper) -> str:
+def _read_stream(stream: io.TextIOWrapper) -> str:
     stream.flush()
     raw = stream.buffer
     assert isinstance(raw, io.BytesIO)
@@ -212,7 +212,7 @@ def _written(stream: io.TextIOWrapper) -> str:
 
 
 def _read_terminal(here: int) -> str:
-    """Everything that was written; Linux says EIO where the other side has closed."""
+    """Read until the end; Linux reports EIO when the other side has closed."""
     read = bytearray()
     with os.fdopen(here, "rb", buffering=0) as stream:
         while True:
@@ -228,14 +228,14 @@ def _read_terminal(here: int) -> str:
 
 
 def lines(*memories: dict[str, Any]) -> bytes:
-    """JSON Lines."""
+    """Return the memories as JSON Lines."""
     return b"".join(json.dumps(memory).encode() + b"\n" for memory in memories)
 
 
 @contextmanager
-def beside_project(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
-    """A home, and the folder of a project, harbor-api, to which a hook goes as its agent does; its
-    path is short enough for the name of a socket."""
+def home_and_project(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    """Yield a home, with a project folder harbor-api as the working directory; its path is short
+    enough for the name of a socket."""
     with TemporaryDirectory(prefix="rc") as folder:
         project = Path(folder) / "harbor-api"
         (project / ".git").mkdir(parents=True)
@@ -243,9 +243,9 @@ def beside_project(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
         yield Home(Path(folder) / "home")
 
 
-def refused(ran: Ran, *holding: str, code: int = 1) -> str:
-    """The one sentence on stderr of a command that failed as it should, nothing on stdout; in JSON,
-    with its code, where the command was to print JSON."""
+def check_error(ran: Ran, *holding: str, code: int = 1) -> str:
+    """Check that the command failed with one sentence on stderr, or as JSON, and nothing on stdout;
+    return the sentence."""
     assert ran.code == code, (ran.code, ran.err)
     assert ran.out == ""
     assert "Traceback" not in ran.err
@@ -263,8 +263,8 @@ def refused(ran: Ran, *holding: str, code: int = 1) -> str:
     return str(sentence)
 
 
-def wrong_usage(ran: Ran, *holding: str) -> None:
-    """Whether the command said how it is called, with exit code 2."""
+def check_usage_error(ran: Ran, *holding: str) -> None:
+    """Check that the command reported wrong usage, with exit code 2."""
     assert ran.code == 2, (ran.code, ran.err)
     assert ran.out == ""
     assert "Traceback" not in ran.err
@@ -280,13 +280,13 @@ OPERATIONS: dict[str, Callable[[list[float]], float]] = {
 }
 
 
-def recomputed(node: dict[str, Any]) -> float:
-    """The value of an explanation's node from its parts alone, checked against what it says."""
+def recompute_node(node: dict[str, Any]) -> float:
+    """Compute the value of an explanation's node from its parts, and check it."""
     assert {"name", "value", "formula", "parts"} <= set(node)
     assert set(node) <= {"name", "value", "formula", "weight", "raw", "how", "parts"}
     value: float = node["value"]
     if node["parts"]:
-        value = OPERATIONS[node["formula"]]([recomputed(part) for part in node["parts"]])
+        value = OPERATIONS[node["formula"]]([recompute_node(part) for part in node["parts"]])
     elif "weight" in node:
         value = node["weight"] * node["raw"]
     assert abs(value - node["value"]) < 1e-12, node
@@ -294,5 +294,5 @@ def recomputed(node: dict[str, Any]) -> float:
 
 
 def part_names(node: dict[str, Any]) -> set[str]:
-    """The names of a node's parts, and of theirs."""
+    """Return the names of a node's parts, recursively."""
     return {part["name"] for part in node["parts"]}.union(*map(part_names, node["parts"]))

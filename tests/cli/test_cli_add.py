@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commandline import NOW, Home, refused, wrong_usage
+from commandline import NOW, Home, check_error, check_usage_error
 
 LONG = "What is known of {word} stands here, in a sentence of its own. " * 20
 GATEWAY = "# Gateway\n\n" + "\n".join(
@@ -78,7 +78,7 @@ def test_neighbouring_parts_are_one_result(home: Home, notes: Path) -> None:
     [found] = response["results"]
     assert len(found["joined"]) == 2
     assert found["id"] not in found["joined"]
-    assert set(found["joined"]) < set(home.listed())
+    assert set(found["joined"]) < set(home.list_ids())
     first = GATEWAY.split("\n").index("## Cranes") + 1
     assert found["file"]["lines"] == [first, first + 2], "Not those of its neighbours."
     assert response["counts"]["dropped"]["neighbour"] == 2
@@ -194,14 +194,14 @@ def test_what_cannot_be_added_is_refused(
     home.save("--title", "Saved")
     home.call("mirror", str(tmp_path / "mirror"))
     before = home.call("export").out
-    refused(home.call("add", f"{tmp_path}/{what}"), *holding)
+    check_error(home.call("add", f"{tmp_path}/{what}"), *holding)
     assert home.call("export").out == before
     assert len(home.json("add", "--list")["folders"]) == 1
 
 
 def test_it_is_called_with_one_folder(home: Home, notes: Path) -> None:
-    wrong_usage(home.call("add"), "FOLDER")
-    wrong_usage(home.call("add", str(notes), str(notes)))
+    check_usage_error(home.call("add"), "FOLDER")
+    check_usage_error(home.call("add", str(notes), str(notes)))
 
 
 # Recollect's own home
@@ -219,12 +219,12 @@ def test_the_home_becomes_no_memories(home: Home, tmp_path: Path, way: str) -> N
     (tmp_path / "link").symlink_to(home.folder)
     path = way.format(home=home.folder, link=tmp_path / "link")
     said = "is in the home folder of Recollect"
-    refused(home.call("add", path), said)
-    refused(home.call("import", "--from", "markdown", path), said)
-    refused(home.call("import", "--from", "instructions", path), said)
-    refused(home.call("import", f"{path}/token"), "token")
-    refused(home.call("import", "--from", "markdown", str(tmp_path)), "holds the home folder")
-    assert len(home.listed()) == 1
+    check_error(home.call("add", path), said)
+    check_error(home.call("import", "--from", "markdown", path), said)
+    check_error(home.call("import", "--from", "instructions", path), said)
+    check_error(home.call("import", f"{path}/token"), "token")
+    check_error(home.call("import", "--from", "markdown", str(tmp_path)), "holds the home folder")
+    assert len(home.list_ids()) == 1
 
 
 def test_a_folder_around_the_home_is_read_without_it(home: Home, tmp_path: Path) -> None:
@@ -234,5 +234,7 @@ def test_a_folder_around_the_home_is_read_without_it(home: Home, tmp_path: Path)
     done = home.call("add", str(tmp_path))
     assert done.out.startswith("Files: 1 added"), done.out
     for folder in (tmp_path, home.folder):
-        refused(home.call("mirror", str(folder), "--adopt"), "holds the home folder of Recollect")
+        check_error(
+            home.call("mirror", str(folder), "--adopt"), "holds the home folder of Recollect"
+        )
     assert not [each for each in home.json("list") if "stays here" in each["text"]]

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from commandline import Home, refused, wrong_usage
+from commandline import Home, check_error, check_usage_error
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_a_backup_brings_back_what_was_lost(home: Home, tmp_path: Path) -> None:
     [said, kept] = done.out.splitlines()
     assert said == f"The vault is restored from {file}: 1 memory, not locked."
     assert Path(kept.removeprefix("The old vault was kept: ")).is_file()
-    assert home.listed() == ["oak"]
+    assert home.list_ids() == ["oak"]
     assert home.is_sound()
 
 
@@ -62,14 +62,14 @@ def test_backups_at_once_in_one_second_stay_side_by_side(home: Home) -> None:
 def test_a_refusal_is_one_sentence(home: Home, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     notes, missing = str(tmp_path / "notes.txt"), str(tmp_path / "missing" / "x.db")
-    refused(home.call("backup", notes), "not a backup")
-    refused(home.call("backup", missing), missing, "No such file or directory")
-    refused(home.call("backup", "--keep", "2", missing), "not a folder")
-    refused(home.call("backup", "--check", notes), "not a SQLite database")
-    refused(home.call("restore", "--from", missing), "There is no file")
-    wrong_usage(home.call("backup", "--keep", "0"), "--keep must be 1 or more")
-    wrong_usage(home.call("backup", "x.db", "--check", "y.db"), "--check takes one file")
-    wrong_usage(home.call("restore"), "--from")
+    check_error(home.call("backup", notes), "not a backup")
+    check_error(home.call("backup", missing), missing, "No such file or directory")
+    check_error(home.call("backup", "--keep", "2", missing), "not a folder")
+    check_error(home.call("backup", "--check", notes), "not a SQLite database")
+    check_error(home.call("restore", "--from", missing), "There is no file")
+    check_usage_error(home.call("backup", "--keep", "0"), "--keep must be 1 or more")
+    check_usage_error(home.call("backup", "x.db", "--check", "y.db"), "--check takes one file")
+    check_usage_error(home.call("restore"), "--from")
 
 
 def test_a_terminal_sees_how_far_it_is(home: Home) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from commandline import NOW, Home, refused
+from commandline import NOW, Home, check_error
 
 from recollect.recipes.registry import BUILT_IN
 
@@ -49,7 +49,7 @@ QUERIES = {
 def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     """Four memories that no test of this module may lose."""
     made = Home(tmp_path_factory.mktemp("input") / "home", RECOLLECT_NOW=NOW)
-    made.bring_in(
+    made.import_memories(
         {"id": "plain", "title": "Refresh tokens rotate", "text": "NEAR the end, NOT before."},
         {"id": "emoji", "title": "Keys 🔑", "text": "🚀 launch"},
         {"id": "rtl", "title": "مفتاح الوصول"},
@@ -66,7 +66,7 @@ def test_any_query_is_answered(home: Home, name: str, recipe: str) -> None:
     args = ("--json", "--explain") if turn % 2 else ()
     done = home.call("search", "--exit-zero", "--recipe", recipe, *args, "--", QUERIES[name])
     if done.code:
-        refused(done, "keyword")  # gnosis needs one
+        check_error(done, "keyword")  # gnosis needs one
         assert recipe == "gnosis"
     else:
         assert done.err == ""
@@ -85,7 +85,7 @@ def test_any_query_is_answered(home: Home, name: str, recipe: str) -> None:
     ],
 )
 def test_odd_queries_find_what_they_name(home: Home, query: str, id: str) -> None:
-    assert home.found(query, "--recipe", "router") == [id]
+    assert home.search_ids(query, "--recipe", "router") == [id]
 
 
 @pytest.mark.parametrize("name", ["a quote left open", "a thousand words", "emoji", "empty"])
@@ -102,9 +102,9 @@ def test_an_empty_query_returns_nothing_arbitrary(home: Home) -> None:
         assert answer["results"] == []
         assert answer["intent"] == "keyword"
     assert "query is empty" in home.run("search", "", "--recipe", "vault").out
-    refused(home.call("search", "", "--recipe", "gnosis"), "keyword")
+    check_error(home.call("search", "", "--recipe", "gnosis"), "keyword")
     # covalence documents browsing for it: core, captures, files; newest first.
-    assert sorted(home.found("", "--recipe", "covalence")) == IDS
+    assert sorted(home.search_ids("", "--recipe", "covalence")) == IDS
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_an_empty_query_returns_nothing_arbitrary(home: Home) -> None:
     ids=lambda args: b" ".join(args).decode(errors="backslashreplace"),
 )
 def test_arguments_that_are_not_utf8_are_refused(home: Home, args: tuple[bytes, ...]) -> None:
-    refused(home.run(*args))
+    check_error(home.run(*args))
 
 
 def test_preferences_that_are_not_utf8_match_nothing(home: Home) -> None:
@@ -167,17 +167,17 @@ def test_preferences_that_are_not_utf8_match_nothing(home: Home) -> None:
 def test_values_that_make_no_sense_are_refused(
     home: Home, args: tuple[str, ...], holding: tuple[str, ...]
 ) -> None:
-    refused(home.call("search", "refresh", *args), *holding)
+    check_error(home.call("search", "refresh", *args), *holding)
 
 
 @pytest.mark.parametrize("recipe", BUILT_IN)
 def test_a_limit_of_a_thousand_million(home: Home, recipe: str) -> None:
-    found = home.found("refresh tokens", "--recipe", recipe, "--limit", str(10**9))
+    found = home.search_ids("refresh tokens", "--recipe", recipe, "--limit", str(10**9))
     assert found == ([] if recipe == "gnosis" else ["plain"])
 
 
 def test_a_port_that_is_none_is_refused_in_words(home: Home) -> None:
-    said = refused(home.call("serve", "--port", "99999"))
+    said = check_error(home.call("serve", "--port", "99999"))
     assert said == "The port must be a number from 0 to 65535, not 99999."
 
 
@@ -192,5 +192,5 @@ def test_values_may_begin_with_a_dash_where_the_shell_custom_is_kept(home: Home)
 @pytest.fixture(scope="module", autouse=True)
 def _nothing_is_lost(home: Home) -> object:
     yield
-    assert sorted(home.listed()) == IDS
+    assert sorted(home.list_ids()) == IDS
     assert home.is_sound()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from commandline import RECOLLECT, Home, Ran, lines, refused
+from commandline import RECOLLECT, Home, Ran, check_error, lines
 
 EVERY = (
     ("list",),
@@ -58,13 +58,13 @@ def kept(home: Home) -> Home:
 @pytest.mark.parametrize("args", EVERY, ids=" ".join)
 def test_a_vault_that_is_a_folder(home: Home, args: tuple[str, ...]) -> None:
     home.vault.mkdir(parents=True)
-    refused(home.call(*args), str(home.vault), "folder")
+    check_error(home.call(*args), str(home.vault), "folder")
 
 
 @pytest.mark.parametrize("args", EVERY, ids=" ".join)
 def test_a_home_that_is_a_file(home: Home, args: tuple[str, ...]) -> None:
     home.folder.write_text("not a folder")
-    refused(home.call(*args), str(home.folder))
+    check_error(home.call(*args), str(home.folder))
     assert home.folder.read_text() == "not a folder"
 
 
@@ -73,7 +73,7 @@ def test_a_vault_that_is_not_a_database(home: Home, args: tuple[str, ...]) -> No
     home.folder.mkdir()
     text = b"A shopping list: bread, butter, and a hundred more characters. " * 4
     home.vault.write_bytes(text)
-    refused(home.call(*args), str(home.vault), "not a SQLite database")
+    check_error(home.call(*args), str(home.vault), "not a SQLite database")
     assert home.vault.read_bytes() == text, "It is somebody's file."
 
 
@@ -84,7 +84,7 @@ def test_a_database_that_is_not_a_vault(home: Home, args: tuple[str, ...]) -> No
     other.execute("CREATE TABLE shopping (item)")
     other.close()
     before = home.vault.read_bytes()
-    refused(home.call(*args), str(home.vault), "not a Recollect vault")
+    check_error(home.call(*args), str(home.vault), "not a Recollect vault")
     assert home.vault.read_bytes() == before
 
 
@@ -93,10 +93,10 @@ def test_a_vault_of_a_newer_version(kept: Home, args: tuple[str, ...]) -> None:
     file = apsw.Connection(str(kept.vault))
     [(version,)] = file.execute("PRAGMA user_version").fetchall()
     file.execute("PRAGMA user_version = 999")
-    refused(kept.call(*args), str(kept.vault), "version 999", "newer Recollect")
+    check_error(kept.call(*args), str(kept.vault), "version 999", "newer Recollect")
     file.execute(f"PRAGMA user_version = {version}")
     file.close()
-    assert kept.listed() == ["a"]
+    assert kept.list_ids() == ["a"]
 
 
 @pytest.mark.parametrize("args", EVERY, ids=" ".join)
@@ -108,15 +108,15 @@ def test_a_vault_that_was_cut_off(kept: Home, args: tuple[str, ...]) -> None:
         [aside] = (kept.folder / "backups").glob("vault-damaged-*.db")
         assert aside.read_bytes() == whole[: len(whole) // 3]
     else:
-        refused(kept.call(*args), str(kept.vault), "damaged")
+        check_error(kept.call(*args), str(kept.vault), "damaged")
         assert len(kept.vault.read_bytes()) == len(whole) // 3
         kept.vault.write_bytes(whole)
-    assert kept.listed() == ["a"]
+    assert kept.list_ids() == ["a"]
 
 
 @pytest.mark.parametrize("name", ["/dev/null/home", "{tmp}/" + "h" * 300])
 def test_a_home_that_cannot_be(home: Home, tmp_path: Path, name: str) -> None:
-    refused(home.run("list", using={"RECOLLECT_HOME": name.format(tmp=tmp_path)}), name[-5:])
+    check_error(home.run("list", using={"RECOLLECT_HOME": name.format(tmp=tmp_path)}), name[-5:])
 
 
 def test_a_home_whose_name_is_not_utf8(home: Home, tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_home_whose_name_is_not_utf8(home: Home, tmp_path: Path) -> None:
     }
     environment[b"RECOLLECT_HOME"] = bytes(tmp_path) + b"/\xff"
     done = subprocess.run([RECOLLECT, "list"], capture_output=True, env=environment, check=False)
-    refused(Ran(done.returncode, done.stdout.decode(), done.stderr.decode()), "UTF-8")
+    check_error(Ran(done.returncode, done.stdout.decode(), done.stderr.decode()), "UTF-8")
 
 
 def test_a_home_is_made_where_there_is_none(home: Home) -> None:
@@ -152,24 +152,24 @@ def test_a_read_only_vault_can_be_read_and_says_so_when_written(
     if args[0] in READING:
         assert (done.code, done.err) == (0, "")
     else:
-        refused(done, str(kept.vault), "read-only")
+        check_error(done, str(kept.vault), "read-only")
     kept.vault.chmod(0o644)
-    assert kept.listed() == ["a"]
+    assert kept.list_ids() == ["a"]
 
 
 @pytest.mark.parametrize("args", [("list",), ("save", "--title", "x"), ("recipes",)], ids=" ".join)
 def test_a_home_of_somebody_else(kept: Home, args: tuple[str, ...]) -> None:
     kept.folder.chmod(0)
     try:
-        refused(kept.run(*args, through=POWERLESS), str(kept.folder), "Permission denied")
+        check_error(kept.run(*args, through=POWERLESS), str(kept.folder), "Permission denied")
     finally:
         kept.folder.chmod(0o755)
-    assert kept.listed() == ["a"]
+    assert kept.list_ids() == ["a"]
 
 
 def test_a_vault_that_may_not_even_be_read(kept: Home) -> None:
     kept.vault.chmod(0)
-    refused(kept.run("list", through=POWERLESS), str(kept.vault), "cannot be opened")
+    check_error(kept.run("list", through=POWERLESS), str(kept.vault), "cannot be opened")
     kept.vault.chmod(0o644)
 
 
@@ -199,16 +199,16 @@ def test_a_full_disk_refuses_new_memories_and_keeps_the_old(small_disk: Home) ->
         if done.code:
             break
         ids.append(done.out.strip())
-    refused(done, str(home.vault), "full")
+    check_error(done, str(home.vault), "full")
     assert len(ids) > 3
     args = ("save", "--title", "y", "--text", "-")
-    refused(home.run(*args, stdin=b"words " * 100_000), "full")
-    refused(home.run("import", "-", stdin=lines({"text": "words " * 100_000})), "full")
-    assert sorted(home.listed()) == sorted(ids)
-    assert home.found("note0", "--recipe", "vault") == ids[:1]
+    check_error(home.run(*args, stdin=b"words " * 100_000), "full")
+    check_error(home.run("import", "-", stdin=lines({"text": "words " * 100_000})), "full")
+    assert sorted(home.list_ids()) == sorted(ids)
+    assert home.search_ids("note0", "--recipe", "vault") == ids[:1]
     assert home.is_sound()
     backup = home.folder / "backup.jsonl"
-    refused(home.run("export", str(backup)), str(backup), "No space left")
+    check_error(home.run("export", str(backup)), str(backup), "No space left")
     assert not list(home.folder.glob("backup*"))
     exported = home.run("export").out.splitlines()
     assert sorted(json.loads(line)["id"] for line in exported) == sorted(ids)
@@ -221,6 +221,6 @@ def test_a_file_that_may_not_grow_refuses_new_memories_and_keeps_the_old(kept: H
     text = " ".join(f"word{number}" for number in range(30_000)).encode()
     args = ("save", "--title", "Too large", "--text", "-")
     ran = kept.run(*args, stdin=text, through=bounded)
-    refused(ran, str(kept.vault), "nothing of this write was kept")
-    assert kept.listed() == ["a"]
+    check_error(ran, str(kept.vault), "nothing of this write was kept")
+    assert kept.list_ids() == ["a"]
     assert kept.is_sound()

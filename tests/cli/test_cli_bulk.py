@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commandline import Home, refused
+from commandline import Home, check_error
 
 from recollect.interfaces.cli import selection
 
@@ -19,7 +19,7 @@ MEMORIES = (
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     home = Home(tmp_path / "home")
-    assert home.bring_in(*MEMORIES).code == 0
+    assert home.import_memories(*MEMORIES).code == 0
     return home
 
 
@@ -38,7 +38,7 @@ def test_a_query_chooses_what_holds_all_of_its_words(home: Home) -> None:
     done = home.json("tag", "--query", "the jenkins plugins", "--add", "ops", "--yes")
     assert done == {"tagged": ["b"]}
     assert home.json("show", "b")[0]["tags"] == ["wip", "ops"]
-    refused(home.call("tag", "--query", "the", "--add", "x", "--yes"), "no word to select by")
+    check_error(home.call("tag", "--query", "the", "--add", "x", "--yes"), "no word to select by")
 
 
 def test_moving_and_tagging_leave_the_age(home: Home) -> None:
@@ -54,7 +54,7 @@ def test_moving_and_tagging_leave_the_age(home: Home) -> None:
 def test_edit_takes_filters_beside_the_fields_of_the_same_names(home: Home) -> None:
     done = home.json("edit", "--where", "project=site", "--project", "web", "--yes")
     assert done == {"changed": ["a", "b"]}
-    assert home.listed("--project", "web") == ["a", "b"]
+    assert home.list_ids("--project", "web") == ["a", "b"]
     tagged = home.json("edit", "--where", "tag=ci", "--clear", "tags", "--yes")
     assert tagged == {"changed": ["a"]}
     wrong = home.call("edit", "--where", "colour=red", "--title", "x", "--yes")
@@ -65,22 +65,22 @@ def test_edit_takes_filters_beside_the_fields_of_the_same_names(home: Home) -> N
 def test_forget_by_a_filter_and_get_it_back(home: Home) -> None:
     done = home.call("forget", "--kind", "note", "--yes")
     assert "1 memory forgotten." in done.out
-    assert home.listed() == ["a", "b"]
+    assert home.list_ids() == ["a", "b"]
     assert home.json("forget", "--undo", "c") == {"restored": ["c"]}
 
 
 def test_a_script_must_say_yes_and_is_told_how_many(home: Home) -> None:
-    refused(home.call("forget", "--project", "site"), "2 memories will be forgotten", "--yes")
-    assert home.listed() == ["a", "b", "c"]
+    check_error(home.call("forget", "--project", "site"), "2 memories will be forgotten", "--yes")
+    assert home.list_ids() == ["a", "b", "c"]
 
 
 @pytest.mark.usefixtures("terminal")
 def test_a_terminal_is_asked(home: Home) -> None:
     no = home.call("forget", "--project", "site", stdin=b"\n")
     assert "2 memories will be forgotten. Go on? [y/N]" in no.err
-    assert (no.code, home.listed()) == (1, ["a", "b", "c"])
+    assert (no.code, home.list_ids()) == (1, ["a", "b", "c"])
     assert home.call("forget", "--project", "site", stdin=b"y\n").code == 0
-    assert home.listed() == ["c"]
+    assert home.list_ids() == ["c"]
 
 
 @pytest.mark.parametrize(
@@ -103,5 +103,5 @@ def test_nothing_found_changes_nothing(home: Home) -> None:
 
 
 def test_all_or_none(home: Home) -> None:
-    refused(home.call("move", "a", "nothing", "--to-project", "x"), "'nothing'")
+    check_error(home.call("move", "a", "nothing", "--to-project", "x"), "'nothing'")
     assert home.json("show", "a")[0]["project"] == "site"

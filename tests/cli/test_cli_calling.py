@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from commandline import ESCAPE, RECOLLECT, Home, refused, wrong_usage
+from commandline import ESCAPE, RECOLLECT, Home, check_error, check_usage_error
 
 from patience import until
 from recollect.interfaces.cli import commands
@@ -168,7 +168,7 @@ def test_help_of_the_installed_command_is_plain_text_without_a_home(home: Home) 
     ],
 )
 def test_wrong_usage_is_exit_code_2(home: Home, args: tuple[str, ...]) -> None:
-    wrong_usage(home.call(*args), "recollect")
+    check_usage_error(home.call(*args), "recollect")
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_wrong_usage_is_exit_code_2(home: Home, args: tuple[str, ...]) -> None:
 def test_a_command_with_a_typing_error_is_answered_with_what_was_meant(
     home: Home, typed: str, meant: str
 ) -> None:
-    wrong_usage(
+    check_usage_error(
         home.call(typed, "tokens"), f"There is no command '{typed}'. Did you mean `{meant}`?"
     )
     assert not home.folder.exists()
@@ -192,7 +192,7 @@ def test_words_that_are_no_command_are_searched_for(home: Home) -> None:
     for query in ("how do we refresh tokens", "tokens-at-noon refresh", "REFRESH tokens"):
         assert home.json(*query.split())["query"] == query
     assert "noon" in home.call("in what are tokens refreshed").out  # quoted
-    wrong_usage(home.call("nonsense", "--help"), "There is no command 'nonsense'.")
+    check_usage_error(home.call("nonsense", "--help"), "There is no command 'nonsense'.")
 
 
 def test_the_rest_of_the_line_is_the_query_wherever_options_stand(home: Home) -> None:
@@ -244,11 +244,15 @@ def test_short_options_stand_alone(typed: str, limit: str | None, query: str) ->
 
 
 def test_an_option_that_there_is_not_is_answered_with_what_was_meant(home: Home) -> None:
-    wrong_usage(home.call("stats", "--jsn"), "There is no option --jsn. Did you mean --json?")
-    wrong_usage(home.call("save", "--titel=x"), "There is no option --titel. Did you mean --title?")
+    check_usage_error(home.call("stats", "--jsn"), "There is no option --jsn. Did you mean --json?")
+    check_usage_error(
+        home.call("save", "--titel=x"), "There is no option --titel. Did you mean --title?"
+    )
     hint = "To use it as a word: recollect search -- --if-exists"
-    wrong_usage(home.call("search", "--if-exists"), "There is no option --if-exists.", hint)
-    wrong_usage(home.call("--verison"), "There is no option --verison. Did you mean --version?")
+    check_usage_error(home.call("search", "--if-exists"), "There is no option --if-exists.", hint)
+    check_usage_error(
+        home.call("--verison"), "There is no option --verison. Did you mean --version?"
+    )
 
 
 def test_what_people_type_who_know_other_programs(home: Home) -> None:
@@ -259,7 +263,7 @@ def test_what_people_type_who_know_other_programs(home: Home) -> None:
     assert home.call("version").out == home.call("-V").out
     assert home.json("version")["version"] == __version__
     assert home.call("rm", "note").code == 0
-    assert home.listed() == []
+    assert home.list_ids() == []
 
 
 @pytest.mark.parametrize(
@@ -287,16 +291,16 @@ def test_actions_of_tag_are_first_words_and_the_others_ids(home: Home) -> None:
         "rename",
     }
     assert home.json("tags") == {"y": 2}
-    wrong_usage(home.call("tag", "list", "--add", "x"), "recollect tag list")
-    wrong_usage(home.call("tag", "--project", "p"), "--add TAG or --remove TAG")
+    check_usage_error(home.call("tag", "list", "--add", "x"), "recollect tag list")
+    check_usage_error(home.call("tag", "--project", "p"), "--add TAG or --remove TAG")
 
 
 def test_a_group_without_its_second_word_explains_it(home: Home) -> None:
     for name in ("access", "store"):
         assert home.call(name).out == home.call(name, "--help").out
     assert "\n  access audit " in home.call("access").out
-    wrong_usage(home.call("access", "tokn", "list"), "Did you mean token?")
-    wrong_usage(home.call("stats", "all"), "unrecognized arguments: all.")
+    check_usage_error(home.call("access", "tokn", "list"), "Did you mean token?")
+    check_usage_error(home.call("stats", "all"), "unrecognized arguments: all.")
 
 
 def test_short_options_are_what_people_expect(home: Home) -> None:
@@ -315,13 +319,15 @@ def test_short_options_are_what_people_expect(home: Home) -> None:
 
 @pytest.mark.installed
 def test_wrong_usage_of_the_installed_command_makes_no_vault(home: Home) -> None:
-    wrong_usage(home.run("search"), "usage: recollect search", "QUERY")
+    check_usage_error(home.run("search"), "usage: recollect search", "QUERY")
     assert not home.folder.exists()
 
 
 def test_output_may_be_cut_off_by_its_reader(home: Home) -> None:
     """`recollect export | head -c 1`: no traceback, and success."""
-    home.bring_in(*({"title": f"Note {number}", "text": "word " * 500} for number in range(200)))
+    home.import_memories(
+        *({"title": f"Note {number}", "text": "word " * 500} for number in range(200))
+    )
     for args in (["export"], ["list", "--limit", "200", "--json"], ["search", "word", "--json"]):
         process = subprocess.Popen(
             [RECOLLECT, *args],
@@ -380,7 +386,7 @@ def test_closed_streams_do_no_harm(home: Home, shell: str, code: int, err: str) 
     assert (done.returncode, done.stdout) == (code, "")
     assert err in done.stderr
     assert "Traceback" not in done.stderr
-    assert home.listed() == ["note"]
+    assert home.list_ids() == ["note"]
     assert home.is_sound()
 
 
@@ -389,7 +395,7 @@ def test_output_is_utf8_whatever_the_locale(home: Home) -> None:
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     assert "日本語 ünd ✓" in home.run("list", using=plain).out
     assert home.run("show", "odd", "--json", using=plain).json()[0]["title"] == "日本語 ünd ✓"
-    refused(home.run("show", "nö", using=plain), "There is no memory")
+    check_error(home.run("show", "nö", using=plain), "There is no memory")
 
 
 def test_an_interrupt_is_one_line_and_130(home: Home) -> None:
@@ -410,7 +416,7 @@ def test_an_interrupt_is_one_line_and_130(home: Home) -> None:
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, b"")
     assert err == b"recollect: Interrupted. Everything saved so far is kept.\n"
-    assert home.listed() == ["note"]
+    assert home.list_ids() == ["note"]
 
 
 def _opened(pid: int, file: Path) -> bool:
@@ -440,4 +446,4 @@ def test_a_command_of_a_missing_package_says_what_to_install(
 
     assert every_command()[command][0].startswith(f"{package}.")
     monkeypatch.setattr(commands, "import_module", missing)
-    refused(home.call(*command.split()), f"run: pip install 'recollect-memory[{extra}]'")
+    check_error(home.call(*command.split()), f"run: pip install 'recollect-memory[{extra}]'")

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commandline import Home, wrong_usage
+from commandline import Home, check_usage_error
 
 from recollect.interfaces.cli.commands import every_command
 from recollect.interfaces.cli.completion import SCRIPTS
@@ -17,7 +17,7 @@ from recollect.interfaces.cli.completion import SCRIPTS
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     made = Home(tmp_path_factory.mktemp("completion") / "home")
-    made.bring_in(
+    made.import_memories(
         {"id": "auth-jwt", "title": "Switched\tto JWT", "tags": ["auth", "api"], "project": "quay"},
         {"id": "auth-keys", "title": "Keys", "kind": "bug", "project": "harbor"},
         {"id": "tides", "title": "Tides"},
@@ -114,4 +114,4 @@ def test_bash_completes_by_it(home: Home) -> None:
 
 
 def test_an_unknown_shell_is_refused(home: Home) -> None:
-    wrong_usage(home.call("completion", "tcsh"), "bash, zsh, fish, powershell")
+    check_usage_error(home.call("completion", "tcsh"), "bash, zsh, fish, powershell")

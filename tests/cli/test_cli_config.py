@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commandline import Home, refused
+from commandline import Home, check_error
 
 FILE = "# mine\n[search]  # the default\nrecipe = 'router'\n\n[trash]\nkeep = 30 # days\n"
 
@@ -60,7 +60,7 @@ def test_a_value_is_set_and_nothing_else_is_touched(home: Home) -> None:
 def test_what_is_wrong_is_refused_and_nothing_written(
     home: Home, args: tuple[str, ...], said: tuple[str, ...]
 ) -> None:
-    refused(home.call("config", *args), *said)
+    check_error(home.call("config", *args), *said)
     assert written(home) == FILE
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from commandline import NOW, Home, refused
+from commandline import NOW, Home, check_error
 from msgspec import structs
 
 from recollect import Recollect
@@ -82,11 +82,11 @@ def test_the_demo_can_be_kept(home: Home, tmp_path: Path) -> None:
     assert shown.code == 0
     assert f"RECOLLECT_HOME={folder}" in shown.out
     kept = Home(folder, RECOLLECT_NOW=NOW)
-    assert len(kept.listed()) == 80
+    assert len(kept.list_ids()) == 80
     assert kept.is_sound()
-    assert kept.found("refresh tokens")
-    refused(home.run("demo", "--keep", str(folder)), str(folder), "already exists")
-    assert len(kept.listed()) == 80
+    assert kept.search_ids("refresh tokens")
+    check_error(home.run("demo", "--keep", str(folder)), str(folder), "already exists")
+    assert len(kept.list_ids()) == 80
 
 
 def test_the_demo_works_with_settings_of_ones_own(home: Home) -> None:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commandline import NOW, Home, refused
+from commandline import NOW, Home, check_error
 
 from recollect.interfaces.cli.save import split_thought
 
@@ -40,7 +40,7 @@ def test_standard_input_is_a_memory(home: Home) -> None:
     id = home.call("save", stdin=b"# Deploys\n\nNever on Friday.\n").out.strip()
     [memory] = home.json("show", id)
     assert (memory["title"], memory["text"]) == ("Deploys", "Never on Friday.")
-    refused(home.call("save", stdin=b" \n"), "A memory needs a title or a text.", code=1)
+    check_error(home.call("save", stdin=b" \n"), "A memory needs a title or a text.", code=1)
 
 
 def test_a_long_thought_keeps_all_of_its_words_and_gets_a_short_title() -> None:
@@ -55,7 +55,7 @@ def test_a_long_thought_keeps_all_of_its_words_and_gets_a_short_title() -> None:
 
 def test_words_beside_title_and_text_are_refused(home: Home) -> None:
     done = home.call("save", "words", "--title", "a title", "--text", "more")
-    refused(done, "leave out --title, --text or the words", code=2)
+    check_error(done, "leave out --title, --text or the words", code=2)
 
 
 def test_a_save_over_an_existing_id_says_what_changed(home: Home) -> None:

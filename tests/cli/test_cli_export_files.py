@@ -12,7 +12,7 @@ from shutil import which
 from typing import Any
 
 import pytest
-from commandline import NOW, RECOLLECT, Home, lines, refused
+from commandline import NOW, RECOLLECT, Home, check_error, lines
 
 from recollect.files import replacing
 
@@ -40,7 +40,7 @@ def home(tmp_path: Path) -> Home:
 @pytest.fixture
 def exported(home: Home, tmp_path: Path) -> Path:
     """An export of three memories."""
-    home.bring_in(*({"id": id, "title": f"Note {id}"} for id in "abc"))
+    home.import_memories(*({"id": id, "title": f"Note {id}"} for id in "abc"))
     file = tmp_path / "out" / "backup.jsonl"
     file.parent.mkdir()
     assert home.call("export", str(file)).code == 0
@@ -66,8 +66,8 @@ def test_exports_to_one_file_at_once_leave_one_whole_file(home: Home, tmp_path: 
     """Vaults of two sizes: with a shared temporary file one export cut the other short."""
     other = Home(tmp_path / "other", RECOLLECT_NOW=NOW)
     memories = [{"id": f"m{number}", "text": "word " * 50} for number in range(COUNT)]
-    home.bring_in(*memories)
-    other.bring_in(*memories[: COUNT // 2])
+    home.import_memories(*memories)
+    other.import_memories(*memories[: COUNT // 2])
     out = tmp_path / "out"
     out.mkdir()
     file = out / "backup.jsonl"
@@ -125,7 +125,7 @@ def test_a_link_is_refused_and_what_it_leads_to_stays(home: Home, tmp_path: Path
     link.symlink_to(target)
     nowhere.symlink_to(tmp_path / "missing")
     for file in (link, nowhere):
-        refused(home.call("export", str(file)), str(file), "is a link")
+        check_error(home.call("export", str(file)), str(file), "is a link")
         assert file.is_symlink()
     assert target.read_text() == "mine"
     assert not (tmp_path / "missing").exists()
@@ -162,31 +162,31 @@ def test_an_export_that_is_cut_short_is_refused(
     size = len(raw)
     exported.write_bytes(raw[: int(size * left / 3)])
     other = Home(tmp_path / "other")
-    told = refused(other.call("import", str(exported)), "cut short", "--no-verify")
+    told = check_error(other.call("import", str(exported)), "cut short", "--no-verify")
     assert f"of {size:,} bytes" in told
-    assert other.listed() == []
+    assert other.list_ids() == []
     if left == 2:
         assert other.call("import", "--no-verify", str(exported)).code == 0
-        assert len(other.listed()) == 2
+        assert len(other.list_ids()) == 2
 
 
 def test_an_altered_export_is_refused(home: Home, exported: Path, tmp_path: Path) -> None:
     exported.write_bytes(exported.read_bytes().replace(b"Note b", b"Note B"))
     other = Home(tmp_path / "other")
-    refused(other.call("import", str(exported)), "altered", "--no-verify")
-    refused(other.call("import", "--dry-run", str(exported)), "altered")
-    assert other.listed() == []
+    check_error(other.call("import", str(exported)), "altered", "--no-verify")
+    check_error(other.call("import", "--dry-run", str(exported)), "altered")
+    assert other.list_ids() == []
     assert other.call("import", "--no-verify", str(exported)).code == 0
-    assert len(other.listed()) == 3
+    assert len(other.list_ids()) == 3
 
 
 def test_a_checksum_file_that_holds_none_is_named(home: Home, exported: Path) -> None:
     beside = exported.with_name("backup.jsonl.sha256")
     beside.write_text("nothing\n")
-    refused(home.call("import", str(exported)), str(beside), "holds no SHA-256")
+    check_error(home.call("import", str(exported)), str(beside), "holds no SHA-256")
     beside.unlink()
     beside.mkdir()
-    refused(home.call("import", str(exported)), str(beside), "not a file")
+    check_error(home.call("import", str(exported)), str(beside), "not a file")
 
 
 def test_a_file_without_a_checksum_is_imported_as_it_is(home: Home, tmp_path: Path) -> None:
@@ -212,11 +212,13 @@ def test_all_moves_a_vault_with_what_is_forgotten_and_feedback(
     assert done.out == "3 added, 0 updated, 0 unchanged, 3 feedback entries added.\n"
     assert other.call("export", "--all").out.encode() == raw
     assert other.call("import", str(exported)).out == "0 added, 0 updated, 3 unchanged.\n"
-    assert sorted(other.listed()) == ["a", "c"]
-    assert other.found("note", "--recipe", "vault") == home.found("note", "--recipe", "vault")
+    assert sorted(other.list_ids()) == ["a", "c"]
+    assert other.search_ids("note", "--recipe", "vault") == home.search_ids(
+        "note", "--recipe", "vault"
+    )
     assert other.is_sound()
     assert other.call("forget", "--undo", "b").code == 0
-    assert sorted(other.listed()) == ["a", "b", "c"]
+    assert sorted(other.list_ids()) == ["a", "b", "c"]
 
 
 def test_what_is_no_forgotten_memory_and_no_feedback_is_a_bad_line(home: Home) -> None:
@@ -231,9 +233,9 @@ def test_what_is_no_forgotten_memory_and_no_feedback_is_a_bad_line(home: Home) -
         {"feedback": whole, "title": "x"},
         {"feedback": "good"},
     ]
-    done = home.bring_in(*bad, args=("--json",))
+    done = home.import_memories(*bad, args=("--json",))
     assert [line["line"] for line in json.loads(done.out)["bad"]] == [*range(1, len(bad) + 1)]
-    assert home.bring_in({"feedback": whole}).out.endswith("1 feedback entry added.\n")
+    assert home.import_memories({"feedback": whole}).out.endswith("1 feedback entry added.\n")
 
 
 def test_all_is_refused_for_markdown(home: Home, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from commandline import NOW, Home, refused, wrong_usage
+from commandline import NOW, Home, check_error, check_usage_error
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_one_that_is_empty_now_is_kept_in_mind(home: Home, harbour: Path) -> Non
     done = home.call("add", "--sync")
     assert done.code == 1
     assert "is empty, and it had 2 files before" in done.err
-    assert len(home.listed()) == 4
+    assert len(home.list_ids()) == 4
 
 
 def test_a_removed_folder_is_forgotten_and_its_files_stay(
@@ -118,27 +118,29 @@ def test_a_removed_folder_is_forgotten_and_its_files_stay(
     assert done.out == f"{removed} `recollect add {harbour}` brings them back.\n"
     assert sorted(file.name for file in harbour.iterdir()) == ["one.md", "two.md"]
     assert [one["path"] for one in home.json("add", "--list")["folders"]] == [str(kitchen)]
-    assert len(home.listed()) == 2
+    assert len(home.list_ids()) == 2
     printed = home.json("add", "--remove", str(kitchen))
     assert printed == {"removed": str(kitchen), "forgotten": 2}
     assert home.is_sound()
 
 
 def test_a_removed_folder_can_be_added_again(home: Home, harbour: Path) -> None:
-    before = home.listed()
+    before = home.list_ids()
     home.call("add", "--remove", str(harbour))
     assert home.call("add", str(harbour)).code == 0
-    assert home.listed() == before
+    assert home.list_ids() == before
 
 
 def test_one_that_is_away_can_be_removed(home: Home, harbour: Path) -> None:
     harbour.rename(harbour.with_name("aside"))
     assert home.call("add", "--remove", str(harbour)).code == 0
-    assert len(home.listed()) == 2
+    assert len(home.list_ids()) == 2
 
 
 def test_what_was_never_added_cannot_be_removed(home: Home, tmp_path: Path) -> None:
-    refused(home.call("add", "--remove", str(tmp_path)), "was never added", "recollect add --list")
+    check_error(
+        home.call("add", "--remove", str(tmp_path)), "was never added", "recollect add --list"
+    )
 
 
 @pytest.mark.parametrize(
@@ -155,4 +157,4 @@ def test_what_was_never_added_cannot_be_removed(home: Home, tmp_path: Path) -> N
     ],
 )
 def test_wrong_usage_is_told(home: Home, args: tuple[str, ...], holding: tuple[str, ...]) -> None:
-    wrong_usage(home.call("add", *args), *holding)
+    check_usage_error(home.call("add", *args), *holding)

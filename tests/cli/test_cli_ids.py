@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commandline import Home, refused
+from commandline import Home, check_error
 
 from recollect.interfaces.cli import output
 from recollect.interfaces.cli.selection import FOLDER
@@ -18,7 +18,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     """Three memories, and a terminal."""
     monkeypatch.setattr(output, "_terminal_session", lambda terminal: 7)
     made = Home(tmp_path / "home")
-    made.bring_in(*({"id": id, "title": f"Note {id}"} for id in IDS))
+    made.import_memories(*({"id": id, "title": f"Note {id}"} for id in IDS))
     return made
 
 
@@ -40,22 +40,22 @@ def test_the_end_of_an_id_is_enough(home: Home) -> None:
     assert home.json("show", "jwt-001", "003")[1]["id"] == "tides-003"
     assert home.call("timeline", "002").code == 0
     assert home.call("save", "newer keys", "--supersedes", "002").code == 0
-    refused(home.call("show", "01"), "There is no memory '01'")
+    check_error(home.call("show", "01"), "There is no memory '01'")
 
 
 def test_several_that_begin_so_are_named(home: Home) -> None:
-    said = refused(home.call("forget", "auth"))
+    said = check_error(home.call("forget", "auth"))
     assert said == (
         "Several ids begin with 'auth': auth-jwt-001, auth-keys-002. Type more of the one."
     )
-    assert len(home.listed()) == 3
+    assert len(home.list_ids()) == 3
     home.save("--id", "auth", "--title", "A whole id is no beginning")
     assert home.json("show", "auth")[0]["id"] == "auth"
 
 
 def test_what_begins_no_id_is_unknown_as_before(home: Home) -> None:
-    refused(home.call("show", "nothing"), "There is no memory 'nothing'")
-    refused(home.call("show", ""), "There is no memory ''")
+    check_error(home.call("show", "nothing"), "There is no memory 'nothing'")
+    check_error(home.call("show", ""), "There is no memory ''")
 
 
 def test_the_trash_is_looked_in_by_what_brings_back(home: Home) -> None:
@@ -69,17 +69,17 @@ def test_the_trash_is_looked_in_by_what_brings_back(home: Home) -> None:
 def test_results_have_short_names_on_their_terminal(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refused(home.call("show", "@1"), "nothing was searched or listed on this terminal")
-    assert home.found("tides") == ["tides-003"]
+    check_error(home.call("show", "@1"), "nothing was searched or listed on this terminal")
+    assert home.search_ids("tides") == ["tides-003"]
     assert home.json("show", "@1")[0]["id"] == "tides-003"
-    refused(home.call("show", "@2"), "@2: the last search or list showed 1 memories")
-    listed = home.listed()
+    check_error(home.call("show", "@2"), "@2: the last search or list showed 1 memories")
+    listed = home.list_ids()
     assert [one["id"] for one in home.json("show", "@3", "@1")] == [listed[2], listed[0]]
     assert home.json("timeline", "@1")["around"] == listed[0]
     home.call("pin", "@2", "@2")
     assert pinned(home) == [listed[1]]
     monkeypatch.setattr(output, "_terminal_session", lambda terminal: 8)
-    refused(home.call("show", "@1"), "on this terminal yet")
+    check_error(home.call("show", "@1"), "on this terminal yet")
 
 
 def test_without_a_terminal_nothing_is_kept(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +94,7 @@ def test_of_a_locked_vault_no_word_is_kept(home: Home) -> None:
     secret.write_text("correct horse battery staple\n")
     home.environment["RECOLLECT_VAULT__PASSPHRASE_FILE"] = str(secret)
     assert home.call("vault", "lock").code == 0
-    assert home.found("tides") == ["tides-003"]
+    assert home.search_ids("tides") == ["tides-003"]
     [kept] = (home.folder / FOLDER).iterdir()
     assert b"tides" not in kept.read_bytes()
     assert kept.stat().st_mode & 0o077 == 0
@@ -104,10 +104,10 @@ def test_of_a_locked_vault_no_word_is_kept(home: Home) -> None:
 def test_one_command_takes_the_ids_of_another(home: Home) -> None:
     ids = home.call("search", "note", "--ids").out
     assert sorted(ids.split()) == sorted(IDS)
-    assert home.call("list", "--ids").out.split() == home.listed()
+    assert home.call("list", "--ids").out.split() == home.list_ids()
     tagged = home.call("tag", "-", "--add", "wip", stdin=ids.encode())
     assert tagged.out == "3 memories tagged.\n"
-    assert sorted(home.listed("--tag", "wip")) == sorted(IDS)
+    assert sorted(home.list_ids("--tag", "wip")) == sorted(IDS)
     none = home.call("search", "zebra", "--ids").out
     assert home.call("tag", "-", "--add", "x", stdin=none.encode()).out == "0 memories tagged.\n"
     assert home.call("show", "-", stdin=b" tides-003 \n\nauth-j\n").out.count("title ") == 2

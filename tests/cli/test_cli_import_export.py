@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import NOW, Home, lines, refused
+from commandline import NOW, Home, check_error, lines
 
 FULL: dict[str, Any] = {
     "id": "full-1",
@@ -76,7 +76,7 @@ def test_the_installed_command_brings_a_vault_to_another_home(home: Home, tmp_pa
 
 
 def test_every_field_comes_back_as_it_went_in(home: Home) -> None:
-    assert home.bring_in(FULL).code == 0
+    assert home.import_memories(FULL).code == 0
     assert exported(home) == [FULL]
 
 
@@ -86,7 +86,7 @@ def test_odd_text_comes_back_in_every_field(home: Home) -> None:
         {"id": f"odd-{place}", **dict.fromkeys(names, text + " x"), "tags": [text + " x"]}
         for place, text in enumerate(ODD)
     ]
-    assert home.bring_in(*memories).code == 0
+    assert home.import_memories(*memories).code == 0
     back = {memory["id"]: memory for memory in exported(home)}
     for memory in memories:
         assert {name: back[memory["id"]][name] for name in memory} == memory
@@ -109,7 +109,7 @@ def test_odd_text_comes_back_in_every_field(home: Home) -> None:
 )
 def test_times_with_zones_and_fractions(home: Home, written: str, kept: str) -> None:
     times = ("created_at", "updated_at", "valid_from", "valid_until")
-    home.bring_in({"id": "t", "title": "t", **dict.fromkeys(times, written)})
+    home.import_memories({"id": "t", "title": "t", **dict.fromkeys(times, written)})
     [back] = exported(home)
     assert {back[name] for name in times} == {kept}
 
@@ -161,7 +161,7 @@ def test_a_bad_line_is_named_and_the_rest_goes_in(
     assert done.err.count("\n") == 1
     for part in holding:
         assert part in done.err
-    assert home.listed() == ["first", "last"]
+    assert home.list_ids() == ["first", "last"]
 
 
 def test_all_bad_lines_are_named_in_order_and_as_json(home: Home) -> None:
@@ -183,29 +183,31 @@ def test_strict_means_all_or_nothing(home: Home) -> None:
     assert done.code == 1
     assert done.err.startswith("line 2: ")
     assert done.out.startswith("0 added, 0 updated, 0 unchanged")
-    assert home.listed() == []
+    assert home.list_ids() == []
     assert home.call("import", "-", "--strict", stdin=good).code == 0
-    assert home.listed() == ["a"]
+    assert home.list_ids() == ["a"]
 
 
 def test_the_same_id_again_updates(home: Home) -> None:
-    home.bring_in({"id": "a", "title": "One", "why": "kept", "tags": ["x"]})
-    changed = home.json_of_import({"id": "a", "title": "Two"}, {"id": "b", "title": "B"})
+    home.import_memories({"id": "a", "title": "One", "why": "kept", "tags": ["x"]})
+    changed = home.import_json({"id": "a", "title": "Two"}, {"id": "b", "title": "B"})
     assert (changed["added"], changed["updated"], changed["unchanged"]) == (1, 1, 0)
-    again = home.json_of_import({"id": "a", "title": "Two"}, {"id": "b", "title": "B"})
+    again = home.import_json({"id": "a", "title": "Two"}, {"id": "b", "title": "B"})
     assert (again["added"], again["updated"], again["unchanged"]) == (0, 0, 2)
     [memory] = home.json("show", "a")
     assert (memory["title"], memory["why"], memory["tags"]) == ("Two", "kept", ["x"])
-    home.bring_in({"id": "c", "title": "1"}, {"id": "c", "title": "2"}, {"id": "c", "title": "3"})
+    home.import_memories(
+        {"id": "c", "title": "1"}, {"id": "c", "title": "2"}, {"id": "c", "title": "3"}
+    )
     assert home.json("show", "c")[0]["title"] == "3"
     assert home.is_sound()
 
 
 def test_importing_without_ids_twice_makes_no_twins(home: Home) -> None:
     memories = [{"title": f"Note {number}", "text": "same"} for number in range(20)]
-    home.bring_in(*memories)
-    assert home.json_of_import(*memories)["unchanged"] == 20
-    assert len(home.listed()) == 20
+    home.import_memories(*memories)
+    assert home.import_json(*memories)["unchanged"] == 20
+    assert len(home.list_ids()) == 20
 
 
 def test_bytes_that_are_not_utf8_are_one_bad_line(home: Home) -> None:
@@ -213,18 +215,18 @@ def test_bytes_that_are_not_utf8_are_one_bad_line(home: Home) -> None:
     done = home.run("import", "-", stdin=stdin)
     assert done.code == 1
     assert done.err == "line 2: It is not valid UTF-8 text.\n"
-    assert len(home.listed()) == 2
+    assert len(home.list_ids()) == 2
     utf16 = '{"title": "wide"}\n'.encode("utf-16")
     assert home.run("import", "-", stdin=utf16).code == 1
     assert home.run("import", "-", stdin=bytes(range(256)) * 100).code == 1
-    assert len(home.listed()) == 2
+    assert len(home.list_ids()) == 2
     assert home.is_sound()
 
 
 def test_a_byte_order_mark_and_windows_line_ends_are_fine(home: Home) -> None:
     stdin = b'\xef\xbb\xbf{"id": "a", "title": "x"}\r\n\r\n{"id": "b", "title": "y"}\r\n'
     assert home.call("import", "-", stdin=stdin).code == 0
-    assert home.listed() == ["a", "b"]
+    assert home.list_ids() == ["a", "b"]
 
 
 @pytest.mark.parametrize("stdin", [b"", b"\n", b"\n \n\t\n", b"\xef\xbb\xbf"])
@@ -240,7 +242,7 @@ def test_export_of_an_empty_vault_is_empty(home: Home, tmp_path: Path) -> None:
 
 
 def test_forgotten_memories_are_not_exported(home: Home) -> None:
-    home.bring_in({"id": "a", "title": "x"}, {"id": "b", "title": "y"})
+    home.import_memories({"id": "a", "title": "x"}, {"id": "b", "title": "y"})
     home.call("forget", "a")
     assert [memory["id"] for memory in exported(home)] == ["b"]
 
@@ -248,7 +250,7 @@ def test_forgotten_memories_are_not_exported(home: Home) -> None:
 def test_more_than_a_page_and_more_than_a_batch(home: Home) -> None:
     """2,000 lines are one write, 1,000 memories one page of reading: 2,345 are neither."""
     memories = [{"id": f"m-{number:04}", "title": f"Number {number}"} for number in range(2345)]
-    done = home.bring_in(*memories[:2100], {"title": 5}, *memories[2100:])
+    done = home.import_memories(*memories[:2100], {"title": 5}, *memories[2100:])
     assert done.code == 1
     assert done.err.startswith("line 2101: ")
     assert [memory["id"] for memory in exported(home)] == [memory["id"] for memory in memories]
@@ -261,7 +263,7 @@ def test_a_text_of_a_megabyte(home: Home) -> None:
     args = ("save", "--title", "A megabyte", "--id", "big", "--text", "-")
     assert home.call(*args, stdin=text.encode()).code == 0
     home.save("--title", "Small", "--id", "small")
-    assert home.found("needle", "--recipe", "vault") == ["big"]
+    assert home.search_ids("needle", "--recipe", "vault") == ["big"]
     assert home.json("show", "big")[0]["text"] == text
     export = home.run("export").out.encode()
     assert home.run("import", "-", stdin=export).out == "0 added, 0 updated, 2 unchanged.\n"
@@ -283,7 +285,7 @@ def test_files_that_cannot_be_used_are_named(
 ) -> None:
     home.save("--title", "x")
     (tmp_path / "file").touch()
-    refused(home.call(*(part.format(folder=tmp_path) for part in args)), *holding)
+    check_error(home.call(*(part.format(folder=tmp_path) for part in args)), *holding)
 
 
 def test_a_file_name_of_any_bytes_will_do(home: Home, tmp_path: Path) -> None:
@@ -299,7 +301,7 @@ def test_an_export_over_an_older_one_replaces_it_whole(home: Home, tmp_path: Pat
     home.save("--title", "x", "--id", "x")
     assert home.call("export", str(target)).code == 0
     assert [json.loads(line)["id"] for line in target.read_text().splitlines()] == ["x"]
-    refused(home.call("export", str(tmp_path)), "directory")
+    check_error(home.call("export", str(tmp_path)), "directory")
     assert len(target.read_text().splitlines()) == 1
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import Home, refused
+from commandline import Home, check_error
 
 from recollect import Recollect
 from recollect.folders.chunk_writing import Synced
@@ -121,7 +121,7 @@ def test_nothing_is_written_by_a_dry_run_and_a_folder_without_any_is_named(
     assert taken(home) == {}
     for missing in (tmp_path / "nowhere", project / "nothing" / "CLAUDE.md"):
         ran = home.call("import", "--from", "instructions", str(missing))
-        refused(ran, str(missing), "AGENTS.md")
+        check_error(ran, str(missing), "AGENTS.md")
 
 
 def test_a_secret_in_an_instruction_file_is_replaced(home: Home, project: Path) -> None:

@@ -174,7 +174,7 @@ def test_a_terminal_without_a_size_has_eighty_columns(
 
 def test_a_dumb_terminal_gets_no_escapes_and_the_c_locale_all_letters(tmp_path: Path) -> None:
     home = Home(tmp_path / "home", RECOLLECT_NOW=NOW)
-    home.bring_in({"id": "he", "title": "רענון 刷新", "text": "token"})
+    home.import_memories({"id": "he", "title": "רענון 刷新", "text": "token"})
     shown = home.on_terminal("search", "token", using={"TERM": "dumb", "LC_ALL": "C"})
     assert "\x1b" not in shown.out
     assert "רענון 刷新" in shown.out

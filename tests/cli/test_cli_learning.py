@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commandline import NOW, Home, refused
+from commandline import NOW, Home, check_error
 
 from recollect import Recollect
 from recollect.settings import Embedding, Rerank, Settings
@@ -69,12 +69,12 @@ def test_feedback_through_the_command_tips_the_weights(taught: tuple[Home, Recol
 
 def test_feedback_needs_a_query_and_a_memory_that_is_there(home: Home) -> None:
     home.save("--title", "x", "--id", "m")
-    refused(home.call("feedback", "q", "nothing", "--accept"), "There is no memory 'nothing'")
+    check_error(home.call("feedback", "q", "nothing", "--accept"), "There is no memory 'nothing'")
     for query in (" ", "?!", "\N{SMILING FACE WITH OPEN MOUTH}"):
-        refused(home.call("feedback", query, "m", "--accept"), "needs the query", "in words")
-    refused(home.call("feedback", "q", "m", "--undo"), "no feedback of 'm' for “q”")
+        check_error(home.call("feedback", query, "m", "--accept"), "needs the query", "in words")
+    check_error(home.call("feedback", "q", "m", "--undo"), "no feedback of 'm' for “q”")
     home.call("forget", "m")
-    refused(home.call("feedback", "q", "m", "--accept"), "'m' is forgotten", "forget m --undo")
+    check_error(home.call("feedback", "q", "m", "--accept"), "'m' is forgotten", "forget m --undo")
     assert home.json("stats")["feedback"] == {"accepted": 0, "dismissed": 0}
 
 
@@ -82,10 +82,10 @@ def test_feedback_is_taken_back_and_the_same_again_changes_nothing(home: Home) -
     home.save("--title", "Rotate tokens", "--id", "m")
     home.run("feedback", "which tokens?", "m", "--accept")
     assert home.json("feedback", "Which tokens", "m", "--accept") == {"accepted": 1, "dismissed": 0}
-    refused(home.call("feedback", "which tokens", "m", "--dismiss", "--undo"), "no dismissal")
+    check_error(home.call("feedback", "which tokens", "m", "--dismiss", "--undo"), "no dismissal")
     done = home.run("feedback", "which tokens", "m", "--undo")
     assert done.out == "Taken back. Feedback so far: 0 accepted, 0 dismissed.\n"
-    refused(home.call("feedback", "which tokens", "m", "--undo"), "no feedback")
+    check_error(home.call("feedback", "which tokens", "m", "--undo"), "no feedback")
 
 
 def test_what_was_learned_is_shown_and_reset(home: Home) -> None:
@@ -110,7 +110,7 @@ def test_what_was_learned_is_shown_and_reset(home: Home) -> None:
 @pytest.fixture
 def briefed(home: Home) -> Home:
     """Six memories of two projects, a day apart, the newest first in the alphabet."""
-    home.bring_in(
+    home.import_memories(
         *(
             {
                 "id": name,
@@ -163,13 +163,13 @@ def test_a_context_keeps_to_its_budget(briefed: Home) -> None:
     assert len(text) <= 400
     assert re.findall(r"^> Note.*\n.* · (.)$", text, re.MULTILINE) == ["a", "b", "c"]
     assert "3 more not shown" in text
-    refused(briefed.call("context", "--max-tokens", "1"), "too small", "38 are needed")
-    refused(briefed.call("context", "--max-tokens", "0"), "max_tokens")
-    refused(briefed.call("context", "--limit", "0"), "at least 1")
+    check_error(briefed.call("context", "--max-tokens", "1"), "too small", "38 are needed")
+    check_error(briefed.call("context", "--max-tokens", "0"), "max_tokens")
+    check_error(briefed.call("context", "--limit", "0"), "at least 1")
 
 
 def test_one_giant_does_not_empty_a_context(briefed: Home) -> None:
-    briefed.bring_in({"id": "giant", "title": "deploy " * 10_000})
+    briefed.import_memories({"id": "giant", "title": "deploy " * 10_000})
     briefing = briefed.json("context", "deploy", "--max-tokens", "400")
     assert "giant" not in ids(briefing)
     assert sorted(ids(briefing)[:2]) == ["c", "e"]
@@ -188,4 +188,4 @@ def test_how_much_meaning_a_context_uses_is_one_of_three(briefed: Home) -> None:
     for mode in ("auto", "always", "never"):
         assert briefed.json("context", "deploy", "--semantic", mode)["matched"] == 2
     done = briefed.call("context", "deploy", "--semantic", "often")
-    refused(done, "'often'", "auto, always, never")
+    check_error(done, "'often'", "auto, always, never")

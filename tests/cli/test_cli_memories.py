@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import NOW, Home, refused
+from commandline import NOW, Home, check_error
 
 FIELDS = (
     "id title text context why impact details tags kind severity domain project source tier space "
@@ -67,7 +67,7 @@ def test_edit_appends_to_a_text_and_replaces_one_of_its_sections(home: Home) -> 
         "# Gate\n\n## Keys\n\nWith Ada.\n\n## History\n\nBuilt in 1901."
     )
     there = "no section 'Doors'; there are: Gate, Keys, History."
-    refused(home.call("edit", "gate", "--section", "Doors", "--text", "x"), there)
+    check_error(home.call("edit", "gate", "--section", "Doors", "--text", "x"), there)
     assert home.call("edit", "gate", "--section", "Keys").code == 2
     assert home.call("edit", "gate", "--append", "x", "--text", "y").code == 2
 
@@ -136,7 +136,7 @@ def test_standard_input_is_left_alone_where_a_text_is_given(home: Home) -> None:
     assert saved["text"] == "the text"
     assert shown(home, home.call("save", "B", stdin=b"").out.strip())["text"] == ""
     for args in (("--text", "x", "-"), ("--title", "A", "--details-file", "-", "-")):
-        refused(home.call("save", *args, stdin=b"other"), "standard input", code=2)
+        check_error(home.call("save", *args, stdin=b"other"), "standard input", code=2)
 
 
 def test_save_says_the_same_again_without_a_twin(home: Home) -> None:
@@ -147,7 +147,7 @@ def test_save_says_the_same_again_without_a_twin(home: Home) -> None:
     assert again == {"id": first["id"], "outcome": "unchanged", "repeated": True}
     assert other["outcome"] == "added"
     assert other["id"] != first["id"]
-    assert len(home.listed()) == 2
+    assert len(home.list_ids()) == 2
 
 
 def test_save_under_an_id_of_ones_own_updates(home: Home) -> None:
@@ -179,16 +179,16 @@ def test_save_under_an_id_of_ones_own_updates(home: Home) -> None:
     ],
 )
 def test_save_refuses_by_name(home: Home, args: tuple[str, ...], holding: tuple[str, ...]) -> None:
-    refused(home.call("save", *args), *holding)
-    assert home.listed() == []
+    check_error(home.call("save", *args), *holding)
+    assert home.list_ids() == []
 
 
 def test_details_that_are_not_text_are_refused(home: Home, tmp_path: Path) -> None:
     file = tmp_path / "details.bin"
     file.write_bytes(b"fine \xff not")
     ran = home.call("save", "--title", "x", "--details-file", str(file))
-    refused(ran, "details.bin", "UTF-8", "byte 5")
-    refused(home.call("save", "--title", "x", "--text", "-", stdin=b"\xff"), "Standard input")
+    check_error(ran, "details.bin", "UTF-8", "byte 5")
+    check_error(home.call("save", "--title", "x", "--text", "-", stdin=b"\xff"), "Standard input")
 
 
 def test_show_gives_whole_memories_in_the_order_asked_for(home: Home) -> None:
@@ -202,11 +202,11 @@ def test_show_gives_whole_memories_in_the_order_asked_for(home: Home) -> None:
 
 def test_show_of_an_unknown_id_is_an_error_that_names_it(home: Home) -> None:
     home.save("--id", "a", "--title", "A")
-    refused(home.run("show", "a", "nothing"), "'nothing'", "recollect list")
+    check_error(home.run("show", "a", "nothing"), "'nothing'", "recollect list")
 
 
 def test_list_browses_core_then_captures_then_files_newest_first(home: Home) -> None:
-    home.bring_in(
+    home.import_memories(
         {"id": "old-core", "title": "x", "tier": "core", "updated_at": "2020-01-01"},
         {"id": "new-core", "title": "x", "tier": "core", "updated_at": "2025-01-01"},
         {"id": "old", "title": "x", "updated_at": "2021-01-01"},
@@ -216,7 +216,7 @@ def test_list_browses_core_then_captures_then_files_newest_first(home: Home) -> 
         {"id": "file", "title": "x", "tier": "file", "updated_at": "2026-02-01"},
     )
     order = ["new-core", "old-core", "new", "twin-a", "twin-b", "old", "file"]
-    assert home.listed() == order
+    assert home.list_ids() == order
     pages: list[list[str]] = []
     after: list[str] = []
     while page := [memory["id"] for memory in home.json("list", "--limit", "2", *after)]:
@@ -226,28 +226,28 @@ def test_list_browses_core_then_captures_then_files_newest_first(home: Home) -> 
 
 
 def test_list_filters_by_everything_that_is_asked(home: Home) -> None:
-    home.bring_in(
+    home.import_memories(
         {"id": "a", "title": "x", "project": "p", "tags": ["t", "u"], "kind": "bug"},
         {"id": "b", "title": "x", "project": "p", "tags": ["t"], "domain": "d"},
         {"id": "c", "title": "x", "source": "s", "space": "w", "tags": ["T"]},
     )
-    assert home.listed("--project", "p") == ["a", "b"]
-    assert home.listed("--project", "p", "--tag", "t", "--tag", "u") == ["a"]
-    assert home.listed("--domain", "d") == ["b"]
-    assert home.listed("--source", "s", "--space", "w") == ["c"]
-    assert home.listed("--kind", "bug", "--domain", "d") == []
+    assert home.list_ids("--project", "p") == ["a", "b"]
+    assert home.list_ids("--project", "p", "--tag", "t", "--tag", "u") == ["a"]
+    assert home.list_ids("--domain", "d") == ["b"]
+    assert home.list_ids("--source", "s", "--space", "w") == ["c"]
+    assert home.list_ids("--kind", "bug", "--domain", "d") == []
 
 
 def test_list_takes_times_and_ages(home: Home) -> None:
-    home.bring_in(
+    home.import_memories(
         {"id": "today", "title": "x", "updated_at": "2026-03-01T09:00:00Z"},
         {"id": "week", "title": "x", "updated_at": "2026-02-24T12:00:00Z"},
         {"id": "year", "title": "x", "updated_at": "2025-03-01"},
     )
-    assert home.listed("--since", "7d") == ["today", "week"]
-    assert home.listed("--since", "12h") == ["today"]
-    assert home.listed("--since", "1w", "--until", "2026-02-28") == ["week"]
-    assert home.listed("--until", "2026-02-24T13:00:00+01:00") == ["week", "year"]
+    assert home.list_ids("--since", "7d") == ["today", "week"]
+    assert home.list_ids("--since", "12h") == ["today"]
+    assert home.list_ids("--since", "1w", "--until", "2026-02-28") == ["week"]
+    assert home.list_ids("--until", "2026-02-24T13:00:00+01:00") == ["week", "year"]
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_list_takes_times_and_ages(home: Home) -> None:
 def test_list_refuses_what_makes_no_sense(
     home: Home, args: tuple[str, ...], holding: tuple[str, ...]
 ) -> None:
-    refused(home.call("list", *args), *holding)
+    check_error(home.call("list", *args), *holding)
 
 
 def test_a_limit_beyond_all_numbers_means_everything(home: Home) -> None:
@@ -272,8 +272,8 @@ def test_a_limit_beyond_all_numbers_means_everything(home: Home) -> None:
     for limit in (10**9, 10**30):
         assert [one["id"] for one in home.json("list", "--limit", str(limit))] == ["a"]
         assert home.json("context", "--limit", str(limit))["topped_up"] == 1
-        assert home.found("A", "--limit", str(limit)) == []  # one letter is no keyword
-        assert home.found("A", "--limit", str(limit), "--recipe", "router") == ["a"]
+        assert home.search_ids("A", "--limit", str(limit)) == []  # one letter is no keyword
+        assert home.search_ids("A", "--limit", str(limit), "--recipe", "router") == ["a"]
 
 
 def test_list_says_how_to_go_on(home: Home) -> None:
@@ -287,7 +287,9 @@ def test_list_says_how_to_go_on(home: Home) -> None:
 
 
 def test_the_way_on_keeps_filters_and_limit(home: Home) -> None:
-    home.bring_in(*({"id": f"n{number}", "title": "N", "kind": "to do"} for number in range(5)))
+    home.import_memories(
+        *({"id": f"n{number}", "title": "N", "kind": "to do"} for number in range(5))
+    )
     home.save("--id", "other", "Another one")
     command, listed = ["list", "--kind", "to do", "--limit=2", "--as-of", "1h"], []
     home.environment["RECOLLECT_NOW"] = "2026-03-01T15:00:00Z"
@@ -301,7 +303,7 @@ def test_the_way_on_keeps_filters_and_limit(home: Home) -> None:
 
 
 def test_programs_get_the_whole_list(home: Home) -> None:
-    home.bring_in(*({"id": f"n{number:02}", "title": "N"} for number in range(30)))
+    home.import_memories(*({"id": f"n{number:02}", "title": "N"} for number in range(30)))
     ids = [f"n{number:02}" for number in range(30)]
     assert home.call("list", "--ids").out.split() == ids
     assert [one["id"] for one in home.json("list")] == ids
@@ -330,14 +332,14 @@ def test_a_list_in_which_nothing_matches_does_not_call_the_vault_empty(home: Hom
     assert home.search("x", "--kind", "fakt")["notes"] == [
         "There is no kind 'fakt'; did you mean fact?"
     ]
-    assert home.listed("--kind", "Facts") == home.listed()
+    assert home.list_ids("--kind", "Facts") == home.list_ids()
     assert home.call("list", "--after", "a").out == "No memories found after a.\n"
 
 
 def test_a_field_cannot_be_set_and_emptied_at_once(home: Home) -> None:
     home.save("--title", "A", "--text", "kept", "--id", "a")
-    refused(home.call("edit", "a", "--clear", "text", "--text", "abc"), "text", code=2)
-    refused(home.call("edit", "a", "--clear", "tags", "--add-tag", "abc"), "tags", code=2)
+    check_error(home.call("edit", "a", "--clear", "text", "--text", "abc"), "text", code=2)
+    check_error(home.call("edit", "a", "--clear", "tags", "--add-tag", "abc"), "tags", code=2)
     assert home.json("show", "a")[0]["text"] == "kept"
 
 
@@ -350,17 +352,17 @@ def test_edit_changes_only_what_is_named(home: Home) -> None:
     memory = shown(home, "m")
     assert (memory["title"], memory["text"], memory["severity"]) == ("New", "kept", "warning")
     assert (memory["created_at"], memory["updated_at"]) == (NOW, later)
-    assert home.found("new") == ["m"]
-    assert home.found("old") == []
+    assert home.search_ids("new") == ["m"]
+    assert home.search_ids("old") == []
 
 
 def test_edit_adds_removes_and_replaces_tags(home: Home) -> None:
     home.save("--id", "m", "--title", "T", "--tag", "a", "--tag", "b")
     changed = home.json("edit", "m", "--add-tag", "c", "--add-tag", "b", "--remove-tag", "a")
     assert changed["tags"] == ["b", "c"]
-    assert home.listed("--tag", "a") == []
+    assert home.list_ids("--tag", "a") == []
     assert home.json("edit", "m", "--tag", "z")["tags"] == ["z"]
-    assert home.listed("--tag", "z") == ["m"]
+    assert home.list_ids("--tag", "z") == ["m"]
 
 
 def test_a_list_is_written_with_commas(home: Home) -> None:
@@ -415,7 +417,7 @@ def test_edit_refuses_by_name_and_changes_nothing(
 ) -> None:
     home.save("--id", "m", "--title", "T")
     before = shown(home, "m")
-    refused(home.call("edit", *args), *holding)
+    check_error(home.call("edit", *args), *holding)
     assert shown(home, "m") == before
 
 
@@ -424,10 +426,10 @@ def test_pin_makes_core_and_leaves_the_age(home: Home) -> None:
     home.save("--id", "b", "--title", "B", using={"RECOLLECT_NOW": "2026-03-02T00:00:00Z"})
     later = "2026-03-05T00:00:00Z"
     assert home.json("pin", "a", using={"RECOLLECT_NOW": later}) == {"pinned": ["a"]}
-    assert home.listed() == ["a", "b"]
+    assert home.list_ids() == ["a", "b"]
     assert shown(home, "a")["tier"] == "core"
     assert shown(home, "a")["updated_at"] == NOW
-    refused(home.call("pin", "b", "nothing"), "'nothing'")
+    check_error(home.call("pin", "b", "nothing"), "'nothing'")
     assert shown(home, "b")["tier"] == "capture"
 
 
@@ -438,23 +440,23 @@ def test_forget_takes_out_of_every_answer_and_undo_brings_back(home: Home) -> No
     done = home.run("forget", "a")
     assert done.code == 0
     assert "recollect forget --undo a" in done.out
-    assert home.found("particle") == ["b"]
-    assert home.listed() == ["b"]
+    assert home.search_ids("particle") == ["b"]
+    assert home.list_ids() == ["b"]
     assert home.json("context", "alpha")["matched"] == 0
-    refused(home.call("show", "a"), "'a'")
-    refused(home.call("forget", "a"), "'a'")
-    refused(home.call("edit", "a", "--title", "x"), "'a'")
+    check_error(home.call("show", "a"), "'a'")
+    check_error(home.call("forget", "a"), "'a'")
+    check_error(home.call("edit", "a", "--title", "x"), "'a'")
     assert home.json("forget", "--undo", "a") == {"restored": ["a"]}
     assert shown(home, "a") == before
-    assert sorted(home.found("particle")) == ["a", "b"]
+    assert sorted(home.search_ids("particle")) == ["a", "b"]
     assert home.is_sound()
 
 
 def test_forget_is_all_or_nothing(home: Home) -> None:
     home.save("--id", "a", "--title", "A")
-    refused(home.call("forget", "a", "nothing"), "'nothing'")
-    refused(home.call("forget", "--undo", "a"), "'a'", "not among the forgotten")
-    assert home.listed() == ["a"]
+    check_error(home.call("forget", "a", "nothing"), "'nothing'")
+    check_error(home.call("forget", "--undo", "a"), "'a'", "not among the forgotten")
+    assert home.list_ids() == ["a"]
 
 
 def test_purge_is_for_good(home: Home) -> None:
@@ -463,8 +465,8 @@ def test_purge_is_for_good(home: Home) -> None:
     home.call("forget", "a")
     assert home.json("forget", "--purge", "a") == {"purged": ["a"]}
     assert home.json("forget", "--purge", "b") == {"purged": ["b"]}
-    refused(home.call("forget", "--undo", "a"), "'a'")
-    refused(home.call("forget", "--purge", "a"), "'a'")
+    check_error(home.call("forget", "--undo", "a"), "'a'")
+    check_error(home.call("forget", "--purge", "a"), "'a'")
     stats = home.json("stats")
     assert (stats["memories"], stats["forgotten"]) == (0, 0)
     assert home.is_sound()
@@ -474,4 +476,4 @@ def test_saving_a_forgotten_memory_again_brings_it_back(home: Home) -> None:
     id = home.save("--title", "Once more")
     home.call("forget", id)
     assert home.save("--title", "Once more") == id
-    assert home.listed() == [id]
+    assert home.list_ids() == [id]

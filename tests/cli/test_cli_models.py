@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commandline import Home, as_its_schema, refused
+from commandline import Home, check_error, check_schema
 
 from recollect.models import folder as box
 from recollect.models.weights import WEIGHTS
@@ -126,11 +126,11 @@ def test_a_broken_declaration_is_one_sentence(home: Home, weights: Path) -> None
     file = weights / EMBEDDER / "model.json"
     file.unlink()
     file.write_text("{")
-    refused(home.call("models"), f"{file} cannot be read")
+    check_error(home.call("models"), f"{file} cannot be read")
 
 
 def test_an_unknown_built_in_model_is_refused_with_the_names(home: Home) -> None:
-    sentence = refused(home.call("models", using={"RECOLLECT_EMBEDDING__MODEL": "huge"}))
+    sentence = check_error(home.call("models", using={"RECOLLECT_EMBEDDING__MODEL": "huge"}))
     assert (
         sentence == f"embedding.model cannot be 'huge'; allowed: {EMBEDDER}, joint, multilingual."
     )
@@ -159,7 +159,9 @@ def test_measured_times_are_printed_in_milliseconds(home: Home) -> None:
 
 def test_another_model_is_used_when_its_vectors_are_made(home: Home) -> None:
     home.environment.pop("RECOLLECT_EMBEDDING__PROVIDER")
-    home.bring_in({"id": "a", "title": "Die Heizung entlüften"}, {"id": "b", "title": "Tide"})
+    home.import_memories(
+        {"id": "a", "title": "Die Heizung entlüften"}, {"id": "b", "title": "Tide"}
+    )
     [note] = home.json("models")["notes"]
     assert "recollect models use multilingual" in note
     done = home.call("models", "use", "multilingual")
@@ -177,7 +179,7 @@ def test_another_model_is_used_when_its_vectors_are_made(home: Home) -> None:
     _, note = home.json("models")["notes"]
     assert note.startswith("The vault's vectors are of builtin:multilingual@")
     back = home.json("models", "use", EMBEDDER)
-    as_its_schema("models use", back)
+    check_schema("models use", back)
     assert (back["model"], back["vectors"]) == (EMBEDDER, 2)
 
 
@@ -189,8 +191,8 @@ def test_a_folder_is_used_like_a_name_and_what_is_no_model_is_refused(
     assert home.json("models", "use", str(folder))["identity"].startswith(f"onnx:{EMBEDDER}@")
     listed = home.json("models")["installed"]
     assert [(one["name"], one["active"]) for one in listed[4:]] == [(str(folder), True)]
-    sentence = refused(home.call("models", "use", "huge"))
+    sentence = check_error(home.call("models", "use", "huge"))
     assert f"installed are: {EMBEDDER}, joint, multilingual, {folder}" in sentence
-    refused(home.call("models", "use", str(weights)), "has no model.onnx")
+    check_error(home.call("models", "use", str(weights)), "has no model.onnx")
     wins = {"RECOLLECT_EMBEDDING__MODEL": ""}
-    refused(home.call("models", "use", EMBEDDER, using=wins), "RECOLLECT_EMBEDDING__MODEL")
+    check_error(home.call("models", "use", EMBEDDER, using=wins), "RECOLLECT_EMBEDDING__MODEL")

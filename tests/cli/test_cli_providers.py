@@ -12,7 +12,7 @@ from typing import Any
 
 import apsw
 import pytest
-from commandline import LONGEST_S, NOW, RECOLLECT, Home, recomputed, refused
+from commandline import LONGEST_S, NOW, RECOLLECT, Home, check_error, recompute_node
 from planned_search import OverAt
 
 from model_server import Fault, ModelServer, Recorded, Reply
@@ -111,7 +111,7 @@ def test_what_is_saved_is_embedded_and_found_by_meaning(
     assert answer["counts"]["vector"] == 2
     assert {"embed", "vector", "total"} <= set(answer["timings_ms"])
     for result in answer["results"]:
-        recomputed(result["explain"])
+        recompute_node(result["explain"])
     assert embedded(server) == ["Car repair", "Cooking pasta", "automobile"]
 
 
@@ -132,7 +132,7 @@ def test_the_key_travels_and_is_never_shown(home: Home, server: ModelServer) -> 
     home.save("--title", "Note")
     assert waiting(home) == 1
     wrong, right = ({"OPENAI_API_KEY": key} for key in ("sk-wrong", "sk-secret"))
-    assert "sk-wrong" not in refused(home.call("reindex", using=wrong), "401", "OPENAI_API_KEY")
+    assert "sk-wrong" not in check_error(home.call("reindex", using=wrong), "401", "OPENAI_API_KEY")
     assert home.call("reindex", using=right).code == 0
     assert waiting(home) == 0
 
@@ -150,7 +150,7 @@ def test_with_the_server_down_saving_goes_on_and_is_made_up_for(
     assert [result["id"] for result in answer["results"]] == ["offline"]
     assert "cannot be reached" in reasons(answer)
     assert "embedding.base_url" in reasons(answer)
-    refused(home.call("reindex", using=down), "cannot be reached")
+    check_error(home.call("reindex", using=down), "cannot be reached")
 
     # The server is back, but nobody has made the vector yet: the answer says so, too.
     late = home.search("offline", "--recipe", "vault")
@@ -177,18 +177,18 @@ def test_a_save_embeds_its_own_text_and_nothing_that_others_left(
 
 
 def test_an_import_embeds_in_batches_of_a_hundred(home: Home, server: ModelServer) -> None:
-    done = home.bring_in(*notes(250))
+    done = home.import_memories(*notes(250))
     assert (done.code, done.err) == (0, "")
     assert done.out == "250 added, 0 updated, 0 unchanged.\n"
     assert [len(request.body["input"]) for request in server.requests] == [100, 100, 50]
-    assert home.bring_in(*notes(250)).out == "0 added, 0 updated, 250 unchanged.\n"
+    assert home.import_memories(*notes(250)).out == "0 added, 0 updated, 250 unchanged.\n"
     assert len(server.requests) == 3, "What has a vector is skipped."
     assert waiting(home) == 0
 
 
 def test_an_import_with_the_server_down_says_what_waits_and_why(home: Home) -> None:
     home.environment |= openai(NOBODY)
-    done = home.bring_in(*notes(3))
+    done = home.import_memories(*notes(3))
     assert done.code == 0
     added, missing = done.out.splitlines()
     assert added == "3 added, 0 updated, 0 unchanged."
@@ -215,13 +215,13 @@ def test_an_edit_makes_the_vector_anew_and_a_pin_does_not(home: Home, server: Mo
 def test_another_dimension_is_refused_and_reindex_is_the_cure(
     home: Home, server: ModelServer
 ) -> None:
-    home.bring_in(*notes(3))
+    home.import_memories(*notes(3))
     server.dimensions = 32
-    done = home.bring_in({"id": "later", "title": "Later"})
+    done = home.import_memories({"id": "later", "title": "Later"})
     assert done.code == 0, "The memory is kept."
     for part in ("64 dimensions", "32", "recollect reindex"):
         assert part in done.out
-    assert "later" in home.listed()
+    assert "later" in home.list_ids()
     assert blobs(home) == [4 * 64] * 3
     answer = home.search("note", "--recipe", "vault")
     assert len(answer["results"]) == 3
@@ -236,7 +236,7 @@ def test_another_dimension_is_refused_and_reindex_is_the_cure(
 def test_another_model_of_another_dimension_is_cured_by_reindex_alone(
     home: Home, server: ModelServer
 ) -> None:
-    home.bring_in(*notes(3))
+    home.import_memories(*notes(3))
     server.dimensions = 32
     home.environment |= openai(server.openai_url, model="other")
     home.save("--title", "Later", "--id", "later")
@@ -249,7 +249,7 @@ def test_another_model_of_another_dimension_is_cured_by_reindex_alone(
 
 def test_a_killed_reindex_goes_on_where_it_stopped(home: Home, server: Held) -> None:
     """SIGKILL after the second batch; every text is asked for once and no more."""
-    home.bring_in(*notes(450), args=("--no-embed",))
+    home.import_memories(*notes(450), args=("--no-embed",))
     server.holding = lambda: len(server.requests) == 4  # the probe for the dimension, then batches
     process = subprocess.Popen([RECOLLECT, "reindex"], env=home.environment)
     until(lambda: len(server.requests) == 4)
@@ -274,12 +274,12 @@ def test_a_wrong_answer_loses_no_memory_and_stores_no_vector(
     home: Home, server: ModelServer, fault: Fault
 ) -> None:
     server.fault = fault
-    done = home.bring_in(*notes(5))
+    done = home.import_memories(*notes(5))
     assert done.code == 0
     assert "5 memories have no vector yet (The embedding provider openai" in done.out
     assert blobs(home) == []
     assert waiting(home) == 5
-    refused(home.call("reindex"), "The embedding provider openai")
+    check_error(home.call("reindex"), "The embedding provider openai")
     assert blobs(home) == []
     answer = home.search("note", "--recipe", "vault")
     assert len(answer["results"]) == 5
@@ -348,7 +348,7 @@ def test_a_refused_text_holds_up_no_other(picky: tuple[Home, Picky]) -> None:
     memories = notes(250)
     for place in (42, 137):
         memories[place]["text"] = "long " * 100
-    done = home.bring_in(*memories)
+    done = home.import_memories(*memories)
     assert done.code == 0
     assert "2 memories have no vector yet (2 memories were refused" in done.out
     assert "400" in done.out
@@ -357,11 +357,11 @@ def test_a_refused_text_holds_up_no_other(picky: tuple[Home, Picky]) -> None:
     # Per refused text two at each halving of 100, and a probe; far from one for each text.
     assert len(server.requests) < 40
 
-    sentence = refused(home.call("reindex"), "2 memories were refused", "400")
+    sentence = check_error(home.call("reindex"), "2 memories were refused", "400")
     assert "long long" not in sentence
     answer = home.search("note", "--recipe", "vault")
     assert "2 of 250 memories have no vector yet" in reasons(answer)
-    assert home.found("long", "--recipe", "vault")[:2] == ["n042", "n137"], "By words."
+    assert home.search_ids("long", "--recipe", "vault")[:2] == ["n042", "n137"], "By words."
 
     home.call("edit", "n042", "--text", "short")
     assert waiting(home) == 1
@@ -381,7 +381,7 @@ def test_a_provider_that_refuses_everything_is_not_asked_text_by_text(
     home: Home, server: ModelServer
 ) -> None:
     server.key = "sk-secret"
-    done = home.bring_in(*notes(150))
+    done = home.import_memories(*notes(150))
     assert "150 memories have no vector yet (The embedding provider openai" in done.out
     assert "401" in done.out
     assert len(server.requests) == 2, "The batch, and one harmless question."
@@ -403,7 +403,7 @@ TAGGED = [
 
 
 def test_an_http_reranker_verifies(home: Home, server: ModelServer) -> None:
-    home.bring_in(*TAGGED, {"id": "best", "title": "rotate the token", "tags": ["token"]})
+    home.import_memories(*TAGGED, {"id": "best", "title": "rotate the token", "tags": ["token"]})
     ask = ("rotate token", "--recipe", "gnosis", "--explain")
     answer = home.search(*ask, using=rerank(server))
     assert answer["degraded"] == []
@@ -412,7 +412,7 @@ def test_an_http_reranker_verifies(home: Home, server: ModelServer) -> None:
     assert answer["results"][0]["verified"] is True
     assert answer["results"][0]["score"] == 1.0
     for result in answer["results"]:
-        assert recomputed(result["explain"]) == result["score"]
+        assert recompute_node(result["explain"]) == result["score"]
     [first, *_] = [request for request in server.requests if request.path == "/rerank"]
     assert set(first.body) == {"model", "query", "documents"}
 
@@ -420,7 +420,7 @@ def test_an_http_reranker_verifies(home: Home, server: ModelServer) -> None:
 def test_a_small_budget_reranks_a_part_and_says_so(
     home: Home, server: Held, over_at: OverAt
 ) -> None:
-    home.bring_in(*TAGGED)
+    home.import_memories(*TAGGED)
     asked = len(server.requests)
     server.holding = lambda: len(server.requests) == asked + 3  # the query's vector, two batches
     waited = over_at(server.held)
@@ -439,7 +439,7 @@ def test_a_small_budget_reranks_a_part_and_says_so(
 def test_a_wrong_reranker_is_left_out_and_named(
     home: Home, server: ModelServer, fault: Fault
 ) -> None:
-    home.bring_in(*TAGGED)
+    home.import_memories(*TAGGED)
     server_up = home.search("token", "--recipe", "gnosis")
     server.fault = fault
     settings = rerank(server) | {"RECOLLECT_EMBEDDING__PROVIDER": "none"}
@@ -458,7 +458,7 @@ def test_an_ollama_model_that_is_not_loaded_is_not_waited_for_in_a_context(
         tmp_path / "home",
         **openai(server.url) | {"RECOLLECT_EMBEDDING__PROVIDER": "ollama"},
     )
-    home.bring_in({"id": "car", "title": "Car"}, {"id": "pasta", "title": "Pasta"})
+    home.import_memories({"id": "car", "title": "Car"}, {"id": "pasta", "title": "Pasta"})
     asked = len(embedded(server))
     server.loaded.clear()
     cold = home.json("context", "automobile", "--no-topup")
@@ -485,7 +485,7 @@ def test_two_processes_may_save_at_once(home: Home) -> None:
     for thread in threads:
         thread.join()
     assert done == [0] * 4
-    assert len(home.listed()) == 4
+    assert len(home.list_ids()) == 4
     assert home.call("reindex").code == 0
     assert (waiting(home), len(blobs(home))) == (0, 4)
     assert home.is_sound()

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from commandline import Home, refused, wrong_usage
+from commandline import Home, check_error, check_usage_error
 
 from recollect.recipes.registry import BUILT_IN
 
@@ -90,11 +90,11 @@ def test_a_recipe_of_ones_own_is_listed_shown_compared_and_used(home: Home) -> N
         in home.run("recipes", "diff", "vault", "mine").out
     )
 
-    home.bring_in(
+    home.import_memories(
         {"id": "said", "title": "token token rotation"},
         {"id": "dire", "title": "token and much else besides", "severity": "critical"},
     )
-    assert home.found("token rotation", "--recipe", "vault") == ["said", "dire"]
+    assert home.search_ids("token rotation", "--recipe", "vault") == ["said", "dire"]
     answer = home.search("token rotation", "--recipe", "mine", "--explain")
     assert [result["id"] for result in answer["results"]] == ["dire", "said"]
     assert answer["results"][0]["explain"]["name"] == "mine"
@@ -170,25 +170,25 @@ def test_a_wrong_recipe_is_named_with_its_file_and_field(
     home: Home, text: str, holding: tuple[str, ...]
 ) -> None:
     file = written(home, text, name="bad")
-    refused(home.call("recipes", "check", str(file)), str(file), *holding)
-    refused(home.call("search", "x", "--recipe", "bad"), str(file), *holding)
+    check_error(home.call("recipes", "check", str(file)), str(file), *holding)
+    check_error(home.call("search", "x", "--recipe", "bad"), str(file), *holding)
     assert home.search("x", "--recipe", "vault")["results"] == []
 
 
 def test_recipes_that_go_round_in_a_circle_are_refused(home: Home) -> None:
     written(home, 'extends = "b"', name="a")
     written(home, 'extends = "a"', name="b")
-    refused(home.call("search", "x", "--recipe", "a"), "Recipe a extends b, which extends a.")
+    check_error(home.call("search", "x", "--recipe", "a"), "Recipe a extends b, which extends a.")
 
 
 def test_unknown_names_and_files(home: Home, tmp_path: Path) -> None:
-    refused(home.call("recipes", "show", "nothing"), "'nothing'", *BUILT_IN)
-    refused(home.call("recipes", "diff", "vault", "nothing"), "'nothing'")
+    check_error(home.call("recipes", "show", "nothing"), "'nothing'", *BUILT_IN)
+    check_error(home.call("recipes", "diff", "vault", "nothing"), "'nothing'")
     orphan = written(home, 'extends = "nothing"', name="orphan")
-    refused(home.call("recipes", "check", str(orphan)), "'nothing'", "vault")
-    refused(home.call("recipes", "check", str(tmp_path / "nothing.toml")), "nothing.toml")
-    refused(home.call("recipes", "check", str(tmp_path)), str(tmp_path))
-    wrong_usage(home.run("recipes", "check"), "recollect recipes check FILE")
+    check_error(home.call("recipes", "check", str(orphan)), "'nothing'", "vault")
+    check_error(home.call("recipes", "check", str(tmp_path / "nothing.toml")), "nothing.toml")
+    check_error(home.call("recipes", "check", str(tmp_path)), str(tmp_path))
+    check_usage_error(home.run("recipes", "check"), "recollect recipes check FILE")
 
 
 def test_a_file_of_a_built_in_name_does_not_replace_it(home: Home) -> None:

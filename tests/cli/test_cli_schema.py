@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from commandline import NOW, Home, as_its_schema, refused
+from commandline import NOW, Home, check_error, check_schema
 
 from recollect.interfaces.cli.arguments import parser_of
 from recollect.interfaces.cli.commands import every_command
@@ -115,7 +115,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     here = tmp_path_factory.mktemp("schema")
     home = Home(here / "home", RECOLLECT_NOW=NOW)
     text = "Refresh tokens live for 30 days."
-    home.bring_in(
+    home.import_memories(
         {"id": "jwt", "title": "Switched to JWT", "text": text, "tags": ["auth"], "why": "Audit."},
         {"id": "old", "title": "Tokens never end", "valid_until": "2026-01-01", "details": "x"},
         {"id": "gone", "title": "Tokens of the old site"},
@@ -147,7 +147,7 @@ def test_what_commands_print_is_as_their_schemas_say(home: Home) -> None:
         printed = json.loads(done.out)
         if line not in ("tidy --policies", "access sessions"):
             assert printed, line
-        as_its_schema(name, printed)
+        check_schema(name, printed)
         if name == "review" and "items" in printed:
             words["ITEM"] = printed["items"][0]["id"]
         if name == "access token create":
@@ -170,7 +170,7 @@ def test_every_command_that_prints_json_has_a_schema() -> None:
 @pytest.mark.parametrize("view", ["scan", "full", "pointer", "preview", "snippet"])
 def test_every_view_has_the_names_of_a_memory_and_its_dates(home: Home, view: str) -> None:
     printed = home.search("tokens", "--view", view)
-    as_its_schema("search", printed)
+    check_schema("search", printed)
     assert printed["results"]
     for result in printed["results"]:
         assert {"id", "kind", "project", "created_at", "updated_at"} <= set(result)
@@ -178,7 +178,7 @@ def test_every_view_has_the_names_of_a_memory_and_its_dates(home: Home, view: st
 
 def test_every_schema_is_named_and_another_is_refused(home: Home) -> None:
     assert home.call("schema").out.splitlines() == [*all_schemas()]
-    refused(home.call("schema", "nope"), "no schema 'nope'", "recollect schema")
+    check_error(home.call("schema", "nope"), "no schema 'nope'", "recollect schema")
 
 
 def test_lines_and_fields_are_chosen(home: Home) -> None:
@@ -209,7 +209,7 @@ def test_errors_are_json_with_a_code_where_a_program_asks(
     failed = home.call(*args)
     assert (failed.code, failed.out) == (exit_code, "")
     error = json.loads(failed.err)
-    as_its_schema("error", error)
+    check_schema("error", error)
     assert error["code"] == code
 
 

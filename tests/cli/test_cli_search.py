@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import NOW, Home, part_names, recomputed, refused
+from commandline import NOW, Home, check_error, part_names, recompute_node
 
 from recollect.recipes.registry import BUILT_IN
 
@@ -98,7 +98,7 @@ def test_every_score_follows_from_its_explanation(demo: Home, recipe: str) -> No
         tree = result["explain"]
         assert tree["name"] == recipe
         assert tree["value"] == result["score"]
-        assert recomputed(tree) == pytest.approx(result["score"], abs=1e-12)
+        assert recompute_node(tree) == pytest.approx(result["score"], abs=1e-12)
         # A session memory has its fixed score instead of signals.
         assert part_names(tree) in (SIGNALS.get(recipe, part_names(tree)), {"session"})
     scores = [result["score"] for result in answer["results"]]
@@ -172,8 +172,8 @@ def test_previews_of_scores_without_a_scale_have_no_percentages(home: Home) -> N
 
 def test_what_says_the_same_scores_the_same_however_many_say_it(home: Home) -> None:
     subjects = "alpine bridge copper desert engine forest garden harbor island".split()
-    home.bring_in(*({"id": one, "title": f"Token note: {one}"} for one in subjects))
-    home.bring_in(*({"title": f"Nothing to do with it, {number}"} for number in range(40)))
+    home.import_memories(*({"id": one, "title": f"Token note: {one}"} for one in subjects))
+    home.import_memories(*({"title": f"Nothing to do with it, {number}"} for number in range(40)))
     home.save("--title", "Token of another kind")
     scores = {one["id"]: one["score"] for one in home.search("token note")["results"]}
     assert len({scores[one] for one in subjects}) == 1
@@ -193,7 +193,7 @@ def test_compact_json_is_results_counts_and_topics(demo: Home) -> None:
 
 
 def test_filters_must_all_hold_and_hold_before_the_limit(home: Home) -> None:
-    home.bring_in(
+    home.import_memories(
         *({"id": f"n{number}", "title": "token token token"} for number in range(60)),
         {"id": "a", "title": "token", "text": "far below " * 30, "project": "p", "tags": ["x"]},
         {"id": "b", "title": "token", "text": "far below " * 30, "project": "p", "domain": "d"},
@@ -201,15 +201,17 @@ def test_filters_must_all_hold_and_hold_before_the_limit(home: Home) -> None:
     )
     for recipe in ("vault", "echovault", "router", "covalence"):
         ask = ("token", "--recipe", recipe, "--limit", "5")
-        assert sorted(home.found(*ask, "--project", "p")) == ["a", "b"], recipe
-        assert home.found(*ask, "--project", "p", "--tag", "x") == ["a"], recipe
-        assert home.found(*ask, "--project", "p", "--domain", "d") == ["b"], recipe
-        assert home.found(*ask, "--source", "s", "--space", "w", "--kind", "bug") == ["c"], recipe
-        assert home.found(*ask, "--project", "p", "--kind", "bug") == [], recipe
+        assert sorted(home.search_ids(*ask, "--project", "p")) == ["a", "b"], recipe
+        assert home.search_ids(*ask, "--project", "p", "--tag", "x") == ["a"], recipe
+        assert home.search_ids(*ask, "--project", "p", "--domain", "d") == ["b"], recipe
+        assert home.search_ids(*ask, "--source", "s", "--space", "w", "--kind", "bug") == ["c"], (
+            recipe
+        )
+        assert home.search_ids(*ask, "--project", "p", "--kind", "bug") == [], recipe
 
 
 def test_preferences_count_and_filter_nothing(home: Home) -> None:
-    home.bring_in(
+    home.import_memories(
         {"id": "plain", "title": TITLE},
         {"id": "tagged", "title": TITLE, "tags": ["auth"]},
         {"id": "placed", "title": TITLE, "domain": "security"},
@@ -235,15 +237,15 @@ def _raw(answer: Any, id: str, signal: str) -> float:
 
 
 def test_since_and_until_are_times_or_ages(home: Home) -> None:
-    home.bring_in(
+    home.import_memories(
         {"id": "today", "title": "token of today", "updated_at": "2026-03-01T09:00:00Z"},
         {"id": "week", "title": "token of the week", "updated_at": "2026-02-23"},
         {"id": "year", "title": "token of the year", "updated_at": "2025-03-01"},
     )
-    assert sorted(home.found("token", "--since", "7d")) == ["today", "week"]
-    assert home.found("token", "--since", "12h") == ["today"]
-    assert home.found("token", "--since", "2026-01-01", "--until", "2026-02-28") == ["week"]
-    moved = home.found("token", "--since", "2w", "--now", "2025-03-02")
+    assert sorted(home.search_ids("token", "--since", "7d")) == ["today", "week"]
+    assert home.search_ids("token", "--since", "12h") == ["today"]
+    assert home.search_ids("token", "--since", "2026-01-01", "--until", "2026-02-28") == ["week"]
+    moved = home.search_ids("token", "--since", "2w", "--now", "2025-03-02")
     assert sorted(moved) == ["today", "week", "year"], "Ages count from --now."
 
 
@@ -257,12 +259,16 @@ def test_since_and_until_may_be_words(home: Home) -> None:
     for id, day in at.items():
         home.save("--id", id, "--title", f"Note {id}", "--updated-at", day)
     now = ("--now", "2026-06-17")  # a Wednesday
-    assert set(home.found("note", "--since", "last week", *now)) == {"monday", "today"}
-    assert set(home.found("note", "--since", "letzte Woche", *now)) == {"monday", "today"}
-    assert set(home.found("note", "--until", "last  Week", *now)) == {"may", "sunday", "monday"}
-    assert home.found("note", "--until", "may", *now) == ["may"]
-    assert home.found("note", "--since", "this week", *now) == ["today"]
-    refused(
+    assert set(home.search_ids("note", "--since", "last week", *now)) == {"monday", "today"}
+    assert set(home.search_ids("note", "--since", "letzte Woche", *now)) == {"monday", "today"}
+    assert set(home.search_ids("note", "--until", "last  Week", *now)) == {
+        "may",
+        "sunday",
+        "monday",
+    }
+    assert home.search_ids("note", "--until", "may", *now) == ["may"]
+    assert home.search_ids("note", "--since", "this week", *now) == ["today"]
+    check_error(
         home.call("search", "note", "--since", "last week of the note"),
         "since 'last week of the note'",
         "7d",
@@ -281,30 +287,30 @@ def test_results_may_be_listed_newest_first(home: Home) -> None:
     assert [one["id"] for one in listed["results"]] == ["newer", "best", "old"]
     scores = [{one["id"]: one["score"] for one in found["results"]} for found in (ranked, listed)]
     assert scores[0] == scores[1]
-    refused(home.call("search", "tides", "--sort", "age"), "best, newest")
+    check_error(home.call("search", "tides", "--sort", "age"), "best, newest")
 
 
 def test_tags_and_projects_can_be_left_out(home: Home) -> None:
     home.save("--id", "a", "--title", "Tides", "--tag", "Old", "--project", "quay")
     home.save("--id", "b", "--title", "Tides", "--tag", "new", "--project", "harbor")
     home.save("--id", "c", "--title", "Tides")
-    assert set(home.found("tides", "--not-tag", "old")) == {"b", "c"}
-    assert home.found("tides", "--not-tag", "old", "--not-tag", "new") == ["c"]
-    assert set(home.listed("--not-project", "quay")) == {"b", "c"}
+    assert set(home.search_ids("tides", "--not-tag", "old")) == {"b", "c"}
+    assert home.search_ids("tides", "--not-tag", "old", "--not-tag", "new") == ["c"]
+    assert set(home.list_ids("--not-project", "quay")) == {"b", "c"}
     either = ("--project", "quay", "--project", "harbor")
-    assert set(home.found("tides", *either)) == {"a", "b"}
-    assert home.listed(*either, "--not-project", "quay") == ["b"]
+    assert set(home.search_ids("tides", *either)) == {"a", "b"}
+    assert home.list_ids(*either, "--not-project", "quay") == ["b"]
     home.save("--id", "d", "--title", "Tides at the quay wall", "--kind", "session")
-    assert home.found("tides", "--kind", "session", "--kind", "bug") == ["d"]
-    assert set(home.found("tides", "--not-kind", "fact")) == {"d"}
-    assert set(home.listed("--not-kind", "session")) == {"a", "b", "c"}
+    assert home.search_ids("tides", "--kind", "session", "--kind", "bug") == ["d"]
+    assert set(home.search_ids("tides", "--not-kind", "fact")) == {"d"}
+    assert set(home.list_ids("--not-kind", "session")) == {"a", "b", "c"}
     left_out = ("not-project=quay", "not-tag=new", "not-kind=session")
     where = (*(part for each in left_out for part in ("--where", each)), "--yes")
     assert home.json("edit", *where, "--severity", "warning") == {"changed": ["c"]}
 
 
 def test_now_comes_from_the_option_before_the_environment_before_the_clock(home: Home) -> None:
-    home.bring_in({"id": "a", "title": "token", "updated_at": "2025-03-01T12:00:00Z"})
+    home.import_memories({"id": "a", "title": "token", "updated_at": "2025-03-01T12:00:00Z"})
 
     def decay(*args: str, now: str = NOW) -> float:
         ask = ("token", "--recipe", "vault", "--explain", *args)
@@ -320,17 +326,17 @@ def test_now_comes_from_the_option_before_the_environment_before_the_clock(home:
 
 @pytest.mark.parametrize("now", ["never", "2026-13-01", "2026-03-01T25:00:00Z", "25:00"])
 def test_a_time_that_is_none_is_refused(home: Home, now: str) -> None:
-    refused(home.call("search", "x", "--now", now), f"now {now!r}")
-    refused(home.call("list", using={"RECOLLECT_NOW": now}), "RECOLLECT_NOW", repr(now))
+    check_error(home.call("search", "x", "--now", now), f"now {now!r}")
+    check_error(home.call("list", using={"RECOLLECT_NOW": now}), "RECOLLECT_NOW", repr(now))
 
 
 def test_deep_search(demo: Home) -> None:
     deep = demo.search("refresh tokens", "--recipe", "gnosis", "--deep")
     assert deep["recipe"] == "gnosis"
     assert deep["results"]
-    refused(demo.call("search", "tokens", "--recipe", "gnosis", "--deep"), "2 keywords")
-    refused(demo.call("search", "how is it", "--recipe", "gnosis"), "1 keyword")
-    refused(demo.call("search", "refresh tokens", "--recipe", "vault", "--deep"), "gnosis")
+    check_error(demo.call("search", "tokens", "--recipe", "gnosis", "--deep"), "2 keywords")
+    check_error(demo.call("search", "how is it", "--recipe", "gnosis"), "1 keyword")
+    check_error(demo.call("search", "refresh tokens", "--recipe", "vault", "--deep"), "gnosis")
 
 
 def test_a_limit_that_a_recipe_cannot_give_is_said(demo: Home) -> None:
@@ -340,8 +346,10 @@ def test_a_limit_that_a_recipe_cannot_give_is_said(demo: Home) -> None:
 
 def test_limits_hold(demo: Home) -> None:
     for recipe in ("echovault", "gnosis", "router", "covalence"):
-        assert len(demo.found("harbor tokens", "--recipe", recipe, "--limit", "2")) <= 2, recipe
-    assert len(demo.found("auth", "--recipe", "echovault")) == 5, "echovault's own limit."
+        assert len(demo.search_ids("harbor tokens", "--recipe", recipe, "--limit", "2")) <= 2, (
+            recipe
+        )
+    assert len(demo.search_ids("auth", "--recipe", "echovault")) == 5, "echovault's own limit."
 
 
 def test_here_is_the_repository_or_else_the_folder(home: Home, tmp_path: Path) -> None:
@@ -359,7 +367,7 @@ def test_here_is_the_repository_or_else_the_folder(home: Home, tmp_path: Path) -
     for folder, id in ((repository, inside), (deep, inside), (alone, outside)):
         answer = home.run("search", "token", "--here", "--json", cwd=folder).json()
         assert [result["id"] for result in answer["results"]] == [id]
-    assert home.listed() == sorted([inside, outside])
+    assert home.list_ids() == sorted([inside, outside])
     listed = home.run("list", "--here", "--json", cwd=deep).json()
     assert [memory["id"] for memory in listed] == [inside]
     context = home.run("context", "--here", "--json", cwd=deep).json()
@@ -378,14 +386,14 @@ def test_a_worktree_is_a_repository_too(home: Home, tmp_path: Path) -> None:
 
 def test_identifiers_and_words_of_other_scripts_are_found(home: Home) -> None:
     """What users of other tools complained about."""
-    home.bring_in(
+    home.import_memories(
         {"id": "code", "title": "Bug in parse_http_header", "text": "E1234-ZX in v1.4-ROADMAP.md"},
         {"id": "cjk", "title": "データベース", "text": "接続プールは十個まで"},
         {"id": "cyrillic", "title": "Настройка сервера"},
     )
     for recipe in ("vault", "echovault", "router", "covalence"):
-        assert home.found("parse_http_header", "--recipe", recipe) == ["code"], recipe
-        assert home.found("E1234-ZX", "--recipe", recipe) == ["code"], recipe
-        assert home.found("データベース", "--recipe", recipe) == ["cjk"], recipe
-        assert home.found("настройка", "--recipe", recipe) == ["cyrillic"], recipe
-    assert home.found("1.4 roadmap", "--recipe", "covalence") == ["code"]
+        assert home.search_ids("parse_http_header", "--recipe", recipe) == ["code"], recipe
+        assert home.search_ids("E1234-ZX", "--recipe", recipe) == ["code"], recipe
+        assert home.search_ids("データベース", "--recipe", recipe) == ["cjk"], recipe
+        assert home.search_ids("настройка", "--recipe", recipe) == ["cyrillic"], recipe
+    assert home.search_ids("1.4 roadmap", "--recipe", "covalence") == ["code"]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commandline import ESCAPE, NOW, Home, refused, wrong_usage
+from commandline import ESCAPE, NOW, Home, check_error, check_usage_error
 
 from recollect.interfaces.cli.output import ELSEWHERE, Screen
 
@@ -58,12 +58,12 @@ def test_a_strong_answer_folds_what_is_far_behind_it(demo: Home) -> None:
 )
 def test_who_asks_for_the_list_gets_all_of_it(demo: Home, more: tuple[str, ...]) -> None:
     shown = demo.on_terminal("search", STRONG, *more).out
-    assert places(shown) == [*range(1, len(demo.found(STRONG, *more)) + 1)]
+    assert places(shown) == [*range(1, len(demo.search_ids(STRONG, *more)) + 1)]
     assert not FOLDED.search(shown)
 
 
 def test_a_program_gets_the_whole_list(demo: Home) -> None:
-    found = demo.found(STRONG)
+    found = demo.search_ids(STRONG)
     assert len(places(demo.run("search", STRONG).out)) == len(found)
     assert demo.on_terminal("search", STRONG, "--ids").out.split() == found
     assert len(demo.on_terminal("search", STRONG, "--json").json()["results"]) == len(found)
@@ -72,7 +72,7 @@ def test_a_program_gets_the_whole_list(demo: Home) -> None:
 def test_a_weak_answer_folds_nothing(demo: Home) -> None:
     query = "who owns billing"
     assert demo.search(query)["evidence"] == "weak"
-    assert len(places(demo.on_terminal("search", query).out)) == len(demo.found(query))
+    assert len(places(demo.on_terminal("search", query).out)) == len(demo.search_ids(query))
 
 
 def test_what_a_query_lists_is_not_folded(demo: Home) -> None:
@@ -85,7 +85,7 @@ def test_a_folded_result_has_no_short_name(demo: Home) -> None:
     try:
         shown = len(places(demo.call("search", STRONG).out))
         assert demo.call("show", f"@{shown}").code == 0
-        refused(demo.call("show", f"@{shown + 1}"), f"showed {shown} memories")
+        check_error(demo.call("show", f"@{shown + 1}"), f"showed {shown} memories")
     finally:
         ELSEWHERE.reset(seen)
 
@@ -201,8 +201,8 @@ def test_the_status_is_0_where_something_is_found(home: Home) -> None:
 
 
 def test_a_mistake_has_another_status_or_an_error(home: Home) -> None:
-    refused(home.call("list", "--after", "nowhere"))
-    wrong_usage(home.call("search", "x", "--limit", "many"), "invalid int value")
+    check_error(home.call("list", "--after", "nowhere"))
+    check_usage_error(home.call("search", "x", "--limit", "many"), "invalid int value")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commandline import Home, refused
+from commandline import Home, check_error
 
 
 @pytest.fixture
@@ -38,24 +38,24 @@ def test_the_default_recipe_comes_from_environment_then_file(home: Home) -> None
 )
 def test_a_wrong_file_stops_every_command_that_needs_it(home: Home, args: tuple[str, ...]) -> None:
     file = configure(home, '[embedding]\nprovider = "magic"\n')
-    refused(home.call(*args), file, "embedding.provider", "'magic'", "openai, ollama, none")
+    check_error(home.call(*args), file, "embedding.provider", "'magic'", "openai, ollama, none")
 
 
 @pytest.mark.installed
 def test_a_wrong_file_is_one_line_of_the_installed_command(home: Home) -> None:
     file = configure(home, "[search\n")
-    refused(home.run("stats"), file, "TOML")
+    check_error(home.run("stats"), file, "TOML")
     assert not home.vault.exists()
 
 
 def test_a_wrong_variable_is_named_as_such(home: Home) -> None:
     done = home.run("stats", using={"RECOLLECT_RERANK__PROVIDER": "magic"})
-    refused(done, "the environment", "rerank.provider", "'magic'", "builtin, onnx, http, none")
+    check_error(done, "the environment", "rerank.provider", "'magic'", "builtin, onnx, http, none")
 
 
 def test_a_default_recipe_that_is_not_there_is_named_with_its_key(home: Home) -> None:
     file = configure(home, '[search]\nrecipe = "mine"\n')
-    refused(home.call("search", "x"), file, "search.recipe", "'mine'", "vault", "echovault")
+    check_error(home.call("search", "x"), file, "search.recipe", "'mine'", "vault", "echovault")
     assert home.search("x", "--recipe", "vault")["results"] == [], "Others still work."
 
 
@@ -72,10 +72,10 @@ def test_a_provider_without_what_it_needs_names_the_setting(
 ) -> None:
     configure(home, f"[embedding]\n{text}\n")
     del home.environment["RECOLLECT_EMBEDDING__PROVIDER"]
-    refused(home.call("save", "--title", "x"), holding)
-    refused(home.bring_in({"title": "x"}), holding)
-    refused(home.call("stats"), holding)
-    assert home.listed() == [], "What is refused is not kept behind one's back."
+    check_error(home.call("save", "--title", "x"), holding)
+    check_error(home.import_memories({"title": "x"}), holding)
+    check_error(home.call("stats"), holding)
+    assert home.list_ids() == [], "What is refused is not kept behind one's back."
 
 
 def test_the_context_settings_hold(home: Home) -> None:

@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from commandline import ESCAPE, RECOLLECT, Home, refused, wrong_usage
+from commandline import ESCAPE, RECOLLECT, Home, check_error, check_usage_error
 
 from recollect.interfaces.setup.clients import CLIENTS
 
@@ -53,7 +53,7 @@ def test_a_broken_file_is_refused_for_each_client(home: Home, name: str) -> None
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text('{\n  "a": \n', encoding="utf-8")
     for args in ((name,), (name, "--dry-run"), (name, "--remove")):
-        refused(home.call("setup", *args), str(file), "line ", "nothing was changed")
+        check_error(home.call("setup", *args), str(file), "line ", "nothing was changed")
     assert file.read_text(encoding="utf-8") == '{\n  "a": \n'
     [row] = [row for row in home.json("setup", "--list") if row["client"] == name]
     assert row["registered"] == "unreadable"
@@ -146,7 +146,7 @@ def test_another_name_is_another_entry(home: Home) -> None:
     found = parsed(home.folder / ".codex" / "config.toml")
     work = ENTRY | {"env": {"RECOLLECT_HOME": "/w"}}
     assert found == {"mcp_servers": {"recollect": ENTRY, "work": work}}
-    refused(home.call("setup", "codex", "--name", "a b"), "--name 'a b'")
+    check_error(home.call("setup", "codex", "--name", "a b"), "--name 'a b'")
 
 
 def test_a_project_has_its_own_file_at_the_root_of_the_repository(
@@ -162,7 +162,7 @@ def test_a_project_has_its_own_file_at_the_root_of_the_repository(
     listed = home.run("setup", "--list", "--project", "--json", cwd=below).json()
     assert "claude-desktop" not in {row["client"] for row in listed}
     assert listed[0]["registered"] == "yes"
-    refused(home.call("setup", "claude-desktop", "--project"), "--project", "cursor")
+    check_error(home.call("setup", "claude-desktop", "--project"), "--project", "cursor")
 
 
 def test_the_list_names_file_and_state_of_every_client(home: Home) -> None:
@@ -178,14 +178,14 @@ def test_the_list_names_file_and_state_of_every_client(home: Home) -> None:
 
 
 def test_wrong_calls_are_told_how(home: Home) -> None:
-    refused(home.call("setup", "emacs"), "no client 'emacs'", "claude-code")
-    refused(home.call("setup", "--remove"), "Name a client", code=2)
-    refused(home.call("setup", "--list", "zed"), "--list", code=2)
-    refused(home.call("setup", "zed", "--remove", "--home", "/v"), "--home", code=2)
-    refused(home.call("setup", "codex", "--url", "http://h", "--hooks"), "--url", code=2)
-    refused(home.call("setup", "codex", "--token-env", "T"), "--url", code=2)
-    wrong_usage(home.call("setup", "zed", "--list", "--remove"), "not allowed with")
-    refused(home.call("setup", "zed", using={"HOME": ""}), "HOME is not set")
+    check_error(home.call("setup", "emacs"), "no client 'emacs'", "claude-code")
+    check_error(home.call("setup", "--remove"), "Name a client", code=2)
+    check_error(home.call("setup", "--list", "zed"), "--list", code=2)
+    check_error(home.call("setup", "zed", "--remove", "--home", "/v"), "--home", code=2)
+    check_error(home.call("setup", "codex", "--url", "http://h", "--hooks"), "--url", code=2)
+    check_error(home.call("setup", "codex", "--token-env", "T"), "--url", code=2)
+    check_usage_error(home.call("setup", "zed", "--list", "--remove"), "not allowed with")
+    check_error(home.call("setup", "zed", using={"HOME": ""}), "HOME is not set")
 
 
 def test_a_server_that_runs_already_is_registered_by_its_address(home: Home) -> None:

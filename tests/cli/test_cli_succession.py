@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commandline import Home, refused
+from commandline import Home, check_error
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     home = Home(tmp_path / "home", RECOLLECT_NOW="2026-03-01T12:00:00Z")
-    done = home.bring_in(
+    done = home.import_memories(
         {"id": "old", "title": "Deploys run on Jenkins", "updated_at": "2025-01-01"},
         {"id": "new", "title": "Buildkite runs our pipelines", "updated_at": "2026-02-01"},
     )
@@ -44,21 +44,21 @@ def test_a_search_says_which_is_certain(home: Home) -> None:
 def test_a_save_takes_the_place_of_others(home: Home) -> None:
     made = home.save("--title", "Actions build it", "--supersedes", "old", "--supersedes", "new")
     assert set(home.json("show", made)[0]["replaces"]) == {"old", "new"}
-    refused(home.call("save", "--title", "x", "--supersedes", "nothing"), "'nothing'")
+    check_error(home.call("save", "--title", "x", "--supersedes", "nothing"), "'nothing'")
 
 
 def test_a_cycle_and_unknown_ids_are_refused_in_one_line(home: Home) -> None:
     home.json("supersede", "old", "new")
-    refused(home.call("supersede", "new", "old"), "in a circle")
-    refused(home.call("supersede", "new", "new"), "cannot replace itself")
-    refused(home.call("supersede", "new", "nothing"), "'nothing'")
+    check_error(home.call("supersede", "new", "old"), "in a circle")
+    check_error(home.call("supersede", "new", "new"), "cannot replace itself")
+    check_error(home.call("supersede", "new", "nothing"), "'nothing'")
 
 
 def test_a_link_is_cleared_like_any_field(home: Home) -> None:
     home.json("supersede", "old", "new")
     home.json("edit", "old", "--clear", "superseded-by", "--clear", "valid-until")
     assert "superseded_by" not in home.json("show", "old")[0]
-    assert home.found("Jenkins") == ["old"]
+    assert home.search_ids("Jenkins") == ["old"]
 
 
 def test_a_save_of_what_is_there_already_tells_what_it_replaces(home: Home) -> None:

@@ -94,7 +94,7 @@ def test_a_memory_cannot_steer_the_terminal(tmp_path: Path) -> None:
     evil = "token \x1b]0;owned\x07 \x1b[2J \x9b31m \x08\x7f end"
     home = Home(tmp_path / "home", RECOLLECT_NOW=NOW)
     names = ("title", "text", "context", "why", "impact", "details", "kind", "domain", "project")
-    home.bring_in({"id": "e\x1bvil", **dict.fromkeys(names, evil), "tags": [evil]})
+    home.import_memories({"id": "e\x1bvil", **dict.fromkeys(names, evil), "tags": [evil]})
     views = ("scan", "full", "pointer", "preview", "snippet")
     for args in (
         ("list", "--limit", "1"),
@@ -119,7 +119,7 @@ def test_an_import_shows_its_progress_on_a_terminals_stderr(tmp_path: Path) -> N
     assert "Importing" in watched.err
     assert re.search(r"\d+(\.\d+)?/\d+(\.\d+)? ?[kM]B", watched.err), "How far it is."
     assert watched.out == "3,000 added, 0 updated, 0 unchanged.\n"
-    assert home.listed("--limit", "1")
+    assert home.list_ids("--limit", "1")
 
 
 def test_an_import_from_standard_input_shows_progress_without_a_size(tmp_path: Path) -> None:

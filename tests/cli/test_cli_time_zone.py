@@ -14,7 +14,7 @@ NOW = "2026-11-17T20:00:00Z"
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     home = Home(tmp_path / "home", RECOLLECT_NOW=NOW, TZ="Pacific/Auckland")
-    home.bring_in(
+    home.import_memories(
         {"id": "today", "title": "Berth plan", "updated_at": "2026-11-17T12:00:00Z"},
         {"id": "yesterday", "title": "Berth list", "updated_at": "2026-11-17T10:00:00Z"},
         {"id": "before", "title": "Berth map", "updated_at": "2026-11-16T10:00:00Z"},
@@ -79,7 +79,7 @@ def test_a_memory_ends_with_the_users_day(home: Home) -> None:
 
 
 def test_a_file_means_the_same_wherever_it_is_read(home: Home) -> None:
-    home.bring_in({"id": "filed", "title": "Berth file", "valid_until": "2026-11-20"})
+    home.import_memories({"id": "filed", "title": "Berth file", "valid_until": "2026-11-20"})
     assert home.json("show", "filed")[0]["valid_until"] == "2026-11-20T00:00:00Z"
 
 

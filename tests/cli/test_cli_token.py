@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import Home, refused, wrong_usage
+from commandline import Home, check_error, check_usage_error
 
 from recollect.auth.access import HomeAccess
 from recollect.auth.capabilities import CAPABILITIES
@@ -86,19 +86,19 @@ def test_a_locked_or_missing_vault_does_not_matter(home: Home) -> None:
 
 
 def test_what_is_called_wrongly_is_said(home: Home) -> None:
-    wrong_usage(home.call("access", "token"))
-    wrong_usage(home.call("access", "token", "make"), "create, list, revoke")
-    wrong_usage(home.call("access", "token", "create"), "--can")
-    wrong_usage(home.call("access", "token", "create", "--can", "fly"), "search:use")
-    wrong_usage(home.call("access", "token", "create", "x", "--can", "admin"), "token create")
-    wrong_usage(home.call("access", "token", "revoke"), "revoke ID")
-    wrong_usage(home.call("access", "token", "list", "x"), "token list")
-    wrong_usage(home.call("access", "token", "list", "--can", "admin"), "token list")
+    check_usage_error(home.call("access", "token"))
+    check_usage_error(home.call("access", "token", "make"), "create, list, revoke")
+    check_usage_error(home.call("access", "token", "create"), "--can")
+    check_usage_error(home.call("access", "token", "create", "--can", "fly"), "search:use")
+    check_usage_error(home.call("access", "token", "create", "x", "--can", "admin"), "token create")
+    check_usage_error(home.call("access", "token", "revoke"), "revoke ID")
+    check_usage_error(home.call("access", "token", "list", "x"), "token list")
+    check_usage_error(home.call("access", "token", "list", "--can", "admin"), "token list")
     assert not home.folder.exists()
-    refused(home.call("access", "token", "revoke", "nobody"), "token list")
+    check_error(home.call("access", "token", "revoke", "nobody"), "token list")
     for expires in ("soon", "2020-01-01", "0d"):
-        refused(home.call("access", "token", "create", "--can", "admin", "--expires", expires))
-    refused(home.call("access", "token", "create", "--can", "admin", "--name", "a\nb"), "name")
+        check_error(home.call("access", "token", "create", "--can", "admin", "--expires", expires))
+    check_error(home.call("access", "token", "create", "--can", "admin", "--name", "a\nb"), "name")
     assert home.json("access", "token", "list") == []
 
 
@@ -116,7 +116,7 @@ def test_what_the_command_line_writes_is_noted_and_not_what_it_says(home: Home) 
     id = home.save("--title", "Wombats dig", "--text", "At night")
     home.call("pin", id)
     home.call("search", "wombats")
-    home.bring_in({"title": "Echidnas"}, {"title": "Emus"})
+    home.import_memories({"title": "Echidnas"}, {"title": "Emus"})
     home.call("forget", id)
     made = created(home, "--can", "search:use")
     home.call("access", "token", "revoke", made["id"])
@@ -139,8 +139,8 @@ def test_the_log_can_be_narrowed(home: Home) -> None:
     assert len(home.json("access", "audit", "--since", "1h")) == 4
     assert home.json("access", "audit", "--since", "2099-01-01") == []
     assert home.json("access", "audit", "--refused") == []
-    refused(home.call("access", "audit", "--limit", "0"))
-    refused(home.call("access", "audit", "--since", "yesterday-ish"))
+    check_error(home.call("access", "audit", "--limit", "0"))
+    check_error(home.call("access", "audit", "--since", "yesterday-ish"))
     shown = home.call("access", "audit").out.splitlines()
     assert len(shown) == 4
     assert all("owner" in line and "save" in line for line in shown)

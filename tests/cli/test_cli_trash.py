@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commandline import Home, refused
+from commandline import Home, check_error
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     home = Home(tmp_path / "home", RECOLLECT_NOW="2026-03-01T12:00:00Z")
-    done = home.bring_in(
+    done = home.import_memories(
         {"id": "a", "title": "Deploys run on Jenkins", "project": "site"},
         {"id": "b", "title": "Tides turn at noon", "project": "harbor"},
     )
@@ -36,16 +36,16 @@ def test_the_trash_says_what_when_why_and_by_whom(home: Home) -> None:
 def test_restore_takes_ids_filters_and_a_query(home: Home) -> None:
     assert home.json("restore", "a") == {"restored": ["a"]}
     home.json("forget", "a")
-    refused(home.call("restore", "--project", "site"), "1 memory will be restored", "--yes")
+    check_error(home.call("restore", "--project", "site"), "1 memory will be restored", "--yes")
     assert home.json("restore", "--project", "site", "--yes") == {"restored": ["a"]}
     assert home.json("restore", "--query", "tides", "--yes") == {"restored": ["b"]}
     assert home.call("trash").out == "The trash is empty.\n"
-    refused(home.call("restore", "a"), "not among the forgotten")
+    check_error(home.call("restore", "a"), "not among the forgotten")
     assert home.call("restore").code == 2
 
 
 def test_emptying_asks_first(home: Home) -> None:
-    refused(home.call("trash", "--empty"), "2 memories will be deleted permanently", "--yes")
+    check_error(home.call("trash", "--empty"), "2 memories will be deleted permanently", "--yes")
     assert home.call("trash", "--empty", "tides").code == 2
     assert home.json("trash", "--empty", "--yes") == {"purged": 2}
     assert home.json("trash") == []
@@ -63,4 +63,4 @@ def test_removing_a_folder_says_how_many_it_would_forget(home: Home, tmp_path: P
     done = home.call("add", "--remove", str(folder)).out
     assert f"`recollect add {folder}` brings them back." in done
     assert home.call("add", str(folder)).code == 0
-    assert len(home.listed()) == 1
+    assert len(home.list_ids()) == 1

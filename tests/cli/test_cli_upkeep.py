@@ -6,7 +6,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from commandline import NOW, Home, refused
+from commandline import NOW, Home, check_error
 
 from damaged_vaults import leaf, make, nulled, overwrite, text_end
 
@@ -39,7 +39,7 @@ DAMAGE = {
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     made = Home(tmp_path / "home", RECOLLECT_NOW=NOW)
-    made.bring_in(
+    made.import_memories(
         {"id": "a", "title": "Rotate tokens", "tags": ["auth"], "kind": "decision", "tier": "core"},
         {"id": "b", "title": "Deploy on Fridays", "project": "harbor"},
         {"id": "c", "title": "Gone"},
@@ -94,8 +94,8 @@ def test_what_is_out_of_step_is_found_and_mended(home: Home, check: str, sql: st
     assert mended.code == 0, mended.out
     assert home.is_sound()
     assert home.call("export").out == before
-    assert home.found("tokens", "--recipe", "vault") == ["a"]
-    assert home.found("auth", "--recipe", "gnosis") == ["a"]
+    assert home.search_ids("tokens", "--recipe", "vault") == ["a"]
+    assert home.search_ids("auth", "--recipe", "gnosis") == ["a"]
 
 
 @pytest.mark.parametrize(("check", "sql"), DAMAGE.items())
@@ -112,7 +112,7 @@ def test_a_damaged_vault_is_told_salvaged_and_repaired(tmp_path: Path) -> None:
     make(home.vault)
     overwrite(home.vault, leaf(home.vault, "memories"))
     for command in (("search", "anchor", "--limit", "50"), ("save", "--title", "x")):
-        refused(home.call(*command), "is damaged", "`recollect doctor --fix` repairs")
+        check_error(home.call(*command), "is damaged", "`recollect doctor --fix` repairs")
     salvaged = home.call("export", "--salvage", str(rescued))
     assert salvaged.code == 0
     [lost, written] = salvaged.err.splitlines()
@@ -124,7 +124,7 @@ def test_a_damaged_vault_is_told_salvaged_and_repaired(tmp_path: Path) -> None:
     assert "repair           The damaged vault is kept: " in repaired.out
     assert home.is_sound()
     live = [line for line in rescued.read_text().splitlines() if '"title"' in line]
-    assert len(home.listed()) == len(live) - 1
+    assert len(home.list_ids()) == len(live) - 1
     home.save("--title", "x")
 
 
@@ -134,8 +134,8 @@ def test_a_text_whose_end_was_lost_is_one_sentence_and_no_output(tmp_path: Path)
     make(home.vault)
     overwrite(home.vault, text_end(home.vault))
     for command in (("show", "m07"), ("export",), ("list", "--all"), ("search", "number7")):
-        refused(home.call(*command), "m07 is not what was saved", "`recollect doctor --fix`")
-    refused(home.call("save", "--title", "x"), "nothing is written into it")
+        check_error(home.call(*command), "m07 is not what was saved", "`recollect doctor --fix`")
+    check_error(home.call("save", "--title", "x"), "nothing is written into it")
     assert "m07" in home.call("doctor").out
     assert home.call("doctor", "--fix").code == 0
     home.save("--title", "x")
@@ -162,4 +162,4 @@ def test_reindex_without_a_model_rebuilds_the_keyword_indexes(home: Home) -> Non
     assert done.out == "Indexes rebuilt; 0 vectors computed.\n"
     assert home.json("reindex") == {"vectors": 0, "waiting": 0}
     assert home.json("reindex", "--all") == {"vectors": 0, "waiting": 0}
-    assert home.listed() == ["a", "b"]
+    assert home.list_ids() == ["a", "b"]

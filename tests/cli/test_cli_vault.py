@@ -130,7 +130,7 @@ def test_unlock_wants_to_be_meant(locked: Home) -> None:
     assert "Add --yes" in done.err
     done = locked.call("vault", "unlock", "--yes", using=WITH)
     assert (done.code, header_at(locked.vault)) == (0, None)
-    assert locked.found("jwt") == ["jwt"]
+    assert locked.search_ids("jwt") == ["jwt"]
 
 
 @pytest.mark.parametrize(
@@ -226,10 +226,10 @@ def test_the_key_may_be_kept_in_the_keyring(home: Home, monkeypatch: pytest.Monk
     home.save("--id", "jwt", "--title", "Switched to JWT")
     done = home.call("vault", "lock", "--keyring")
     assert "a random key in the system's keyring" in done.out
-    assert home.found("jwt") == ["jwt"]
+    assert home.search_ids("jwt") == ["jwt"]
     assert len(fake.kept) == 1
     assert home.call("vault", "rekey", "--keyring").code == 0
-    assert home.found("jwt") == ["jwt"]
+    assert home.search_ids("jwt") == ["jwt"]
     assert len(fake.kept) == 1, "The old key is of no use any more."
     fake.kept.clear()
     assert "its key is not in the system's keyring" in home.call("list").err

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import Home, part_names, recomputed, refused, wrong_usage
+from commandline import Home, check_error, check_usage_error, part_names, recompute_node
 
 # What somebody wrote by hand: comments, an order, a style of their own.
 BY_HAND = """\
@@ -86,7 +86,7 @@ def test_a_vault_is_added_listed_searched_and_removed(home: Home, other: Home) -
         ("theirs", "platform"),
     }
     for one in found:
-        assert recomputed(one["explain"]) == pytest.approx(one["score"])
+        assert recompute_node(one["explain"]) == pytest.approx(one["score"])
         weighed = "priority" in part_names(one["explain"])
         assert weighed == (one["vault"] == "platform")
     printed = home.call("search", "harbor token").out
@@ -94,8 +94,8 @@ def test_a_vault_is_added_listed_searched_and_removed(home: Home, other: Home) -
     assert "vault agent" not in printed
     removed = home.call("vault", "remove", "platform")
     assert (removed.code, removed.out) == (0, "Removed: platform. Its memories are kept.\n")
-    assert home.found("harbor token") == ["mine"]
-    assert other.found("harbor token") == ["theirs"]
+    assert home.search_ids("harbor token") == ["mine"]
+    assert other.search_ids("harbor token") == ["theirs"]
 
 
 def test_every_action_speaks_json(home: Home, other: Home, tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_file_that_is_wrong_already_stays_untouched(
 ) -> None:
     config(home).write_bytes(content)
     args = ("add", "platform", str(other.vault)) if action == "add" else ("remove", "a")
-    refused(home.call("vault", *args), "config.toml")
+    check_error(home.call("vault", *args), "config.toml")
     assert config(home).read_bytes() == content
     assert [one.name for one in home.folder.iterdir()] == ["config.toml"]
 
@@ -195,7 +195,7 @@ def test_a_file_that_is_wrong_already_stays_untouched(
 def test_a_vault_that_is_wrong_can_be_removed(home: Home) -> None:
     """It stops every search, and taking it out is the way to go on."""
     config(home).write_text("[[vaults]]\nname = 'a'\n")
-    refused(home.call("search", "harbor"), "[[vaults]] number 1 needs a tier")
+    check_error(home.call("search", "harbor"), "[[vaults]] number 1 needs a tier")
     assert home.json("vault", "remove", "a") == {"removed": "a"}
     assert home.search("harbor")["results"] == []
 
@@ -223,7 +223,7 @@ def test_a_vault_that_is_wrong_can_be_removed(home: Home) -> None:
 def test_what_cannot_be_added_is_told_and_leaves_nothing_behind(
     home: Home, args: tuple[str, ...], holding: str
 ) -> None:
-    sentence = refused(home.call("vault", "add", *args), holding)
+    sentence = check_error(home.call("vault", "add", *args), holding)
     assert "hunter2" not in sentence
     assert not config(home).exists()
 
@@ -235,9 +235,9 @@ def test_a_file_that_is_no_vault_is_refused_and_stays_as_it_is(home: Home, tmp_p
     with closing(sqlite3.connect(other)) as connection:
         connection.execute("CREATE TABLE notes (text)")
     before = [file.read_bytes() for file in (text, empty, other)]
-    refused(home.call("vault", "add", "x", str(text)), "not a SQLite database")
-    refused(home.call("vault", "add", "x", str(empty)), "is empty, not a vault")
-    refused(home.call("vault", "add", "x", str(other)), "not a Recollect vault")
+    check_error(home.call("vault", "add", "x", str(text)), "not a SQLite database")
+    check_error(home.call("vault", "add", "x", str(empty)), "is empty, not a vault")
+    check_error(home.call("vault", "add", "x", str(other)), "not a Recollect vault")
     assert [file.read_bytes() for file in (text, empty, other)] == before
     assert not config(home).exists()
 
@@ -247,16 +247,16 @@ def test_a_name_or_a_file_is_there_once(home: Home, other: Home, tmp_path: Path)
     before = config(home).read_bytes()
     (tmp_path / "link.db").symlink_to(other.vault)
     os.link(other.vault, tmp_path / "hard.db")
-    refused(home.call("vault", "add", "platform", "/srv/x.db"), "named 'platform'")
+    check_error(home.call("vault", "add", "platform", "/srv/x.db"), "named 'platform'")
     for place in (other.vault, tmp_path / "link.db", tmp_path / "hard.db"):
-        refused(home.call("vault", "add", "again", str(place)), "are the same file")
-    refused(home.call("vault", "add", "myself", str(home.vault)), "'agent' and 'myself'")
+        check_error(home.call("vault", "add", "again", str(place)), "are the same file")
+    check_error(home.call("vault", "add", "myself", str(home.vault)), "'agent' and 'myself'")
     assert config(home).read_bytes() == before
 
 
 def test_what_is_not_there_cannot_be_removed(home: Home) -> None:
-    refused(home.call("vault", "remove", "platform"), "no [[vaults]] named 'platform'")
-    refused(home.call("vault", "remove", "agent"), "no [[vaults]] named 'agent'")
+    check_error(home.call("vault", "remove", "platform"), "no [[vaults]] named 'platform'")
+    check_error(home.call("vault", "remove", "agent"), "no [[vaults]] named 'agent'")
     assert not config(home).exists()
 
 
@@ -270,7 +270,7 @@ def test_what_is_not_there_cannot_be_removed(home: Home) -> None:
 def test_a_vault_in_a_style_of_its_own_is_left_to_its_writer(home: Home, text: str) -> None:
     config(home).write_text(text)
     assert [one["name"] for one in home.json("vault", "list")["vaults"]] == ["agent", "a"]
-    refused(home.call("vault", "remove", "a"), "by hand")
+    check_error(home.call("vault", "remove", "a"), "by hand")
     assert config(home).read_text() == text
 
 
@@ -284,16 +284,16 @@ def test_a_text_that_looks_like_a_table_is_none(home: Home) -> None:
     left = tomllib.loads(config(home).read_text())
     assert left["embedding"]["query_prefix"] == '[[vaults]]\nname = "a"\n'
     if done.code:
-        refused(done, "by hand")
+        check_error(done, "by hand")
         assert config(home).read_text() == text
 
 
 def test_wrong_usage_says_how_it_is_called(home: Home) -> None:
     for args in (("add",), ("add", "x"), ("add", "x", "y", "z"), ("remove",), ("list", "x"),
                  ("trust", "a", "b")):  # fmt: skip
-        wrong_usage(home.call("vault", *args), f"recollect vault {args[0]}")
-    wrong_usage(home.call("vault", "mount"), "'mount'", "status")
-    wrong_usage(home.call("vault", "add", "x", "/y", "--priority", "high"), "--priority")
+        check_usage_error(home.call("vault", *args), f"recollect vault {args[0]}")
+    check_usage_error(home.call("vault", "mount"), "'mount'", "status")
+    check_usage_error(home.call("vault", "add", "x", "/y", "--priority", "high"), "--priority")
 
 
 # Trust
@@ -307,29 +307,29 @@ def test_a_project_vault_is_used_once_it_is_trusted(home: Home, tmp_path: Path) 
         vault = str(folder / ".recollect" / "vault.db")
         assert home.json("vault", "list")["untrusted"] == vault
         assert f"Not trusted, so not searched: {vault}" in home.call("vault", "list").out
-        assert home.found("harbor token") == ["mine"]
+        assert home.search_ids("harbor token") == ["mine"]
         assert "`recollect vault trust`" in home.call("search", "harbor token").out
         trusted = home.call("vault", "trust")
         assert trusted.out == f"Trusted: {vault}. Searches in this project now include it.\n"
         assert [one["name"] for one in home.json("vault", "list")["vaults"]] == ["agent", "project"]
-        assert home.found("harbor token") == ["mine", "in-project"]
+        assert home.search_ids("harbor token") == ["mine", "in-project"]
         assert "vaults trust" not in home.call("search", "harbor token").out
         assert home.call("vault", "untrust").out == f"No longer trusted: {vault}.\n"
         assert home.call("vault", "untrust").out == f"Was not trusted: {vault}.\n"
-        assert home.found("harbor token") == ["mine"]
+        assert home.search_ids("harbor token") == ["mine"]
 
 
 def test_what_cannot_be_trusted_is_told(home: Home, other: Home, tmp_path: Path) -> None:
-    refused(home.call("vault", "trust", str(tmp_path)), "There is no .recollect/vault.db")
+    check_error(home.call("vault", "trust", str(tmp_path)), "There is no .recollect/vault.db")
     hostile = tmp_path / "hostile" / ".recollect"
     hostile.mkdir(parents=True)
     (hostile / "vault.db").symlink_to(other.vault)
-    refused(home.call("vault", "trust", str(hostile.parent)), "leads out of its project")
+    check_error(home.call("vault", "trust", str(hostile.parent)), "leads out of its project")
     assert not (home.folder / "trusted.json").exists()
     own = Home(tmp_path / "person" / ".recollect")
     own.folder.mkdir(parents=True)
     own.save("--title", "x")
-    refused(own.call("vault", "trust", str(tmp_path / "person")), "is your own vault")
+    check_error(own.call("vault", "trust", str(tmp_path / "person")), "is your own vault")
 
 
 def test_a_working_directory_that_is_gone_is_no_hindrance(home: Home, tmp_path: Path) -> None:
@@ -340,7 +340,7 @@ def test_a_working_directory_that_is_gone_is_no_hindrance(home: Home, tmp_path: 
     try:
         gone.rmdir()
         assert [one["name"] for one in home.json("vault", "list")["vaults"]] == ["agent"]
-        refused(home.call("vault", "trust"), "The working directory no longer exists")
+        check_error(home.call("vault", "trust"), "The working directory no longer exists")
     finally:
         os.chdir(before)
 
@@ -378,7 +378,7 @@ def test_one_vault_or_several_can_be_searched(spanning: Home) -> None:
 
 
 def test_a_vault_that_is_not_known_is_told_with_those_that_are(spanning: Home) -> None:
-    refused(
+    check_error(
         spanning.call("search", "harbor", "--vault", "nowhere"),
         "'nowhere'", "agent, gone, platform",
     )  # fmt: skip
@@ -387,7 +387,7 @@ def test_a_vault_that_is_not_known_is_told_with_those_that_are(spanning: Home) -
 def test_without_other_vaults_there_is_one_name_to_give(home: Home) -> None:
     home.save("--id", "mine", "--title", "Harbor token")
     assert vaults_of(home.search("harbor", "--vault", "agent")) == [("mine", "agent")]
-    refused(home.call("search", "harbor", "--vault", "platform"), "'platform'", "agent")
+    check_error(home.call("search", "harbor", "--vault", "platform"), "'platform'", "agent")
 
 
 def test_a_vault_that_is_away_is_told_below_the_results(spanning: Home, tmp_path: Path) -> None:
@@ -401,15 +401,15 @@ def test_a_vault_that_is_away_is_told_below_the_results(spanning: Home, tmp_path
         ("mine", "agent"),
         ("theirs", "platform"),
     ]
-    refused(spanning.call("search", "harbor", "--vault", "gone"), "No vault could answer: gone")
+    check_error(spanning.call("search", "harbor", "--vault", "gone"), "No vault could answer: gone")
 
 
 def test_what_was_found_elsewhere_can_be_shown_and_not_changed(spanning: Home, other: Home) -> None:
     assert spanning.json("show", "theirs")[0]["text"] == "The team's note."
-    refused(spanning.call("show", "nowhere"), "There is no memory 'nowhere'")
-    refused(spanning.call("edit", "theirs", "--title", "Mine now"), "'theirs'")
-    refused(spanning.call("forget", "theirs"), "'theirs'")
-    refused(spanning.call("pin", "theirs"), "'theirs'")
+    check_error(spanning.call("show", "nowhere"), "There is no memory 'nowhere'")
+    check_error(spanning.call("edit", "theirs", "--title", "Mine now"), "'theirs'")
+    check_error(spanning.call("forget", "theirs"), "'theirs'")
+    check_error(spanning.call("pin", "theirs"), "'theirs'")
     assert other.json("show", "theirs")[0]["title"] == "Harbor token"
 
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from commandline import NOW, Home, refused, wrong_usage
+from commandline import NOW, Home, check_error, check_usage_error
 
 from recollect.interfaces.cli import output
 from recollect.interfaces.cli.save import line_arguments
@@ -34,17 +34,19 @@ def program(home: Home, name: str, script: str) -> Path:
 def test_related_shows_other_memories_about_the_same(home: Home) -> None:
     assert [each["id"] for each in home.json("related", "a")["results"]] == ["c"]
     assert "Buildkite agents" in home.call("related", "a").out
-    refused(home.call("related", "nosuch"), "nosuch")
+    check_error(home.call("related", "nosuch"), "nosuch")
 
 
 def test_tags_are_counted_renamed_and_merged(home: Home) -> None:
     assert home.json("tags") == {"ci": 1, "net": 1, "ops": 1, "web": 1}
-    refused(home.call("tags", "rename", "ops", "ci"), "1 memory will have 'ci' instead of ops")
+    check_error(home.call("tags", "rename", "ops", "ci"), "1 memory will have 'ci' instead of ops")
     assert home.json("tags", "rename", "ops", "ci", "--yes") == {"changed": ["c"]}
     assert home.json("tags", "merge", "net", "web", "page", "--yes") == {"changed": ["b"]}
     assert home.json("tags") == {"ci": 2, "page": 1}
-    refused(home.call("tags", "rename", "nosuch", "ci", "--yes"), "No memory has the tag 'nosuch'.")
-    wrong_usage(home.call("tags", "rename", "ci"), "recollect tag rename", "NEW")
+    check_error(
+        home.call("tags", "rename", "nosuch", "ci", "--yes"), "No memory has the tag 'nosuch'."
+    )
+    check_usage_error(home.call("tags", "rename", "ci"), "recollect tag rename", "NEW")
 
 
 def test_projects_are_counted(home: Home) -> None:
@@ -54,7 +56,7 @@ def test_projects_are_counted(home: Home) -> None:
 
 def test_tags_and_projects_are_all_listed(home: Home) -> None:
     names = [f"n{number:02}" for number in range(30)]
-    home.bring_in(*({"title": name, "tags": [name], "project": name} for name in names))
+    home.import_memories(*({"title": name, "tags": [name], "project": name} for name in names))
     for command in ("tags", "projects"):
         assert set(names) <= set(home.json(command))
         assert set(names) <= set(home.call(command).out.split()[1::2])
@@ -69,7 +71,7 @@ def test_a_memory_is_copied_by_the_desktops_program(home: Home) -> None:
 
 
 def test_without_a_clipboard_the_command_says_what_to_use(home: Home) -> None:
-    refused(home.call("clip", "a"), "There is no clipboard", "recollect show ID")
+    check_error(home.call("clip", "a"), "There is no clipboard", "recollect show ID")
 
 
 def test_open_shows_the_file_of_a_document_in_the_editor(home: Home) -> None:

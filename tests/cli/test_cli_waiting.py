@@ -41,7 +41,7 @@ def test_a_save_says_that_another_process_writes(home: Home) -> None:
             told = process.stderr.readline()
             other.execute("ROLLBACK")
     assert told == b"Waiting: another process is writing to the vault.\n"
-    assert len(home.listed()) == 2
+    assert len(home.list_ids()) == 2
 
 
 def test_a_command_says_that_it_reads_standard_input(home: Home) -> None:

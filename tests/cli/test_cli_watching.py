@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from commandline import LONGEST_S, RECOLLECT, Home, wrong_usage
+from commandline import LONGEST_S, RECOLLECT, Home, check_usage_error
 
 from patience import until
 
@@ -117,15 +117,15 @@ def test_a_mirror_is_followed_on_both_sides(home: Home, tmp_path: Path) -> None:
         home.save("--id", "tide", "--title", "Tides")
         until((folder / "Tides.md").exists)
         (folder / "Idea.md").write_text("An idea of a quokka.\n")
-        until(lambda: len(home.found("quokka")) == 1)
+        until(lambda: len(home.search_ids("quokka")) == 1)
         following.says("1 imported")
 
         folder.rename(tmp_path / "aside")
         following.says("recollect: There is no folder")
         (tmp_path / "aside/Thought.md").write_text("A thought of a wombat.\n")
         (tmp_path / "aside").rename(folder)
-        until(lambda: len(home.found("wombat")) == 1)
-        assert len(home.listed()) == 4
+        until(lambda: len(home.search_ids("wombat")) == 1)
+        assert len(home.list_ids()) == 4
         assert following.out.count("There is no folder") == 1
         assert following.stop() == 0
         assert "Traceback" not in following.out
@@ -133,4 +133,6 @@ def test_a_mirror_is_followed_on_both_sides(home: Home, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("args", ["--dry-run", "--json"])
 def test_a_mirror_that_is_followed_is_neither_tried_nor_json(home: Home, args: str) -> None:
-    wrong_usage(home.call("mirror", "notes", "--watch", args), "--watch cannot be combined with")
+    check_usage_error(
+        home.call("mirror", "notes", "--watch", args), "--watch cannot be combined with"
+    )

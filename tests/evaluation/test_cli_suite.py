@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commandline import ESCAPE, NOW, Home, refused, wrong_usage
+from commandline import ESCAPE, NOW, Home, check_error, check_usage_error
 
 from recollect.recipes.registry import BUILT_IN
 
@@ -90,14 +90,14 @@ def test_on_a_terminal_there_are_colours(home: Home) -> None:
 
 
 def test_what_is_not_there_is_refused_in_one_line(home: Home, tmp_path: Path) -> None:
-    refused(home.call(*SUITE, "--recipe", "nope"), "no recipe 'nope'; there are: blend, ")
-    refused(home.call(*SUITE, "--explain", "nope"), "no kind of query 'nope'", "exact title")
+    check_error(home.call(*SUITE, "--recipe", "nope"), "no recipe 'nope'; there are: blend, ")
+    check_error(home.call(*SUITE, "--explain", "nope"), "no kind of query 'nope'", "exact title")
     (home.folder / "recipes").mkdir(parents=True)
     (home.folder / "recipes" / "bad.toml").write_text("extends = 7\n")
-    refused(home.call(*SUITE, "--recipe", "bad"), "bad.toml")
+    check_error(home.call(*SUITE, "--recipe", "bad"), "bad.toml")
 
 
 def test_forms_that_exclude_each_other_are_refused(home: Home) -> None:
-    refused(home.call(*SUITE, "--json", "--queries"), "--json cannot be combined with", code=2)
-    refused(home.call(*SUITE, "--json", "--explain", "temporal"), "--json", code=2)
-    wrong_usage(home.call(*SUITE, "--queries", "--explain", "temporal"), "not allowed with")
+    check_error(home.call(*SUITE, "--json", "--queries"), "--json cannot be combined with", code=2)
+    check_error(home.call(*SUITE, "--json", "--explain", "temporal"), "--json", code=2)
+    check_usage_error(home.call(*SUITE, "--queries", "--explain", "temporal"), "not allowed with")

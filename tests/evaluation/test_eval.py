@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import ESCAPE, NOW, RECOLLECT, Home, as_its_schema, lines, refused, wrong_usage
+from commandline import (
+    ESCAPE,
+    NOW,
+    RECOLLECT,
+    Home,
+    check_error,
+    check_schema,
+    check_usage_error,
+    lines,
+)
 
 from model_server import ModelServer
 from patience import until
@@ -71,7 +80,7 @@ def test_the_json_is_the_contract(home: Home, dataset: Path) -> None:
 def test_named_recipes_alone_take_part_in_order(home: Home, dataset: Path) -> None:
     args = ("--recipe", "bm25", "--recipe", "echovault", "--queries", "1", "--seed", "3")
     found = home.json("eval", str(dataset), *args)
-    as_its_schema("eval", found)
+    check_schema("eval", found)
     assert list(found["recipes"]) == ["bm25", "echovault"]
     assert found["queries"] == 1
 
@@ -106,7 +115,7 @@ def test_run_files_are_written(home: Home, dataset: Path, tmp_path: Path) -> Non
     assert sorted(file.name for file in (tmp_path / "runs").iterdir()) == [
         "small.bm25.jsonl", "small.bm25.run",
     ]  # fmt: skip
-    refused(home.call("eval", str(dataset), "--run-dir", str(dataset / "qrels.tsv")), "written")
+    check_error(home.call("eval", str(dataset), "--run-dir", str(dataset / "qrels.tsv")), "written")
 
 
 def test_models_are_asked_once_and_the_cache_can_be_ignored(home: Home, dataset: Path) -> None:
@@ -133,16 +142,16 @@ def test_models_are_asked_once_and_the_cache_can_be_ignored(home: Home, dataset:
 
 
 def test_a_gold_set_is_made_grown_and_evaluated_against_the_vault(home: Home) -> None:
-    home.bring_in(*({"id": one["_id"], "title": one["title"], "text": one["text"]}
+    home.import_memories(*({"id": one["_id"], "title": one["title"], "text": one["text"]}
                     for one in DOCUMENTS))  # fmt: skip
     gold = home.folder / "gold"
     assert home.call("eval", "init").out.startswith(f"Created the gold set {gold}")
-    refused(home.call("eval", str(gold)), "is empty; `recollect eval add")
+    check_error(home.call("eval", str(gold)), "is empty; `recollect eval add")
     done = home.call("eval", "add", "when are tokens rotated", "d1", "d2", "--grade", "2")
     assert done.out == f"q1: 2 new judgements in {gold}.\n"
     added = home.json("eval", "add", "when are tokens rotated", "d1", "--grade", "3")
     assert added == {"query": "q1", "judgements": 1, "gold": str(gold)}
-    refused(home.call("eval", "add", "another", "d1", "nowhere"), "no memory 'nowhere'")
+    check_error(home.call("eval", "add", "another", "d1", "nowhere"), "no memory 'nowhere'")
     before = home.run("export").out
     found = home.json("eval", str(gold))
     assert (found["dataset"], found["documents"], found["queries"]) == ("gold", 3, 1)
@@ -155,9 +164,9 @@ def test_another_gold_folder_and_a_folder_that_is_called_like_an_action(
 ) -> None:
     saved = home.save("--title", "Rotate tokens")
     mine = tmp_path / "mine"
-    refused(home.call("eval", "add", "q", saved, "--gold", str(mine)), "is not a gold set; ")
+    check_error(home.call("eval", "add", "q", saved, "--gold", str(mine)), "is not a gold set; ")
     assert home.call("eval", "init", str(mine)).code == 0
-    refused(home.call("eval", "init", str(mine)), "already")
+    check_error(home.call("eval", "init", str(mine)), "already")
     assert home.call("eval", "add", "tokens", saved, "--gold", str(mine)).code == 0
     assert home.json("eval", str(mine))["queries"] == 1
     dataset.rename(tmp_path / "init")
@@ -166,27 +175,33 @@ def test_another_gold_folder_and_a_folder_that_is_called_like_an_action(
 
 
 def test_wrong_calls(home: Home, dataset: Path) -> None:
-    wrong_usage(home.call("eval"), "DATASET")
-    wrong_usage(home.call("eval", str(dataset), "another"), "Usage: recollect eval DATASET")
-    wrong_usage(home.call("eval", "init", "a", "b"), "Usage: recollect eval init [FOLDER]")
-    wrong_usage(home.call("eval", "add", "only a question"), "Usage: recollect eval add QUERY ID")
+    check_usage_error(home.call("eval"), "DATASET")
+    check_usage_error(home.call("eval", str(dataset), "another"), "Usage: recollect eval DATASET")
+    check_usage_error(home.call("eval", "init", "a", "b"), "Usage: recollect eval init [FOLDER]")
+    check_usage_error(
+        home.call("eval", "add", "only a question"), "Usage: recollect eval add QUERY ID"
+    )
     for args in (
         ("eval", str(dataset), "--queries", "0"),
         ("eval", str(dataset), "--grade", "1"),
         ("eval", "init", "a", "--recipe", "vault"),
         ("eval", "add", "q", "id", "--no-rerank"),
     ):
-        refused(home.call(*args), code=2)
-    wrong_usage(home.call("eval", str(dataset), "--queries", "many"), "--queries")
+        check_error(home.call(*args), code=2)
+    check_usage_error(home.call("eval", str(dataset), "--queries", "many"), "--queries")
 
 
 def test_what_is_no_data_set_is_refused_in_a_sentence(home: Home, dataset: Path) -> None:
-    refused(home.call("eval", "/nowhere"), "There is no folder /nowhere")
-    refused(home.call("eval", str(dataset / "qrels.tsv")), "is a file; a data set is a folder")
-    refused(home.call("eval", str(dataset), "--recipe", "x"), "no recipe 'x'", "grep, bm25, dense")
-    refused(home.call("eval", str(dataset), "--recipe", "dense"), "dense needs an embedding model")
+    check_error(home.call("eval", "/nowhere"), "There is no folder /nowhere")
+    check_error(home.call("eval", str(dataset / "qrels.tsv")), "is a file; a data set is a folder")
+    check_error(
+        home.call("eval", str(dataset), "--recipe", "x"), "no recipe 'x'", "grep, bm25, dense"
+    )
+    check_error(
+        home.call("eval", str(dataset), "--recipe", "dense"), "dense needs an embedding model"
+    )
     (dataset / "qrels.tsv").unlink()
-    refused(home.run("eval", str(dataset)), "has no qrels.tsv or qrels/test.tsv")
+    check_error(home.run("eval", str(dataset)), "has no qrels.tsv or qrels/test.tsv")
 
 
 def test_an_interrupt_leaves_nothing_behind(home: Home, dataset: Path, tmp_path: Path) -> None:
@@ -222,7 +237,7 @@ def test_json_is_all_that_is_printed(home: Home, dataset: Path) -> None:
 
 def test_installed_models_are_compared_on_ones_own_questions(home: Home, tmp_path: Path) -> None:
     built_in = {"RECOLLECT_EMBEDDING__PROVIDER": "builtin"}
-    refused(home.call("eval", "--own", "--models"), "no questions of your own yet")
+    check_error(home.call("eval", "--own", "--models"), "no questions of your own yet")
     for id, title in (("a", "Die Heizung entlüften"), ("b", "Tide tables"), ("c", "Mooring")):
         home.save("--id", id, "--title", title)
     home.call("eval", "init")
@@ -230,7 +245,7 @@ def test_installed_models_are_compared_on_ones_own_questions(home: Home, tmp_pat
     assert home.call("feedback", "when is high water", "b", "--accept").code == 0
     before = home.call("export").out
     found = home.json("eval", "--own", "--models", "--no-rerank", using=built_in)
-    as_its_schema("eval", found)
+    check_schema("eval", found)
     assert (found["queries"], found["documents"]) == (2, 3)
     assert list(found["recipes"]) == ["bge-small-en-v1.5", "joint", "multilingual"]
     assert found["advice"].startswith("The difference is within the interval; ")
@@ -241,5 +256,7 @@ def test_installed_models_are_compared_on_ones_own_questions(home: Home, tmp_pat
     told = home.call("eval", "--own", "--models", "--no-rerank", "--queries", "1", using=built_in)
     assert told.out.splitlines()[2].split()[:2] == ["model", "nDCG@10"]
     assert list(home.json("eval", "--own")["recipes"]) == ["vault", "grep", "bm25"]
-    wrong_usage(home.call("eval", "--own", str(tmp_path)), "recollect eval --own")
-    wrong_usage(home.call("eval", "--own", "--models", "--recipe", "bm25"), "leave --recipe out")
+    check_usage_error(home.call("eval", "--own", str(tmp_path)), "recollect eval --own")
+    check_usage_error(
+        home.call("eval", "--own", "--models", "--recipe", "bm25"), "leave --recipe out"
+    )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commandline import Home, refused
+from commandline import Home, check_error
 from docs_blocks import DOCS
 
 from recollect.entry_points import entry_points_of
@@ -47,7 +47,7 @@ def test_an_importer_of_ones_own_is_used_and_listed(tmp_path: Path) -> None:
     assert "2 added" in done.out
     assert "line 3: It is empty." in done.out + done.err
     assert sorted(memory["tags"] for memory in home.json("list")) == [["done"], ["open"]]
-    assert "todo" in refused(home.call("import", "--from", "abacus", str(todo)))
+    assert "todo" in check_error(home.call("import", "--from", "abacus", str(todo)))
 
 
 @pytest.mark.usefixtures("installed")

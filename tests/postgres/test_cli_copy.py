@@ -6,7 +6,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from commandline import Home, as_its_schema
+from commandline import Home, check_schema
 from suites.stores.helpers import put
 from suites.stores.samples import MODEL, random_vectors
 
@@ -57,7 +57,7 @@ def test_there_and_back_again_everything_is_the_same(
     home, first, last = Home(tmp_path / "home"), tmp_path / "first.db", tmp_path / "last.db"
     filled(first)
     done = home.json("copy", str(first), postgres_url, "--vault", postgres_vault)
-    as_its_schema("store copy", done)
+    check_schema("store copy", done)
     assert {name: done[name] for name in ("memories", "forgotten", "vectors", "feedback")} == {
         "memories": 11, "forgotten": 1, "vectors": 3, "feedback": 2,
     }  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import Home, beside_project
+from commandline import Home, home_and_project
 
 from recollect import Recollect
 from recollect.interfaces.hooks import answers
@@ -21,8 +21,8 @@ PASSPHRASE = "correct horse battery"
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
-    with beside_project(monkeypatch) as made:
-        made.bring_in({"id": "first", "title": "A first note"})
+    with home_and_project(monkeypatch) as made:
+        made.import_memories({"id": "first", "title": "A first note"})
         yield made
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commandline import NOW, Home, refused, wrong_usage
+from commandline import NOW, Home, check_error, check_usage_error
 
 from recollect.ingest.exchange import list_tools
 
@@ -76,18 +76,18 @@ def test_what_a_tool_has_written_goes_in_once(home: Home, tmp_path: Path, tool: 
     args = ("import", "--from", tool, str(make(tmp_path)))
     planned = home.json(*args, "--dry-run")
     assert planned["added"] >= least
-    assert home.listed() == []
+    assert home.list_ids() == []
 
     done = home.call(*args, "--json")
     assert json.loads(done.out) == planned
     assert done.code == 0
-    saved = home.listed()
+    saved = home.list_ids()
     assert len(saved) == planned["added"]
 
     again = home.json(*args)
     assert (again["added"], again["updated"]) == (0, 0)
     assert again["unchanged"] == planned["added"]
-    assert home.listed() == saved
+    assert home.list_ids() == saved
     assert home.is_sound()
 
 
@@ -97,7 +97,7 @@ def test_the_installed_command_says_what_was_done(home: Home, tmp_path: Path) ->
     done = home.run("import", "--from", "markdown", path, "--dry-run")
     assert (done.code, done.err) == (0, "")
     assert done.out == "Dry run: 2 added, 0 updated, 0 unchanged.\n"
-    assert home.listed() == []
+    assert home.list_ids() == []
     done = home.run("import", "--from", "markdown", path)
     assert (done.code, done.out, done.err) == (0, "2 added, 0 updated, 0 unchanged.\n", "")
     assert home.search("lamp")["results"]
@@ -118,7 +118,7 @@ def test_a_dry_run_goes_with_lines_too(home: Home) -> None:
     assert done.code == 1
     assert done.out == "Dry run: 1 added, 0 updated, 0 unchanged, 1 bad line.\n"
     assert done.err.startswith("line 2: ")
-    assert home.listed() == []
+    assert home.list_ids() == []
 
 
 def test_what_is_not_imported_is_named(home: Home, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_what_is_not_imported_is_named(home: Home, tmp_path: Path) -> None:
     assert "discovery_tokens (" in line
     counts = home.json("import", "--from", "claude-mem", str(file))["not_imported"]
     assert all(f"{name} ({count})" in line for name, count in counts.items())
-    assert home.listed() != []
+    assert home.list_ids() != []
 
 
 def test_a_bad_piece_is_named_and_the_rest_goes_in(home: Home, tmp_path: Path) -> None:
@@ -156,10 +156,10 @@ def test_strict_takes_everything_or_nothing(home: Home, tmp_path: Path) -> None:
     done = home.call(*args)
     assert done.code == 1
     assert done.err.startswith("torn.md: ")
-    assert home.listed() == []
+    assert home.list_ids() == []
     (path / "torn.md").unlink()
     assert home.call(*args).code == 0
-    assert len(home.listed()) == 2
+    assert len(home.list_ids()) == 2
 
 
 def test_where_nothing_can_be_taken_the_exit_code_says_so(home: Home, tmp_path: Path) -> None:
@@ -178,8 +178,8 @@ def test_a_path_that_is_nothing_of_the_kind_is_refused(
     (tmp_path / "noise.bin").write_bytes(bytes(range(256)) * 20)
     (tmp_path / "nothing").touch()
     for name in ("nowhere", "empty", "noise.bin", "nothing"):
-        refused(home.call("import", "--from", tool, str(tmp_path / name)), name)
-    assert home.listed() == []
+        check_error(home.call("import", "--from", tool, str(tmp_path / name)), name)
+    assert home.list_ids() == []
 
 
 @pytest.mark.parametrize("tool", ["echovault", "soleri", "claude-mem", "mempalace", "mcp-memory"])
@@ -197,11 +197,13 @@ def test_a_torn_database_is_named(home: Home, tmp_path: Path, tool: str) -> None
 
 
 def test_an_unknown_tool_is_refused_and_the_known_are_named(home: Home, tmp_path: Path) -> None:
-    refused(home.call("import", "--from", "abacus", str(tmp_path)), "'abacus'", *list_tools())
+    check_error(home.call("import", "--from", "abacus", str(tmp_path)), "'abacus'", *list_tools())
 
 
 def test_another_tools_files_are_not_read_from_standard_input(home: Home) -> None:
-    wrong_usage(home.call("import", "--from", "mem0", "-", stdin=b"{}"), "Name a file or a folder")
+    check_usage_error(
+        home.call("import", "--from", "mem0", "-", stdin=b"{}"), "Name a file or a folder"
+    )
 
 
 def test_secrets_stay_out_and_are_told(home: Home, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from commandline import NOW, Home, refused
+from commandline import NOW, Home, check_error
 from test_cli_import_export import FULL, ODD
 
 
@@ -26,7 +26,7 @@ def test_the_installed_command_mirrors_both_ways(home: Home, notes: Path) -> Non
     home.save("--id", "jwt", "--title", "Switched to JWT", "--project", "harbor")
     (notes / "Idea.md").write_text("An idea.\n", encoding="utf-8")
     holds = "holds 1 Markdown file, to become memories. Add --adopt to do it."
-    refused(home.run("mirror", str(notes)), holds)
+    check_error(home.run("mirror", str(notes)), holds)
     assert [file.name for file in notes.iterdir()] == ["Idea.md"], "Nothing was done."
     done = home.run("mirror", str(notes), "--adopt")
     assert (done.code, done.out, done.err) == (0, "1 written, 1 imported, 0 unchanged.\n", "")
@@ -49,7 +49,7 @@ def test_a_conflict_is_told(home: Home, notes: Path) -> None:
     beside = "A (conflict 2026-03-01 12.00).md"
     assert line.startswith(f"in conflict: A.md (the file's version is now {beside}, and the memory")
     assert counts == "1 in conflict, 0 unchanged."
-    assert home.listed("--tag", "conflict") == [line.rpartition(" ")[2].rstrip(")")]
+    assert home.list_ids("--tag", "conflict") == [line.rpartition(" ")[2].rstrip(")")]
     assert "three" in (notes / beside).read_text("utf-8")
 
 
@@ -95,7 +95,7 @@ def test_secrets_are_told(home: Home, notes: Path) -> None:
 
 def test_the_settings_name_the_folder(home: Home, notes: Path) -> None:
     home.save("--id", "a", "--title", "A")
-    refused(home.call("mirror"), "Name a folder")
+    check_error(home.call("mirror"), "Name a folder")
     environment = {"RECOLLECT_MIRROR__FOLDER": str(notes)}
     assert home.call("mirror", using=environment).out == "1 written, 0 unchanged.\n"
 
@@ -115,7 +115,7 @@ def test_folders_that_cannot_be_used_are_named(
 ) -> None:
     home.save("--title", "x")
     (tmp_path / "file").touch()
-    refused(home.call(*(part.format(folder=tmp_path) for part in args)), *holding)
+    check_error(home.call(*(part.format(folder=tmp_path) for part in args)), *holding)
 
 
 @pytest.mark.parametrize("args", [(), ("-",)])
@@ -131,7 +131,7 @@ def test_markdown_brings_a_vault_to_another_home(home: Home, tmp_path: Path) -> 
     odd = [{"id": f"odd-{n}", **dict.fromkeys(names, text + " x")} for n, text in enumerate(ODD)]
     bare = [{"id": f"bare-{n}", "title": "Same title", "text": text} for n, text in enumerate(ODD)]
     files = [{"id": "file-1", "title": "docs/a.md", "tier": "file", "path": "docs/a.md"}]
-    assert home.bring_in(FULL, *odd, *bare, *files).code == 0
+    assert home.import_memories(FULL, *odd, *bare, *files).code == 0
     folder = tmp_path / "new" / "export"
     done = home.call("export", "--format", "markdown", str(folder))
     count = 2 + 2 * len(ODD)

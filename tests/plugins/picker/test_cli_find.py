@@ -17,7 +17,7 @@ from unittest import mock
 
 import apsw
 import pytest
-from commandline import NOW, RECOLLECT, Home, refused
+from commandline import NOW, RECOLLECT, Home, check_error
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
@@ -37,7 +37,7 @@ FORGET, UNDO, PIN, ACCEPT, OPEN = "\x18", "\x1a", "\x14", "\x07", "\x0f"
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     home = Home(tmp_path / "home", RECOLLECT_NOW=NOW)
-    home.bring_in(
+    home.import_memories(
         {"id": "a", "title": "Deploys run on Buildkite", "text": "Since the move.\tTwice a day."},
         {"id": "b", "title": "灰度发布步骤", "text": "a \x1b[31m deploy \u202e in steps"},
         {"id": "c", "title": "Tides", "text": "The harbour is deep at noon. " * 20},
@@ -178,7 +178,7 @@ def test_the_status_says_what_is_waited_for(home: Home) -> None:
         waiting = "Waiting: another process is writing to the vault."
         pilot.through(("› Tides", FORGET), (waiting, ""), ("Forgotten.", "\x03"))
         ended.result()
-    assert home.listed() == ["a", "b"]
+    assert home.list_ids() == ["a", "b"]
 
 
 def test_a_narrow_screen_has_the_preview_below_and_every_key(home: Home) -> None:
@@ -222,7 +222,7 @@ def test_an_answer_for_words_that_are_gone_is_dropped(home: Home) -> None:
 
 
 def test_without_a_terminal_it_says_what_to_use(home: Home) -> None:
-    refused(home.call("find", "x"), "needs a terminal", "recollect search WORDS")
+    check_error(home.call("find", "x"), "needs a terminal", "recollect search WORDS")
     terminal = mock.Mock(isatty=lambda: True)
     with mock.patch("sys.stdin", terminal), mock.patch("sys.stdout", terminal):
         with mock.patch.dict(os.environ, {"TERM": "dumb"}):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from agent_sessions import CLIENTS, FILES, line, session, turn, write
-from commandline import Home, refused, wrong_usage
+from commandline import Home, check_error, check_usage_error
 
 from recollect import Recollect
 from recollect.folders.chunk_writing import Synced
@@ -65,16 +65,18 @@ def test_import_is_the_same(home: Home, tmp_path: Path) -> None:
     file.write_text(file.read_text() + line(turn("codex", "user", "And the timeout?")))
     ran = home.json("add", str(tmp_path / "copy"), "--transcripts", "codex")
     assert ran["memories"] == {"added": 1}
-    wrong_usage(home.call("import", "--from", "codex", str(tmp_path / "copy"), "--dry-run"))
+    check_usage_error(home.call("import", "--from", "codex", str(tmp_path / "copy"), "--dry-run"))
 
 
 def test_what_does_not_go_together_is_refused(home: Home, tmp_path: Path) -> None:
-    looked = refused(home.call("add", "--transcripts"), "No transcripts are there")
+    looked = check_error(home.call("add", "--transcripts"), "No transcripts are there")
     assert all(str(home.folder.parent / place) in looked for place in PLACES.values())
-    refused(home.call("add", "--transcripts", "codex"), str(home.folder.parent / PLACES["codex"]))
-    refused(home.call("add", "--transcripts", "cursor"), "claude-code, codex")
-    wrong_usage(home.call("add", str(tmp_path), "--transcripts"), "Name the client")
-    wrong_usage(home.call("add", "--transcripts", "--project", "x"), "each session")
+    check_error(
+        home.call("add", "--transcripts", "codex"), str(home.folder.parent / PLACES["codex"])
+    )
+    check_error(home.call("add", "--transcripts", "cursor"), "claude-code, codex")
+    check_usage_error(home.call("add", str(tmp_path), "--transcripts"), "Name the client")
+    check_usage_error(home.call("add", "--transcripts", "--project", "x"), "each session")
 
 
 def test_a_folder_without_sessions_is_named_and_followed(home: Home) -> None:
