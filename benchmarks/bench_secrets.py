@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit" / "secrets"))
 
-from secret_samples import Positive, hard, later, leaked, ordinary, positives
+from secret_samples import Positive, hard, later, leaks, ordinary, positives
 from service_samples import service_positives
 
 from recollect import Recollect
@@ -53,7 +53,7 @@ def finding() -> None:
 
 
 def _row(name: str, samples: list[Positive]) -> None:
-    found = sum(not leaked(redact(one.text)[0], one.secret) for one in samples)
+    found = sum(not leaks(redact(one.text)[0], one.secret) for one in samples)
     print(f"  {name:<36}{found:>6,} of {len(samples):,}")
 
 

@@ -411,7 +411,7 @@ def test_an_interrupt_is_one_line_and_130(home: Home) -> None:
     assert process.stdin is not None
     process.stdin.write(b'{"title": "half')
     process.stdin.flush()
-    until(lambda: _opened(process.pid, home.vault))
+    until(lambda: _holds_file(process.pid, home.vault))
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, b"")
@@ -419,7 +419,7 @@ def test_an_interrupt_is_one_line_and_130(home: Home) -> None:
     assert home.list_ids() == ["note"]
 
 
-def _opened(pid: int, file: Path) -> bool:
+def _holds_file(pid: int, file: Path) -> bool:
     """Whether the process holds the file; Python has set up its signals before that."""
     descriptors = Path(f"/proc/{pid}/fd")
     try:

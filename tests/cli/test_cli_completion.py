@@ -26,7 +26,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     return made
 
 
-def offered(home: Home, *words: str) -> list[str]:
+def complete(home: Home, *words: str) -> list[str]:
     done = home.call("completion", "--line", *words)
     assert (done.code, done.err) == (0, "")
     return [line.partition("\t")[0] for line in done.out.splitlines() if line]
@@ -61,23 +61,23 @@ def offered(home: Home, *words: str) -> list[str]:
 def test_what_may_come_next_is_offered(
     home: Home, words: tuple[str, ...], names: list[str]
 ) -> None:
-    assert offered(home, *words) == names
+    assert complete(home, *words) == names
 
 
 def test_ids_have_their_titles_beside_them(home: Home) -> None:
     assert home.call("completion", "--line", "show", "auth-j").out == "auth-jwt\tSwitched to JWT\n"
-    assert set(offered(home, "")) == {name for name in every_command() if " " not in name}
+    assert set(complete(home, "")) == {name for name in every_command() if " " not in name}
 
 
 def test_where_there_is_no_vault_or_a_locked_one_nothing_is_offered_and_made(
     tmp_path: Path,
 ) -> None:
     away = Home(tmp_path / "away")
-    assert offered(away, "show", "") == []
+    assert complete(away, "show", "") == []
     assert not away.folder.exists()
     away.folder.mkdir()
     away.vault.write_bytes(bytes(range(256)) * 16)
-    assert offered(away, "show", "") == []
+    assert complete(away, "show", "") == []
 
 
 @pytest.mark.installed

@@ -22,14 +22,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     return made
 
 
-def pinned(home: Home) -> list[str]:
+def list_pinned(home: Home) -> list[str]:
     return sorted(one["id"] for one in home.json("list") if one["tier"] == "core")
 
 
 def test_an_unambiguous_beginning_is_an_id(home: Home) -> None:
     assert home.json("show", "tid", "auth-j")[1]["id"] == "auth-jwt-001"
     assert home.call("pin", "tides").code == 0
-    assert pinned(home) == ["tides-003"]
+    assert list_pinned(home) == ["tides-003"]
     assert home.json("history", "ti")[0]["memory"]["id"] == "tides-003"
     assert home.call("edit", "auth-k", "--title", "Keys").out == "auth-keys-002\n"
     assert home.json("supersede", "auth-j", "auth-k")["superseded_by"] == "auth-keys-002"
@@ -77,7 +77,7 @@ def test_results_have_short_names_on_their_terminal(
     assert [one["id"] for one in home.json("show", "@3", "@1")] == [listed[2], listed[0]]
     assert home.json("timeline", "@1")["around"] == listed[0]
     home.call("pin", "@2", "@2")
-    assert pinned(home) == [listed[1]]
+    assert list_pinned(home) == [listed[1]]
     monkeypatch.setattr(output, "_terminal_session", lambda terminal: 8)
     check_error(home.call("show", "@1"), "on this terminal yet")
 

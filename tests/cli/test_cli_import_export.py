@@ -49,7 +49,7 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home", RECOLLECT_NOW=NOW)
 
 
-def exported(home: Home) -> list[dict[str, Any]]:
+def read_export(home: Home) -> list[dict[str, Any]]:
     return [json.loads(line) for line in home.call("export").out.encode().split(b"\n") if line]
 
 
@@ -77,7 +77,7 @@ def test_the_installed_command_brings_a_vault_to_another_home(home: Home, tmp_pa
 
 def test_every_field_comes_back_as_it_went_in(home: Home) -> None:
     assert home.import_memories(FULL).code == 0
-    assert exported(home) == [FULL]
+    assert read_export(home) == [FULL]
 
 
 def test_odd_text_comes_back_in_every_field(home: Home) -> None:
@@ -87,7 +87,7 @@ def test_odd_text_comes_back_in_every_field(home: Home) -> None:
         for place, text in enumerate(ODD)
     ]
     assert home.import_memories(*memories).code == 0
-    back = {memory["id"]: memory for memory in exported(home)}
+    back = {memory["id"]: memory for memory in read_export(home)}
     for memory in memories:
         assert {name: back[memory["id"]][name] for name in memory} == memory
     assert home.is_sound()
@@ -110,7 +110,7 @@ def test_odd_text_comes_back_in_every_field(home: Home) -> None:
 def test_times_with_zones_and_fractions(home: Home, written: str, kept: str) -> None:
     times = ("created_at", "updated_at", "valid_from", "valid_until")
     home.import_memories({"id": "t", "title": "t", **dict.fromkeys(times, written)})
-    [back] = exported(home)
+    [back] = read_export(home)
     assert {back[name] for name in times} == {kept}
 
 
@@ -244,7 +244,7 @@ def test_export_of_an_empty_vault_is_empty(home: Home, tmp_path: Path) -> None:
 def test_forgotten_memories_are_not_exported(home: Home) -> None:
     home.import_memories({"id": "a", "title": "x"}, {"id": "b", "title": "y"})
     home.call("forget", "a")
-    assert [memory["id"] for memory in exported(home)] == ["b"]
+    assert [memory["id"] for memory in read_export(home)] == ["b"]
 
 
 def test_more_than_a_page_and_more_than_a_batch(home: Home) -> None:
@@ -253,7 +253,7 @@ def test_more_than_a_page_and_more_than_a_batch(home: Home) -> None:
     done = home.import_memories(*memories[:2100], {"title": 5}, *memories[2100:])
     assert done.code == 1
     assert done.err.startswith("line 2101: ")
-    assert [memory["id"] for memory in exported(home)] == [memory["id"] for memory in memories]
+    assert [memory["id"] for memory in read_export(home)] == [memory["id"] for memory in memories]
 
 
 def test_a_text_of_a_megabyte(home: Home) -> None:

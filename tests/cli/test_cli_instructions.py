@@ -41,21 +41,21 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
-def taken(home: Home) -> dict[str, dict[str, Any]]:
+def core_by_file(home: Home) -> dict[str, dict[str, Any]]:
     """What is core, by the name of its file."""
     memories = home.json("list", "--limit", "100")
     return {Path(each["path"]).name: each for each in memories if each["tier"] == "core"}
 
 
-def imported(home: Home, *args: str) -> Any:
+def import_instructions(home: Home, *args: str) -> Any:
     return home.json("import", "--from", "instructions", "--no-embed", *args)
 
 
 def test_instruction_files_are_core_memories_of_their_project(home: Home, project: Path) -> None:
-    done = imported(home, str(project))
+    done = import_instructions(home, str(project))
     assert done["files"] == {"added": 5}
     assert len(done["followed"]) == 5
-    found = taken(home)
+    found = core_by_file(home)
     assert set(found) == {
         "CLAUDE.md", "AGENTS.md", "api.mdc", ".windsurfrules", "copilot-instructions.md",
     }  # fmt: skip
@@ -64,22 +64,22 @@ def test_instruction_files_are_core_memories_of_their_project(home: Home, projec
         assert (memory["source"], memory["kind"]) == ("instructions", "instruction")
     assert found["CLAUDE.md"]["title"] == "Harbor"
     assert "problem documents" in found["api.mdc"]["text"]
-    assert imported(home, str(project))["memories"] == {}
+    assert import_instructions(home, str(project))["memories"] == {}
 
 
 def test_a_changed_file_is_taken_in_and_a_deleted_one_forgotten(home: Home, project: Path) -> None:
-    imported(home, str(project))
+    import_instructions(home, str(project))
     (project / "CLAUDE.md").write_text("# Harbor\n\nRun pytest.\n", encoding="utf-8")
     (project / "AGENTS.md").unlink()
     (project / ".cursor/rules/new.mdc").write_text("# New\n\nA rule.\n", encoding="utf-8")
     assert home.call("add", "--sync").code == 0
-    found = taken(home)
+    found = core_by_file(home)
     assert "pytest" in found["CLAUDE.md"]["text"]
     assert "AGENTS.md" not in found
     assert found["new.mdc"]["tier"] == "core"
     (project / "AGENTS.md").write_text("Use uv, never pip.\n", encoding="utf-8")
     home.call("add", "--sync")
-    assert "AGENTS.md" in taken(home)
+    assert "AGENTS.md" in core_by_file(home)
 
 
 @pytest.mark.parametrize("first", ["folder", "instructions"])
@@ -88,29 +88,29 @@ def test_a_folder_that_holds_instructions_leaves_them_out(
 ) -> None:
     if first == "folder":
         home.call("add", str(project), "--no-embed")
-    imported(home, str(project))
+    import_instructions(home, str(project))
     home.call("add", str(project), "--no-embed")
     memories = home.json("list", "--limit", "100")
     assert [each["path"] for each in memories if each["tier"] == "file"] == [
         str(project / "README.md")
     ]
-    assert len(taken(home)) == 5
+    assert len(core_by_file(home)) == 5
 
 
 def test_one_file_can_be_imported_and_removed(home: Home, project: Path) -> None:
-    done = imported(home, str(project / "AGENTS.md"))
+    done = import_instructions(home, str(project / "AGENTS.md"))
     assert done["followed"] == [str(project / "AGENTS.md")]
-    assert taken(home)["AGENTS.md"]["project"] == "harbor-api"
+    assert core_by_file(home)["AGENTS.md"]["project"] == "harbor-api"
     assert home.json("add", "--remove", str(project / "AGENTS.md"))["forgotten"] == 1
-    assert taken(home) == {}
+    assert core_by_file(home) == {}
 
 
 def test_a_clients_own_folder_is_of_no_project(home: Home, tmp_path: Path) -> None:
     own = tmp_path / ".claude"
     own.mkdir()
     (own / "CLAUDE.md").write_text("Always answer briefly.\n", encoding="utf-8")
-    imported(home, str(own))
-    assert taken(home)["CLAUDE.md"]["project"] == ""
+    import_instructions(home, str(own))
+    assert core_by_file(home)["CLAUDE.md"]["project"] == ""
 
 
 def test_nothing_is_written_by_a_dry_run_and_a_folder_without_any_is_named(
@@ -118,7 +118,7 @@ def test_nothing_is_written_by_a_dry_run_and_a_folder_without_any_is_named(
 ) -> None:
     ran = home.call("import", "--from", "instructions", str(project), "--dry-run")
     assert "CLAUDE.md" in ran.out
-    assert taken(home) == {}
+    assert core_by_file(home) == {}
     for missing in (tmp_path / "nowhere", project / "nothing" / "CLAUDE.md"):
         ran = home.call("import", "--from", "instructions", str(missing))
         check_error(ran, str(missing), "AGENTS.md")
@@ -127,14 +127,14 @@ def test_nothing_is_written_by_a_dry_run_and_a_folder_without_any_is_named(
 def test_a_secret_in_an_instruction_file_is_replaced(home: Home, project: Path) -> None:
     token = "ghp_" + "a1B2" * 9
     (project / "AGENTS.md").write_text(f"Use the token {token} for releases.\n", encoding="utf-8")
-    imported(home, str(project / "AGENTS.md"))
-    assert token not in taken(home)["AGENTS.md"]["text"]
+    import_instructions(home, str(project / "AGENTS.md"))
+    assert token not in core_by_file(home)["AGENTS.md"]["text"]
 
 
 def test_a_hook_does_not_repeat_what_its_client_reads(
     home: Home, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    imported(home, str(project))
+    import_instructions(home, str(project))
     monkeypatch.chdir(project)
     told = home.call("hook", "--test", "claude-code", "SessionStart").out
     assert "Run the tests" not in told

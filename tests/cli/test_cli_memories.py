@@ -21,7 +21,7 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home", RECOLLECT_NOW=NOW)
 
 
-def shown(home: Home, id: str) -> dict[str, Any]:
+def show(home: Home, id: str) -> dict[str, Any]:
     [memory] = home.json("show", id)
     assert isinstance(memory, dict)
     return memory
@@ -63,7 +63,7 @@ def test_edit_appends_to_a_text_and_replaces_one_of_its_sections(home: Home) -> 
     home.save("--id", "gate", "--text", "# Gate\n\n## Keys\n\nAt the desk.")
     assert home.call("edit", "gate", "--append", "## History\n\nBuilt in 1901.").code == 0
     assert home.call("edit", "gate", "--section", "keys", "--text", "With Ada.").code == 0
-    assert shown(home, "gate")["text"] == (
+    assert show(home, "gate")["text"] == (
         "# Gate\n\n## Keys\n\nWith Ada.\n\n## History\n\nBuilt in 1901."
     )
     there = "no section 'Doors'; there are: Gate, Keys, History."
@@ -82,7 +82,7 @@ def test_save_takes_every_promised_option(home: Home, tmp_path: Path) -> None:
         *("--details-file", str(details), "--valid-until", "2027-01-01", "--context", "C"),
         *("--space", "work", "--path", "a/b.md", "--valid-from", "2026-01-01T00:00:00+02:00"),
     )
-    assert shown(home, id) == {
+    assert show(home, id) == {
         "id": id,
         "title": "T",
         "text": "X",
@@ -107,7 +107,7 @@ def test_save_takes_every_promised_option(home: Home, tmp_path: Path) -> None:
 
 
 def test_a_memory_as_json_has_the_promised_fields_and_defaults(home: Home) -> None:
-    memory = shown(home, home.save("--text", "Only a text."))
+    memory = show(home, home.save("--text", "Only a text."))
     assert list(memory) == FIELDS
     assert memory["kind"] == "fact"
     assert memory["tier"] == "capture"
@@ -118,23 +118,23 @@ def test_a_memory_as_json_has_the_promised_fields_and_defaults(home: Home) -> No
 
 def test_save_reads_text_and_details_from_standard_input(home: Home) -> None:
     text = home.call("save", "--title", "A", "--text", "-", stdin="zwölf\n".encode()).out.strip()
-    assert shown(home, text)["text"] == "zwölf\n"
+    assert show(home, text)["text"] == "zwölf\n"
     body = home.run("save", "--title", "B", "--details-file", "-", stdin=b"long").out.strip()
-    assert shown(home, body)["details"] == "long"
+    assert show(home, body)["details"] == "long"
 
 
 @pytest.mark.parametrize(
     "args", [("--title", "Runbook"), ("Runbook",), ("--title", "Runbook", "-"), ("Runbook", "-")]
 )
 def test_standard_input_is_the_text_where_none_is_given(home: Home, args: tuple[str, ...]) -> None:
-    saved = shown(home, home.call("save", *args, stdin=b"a\nb\n").out.strip())
+    saved = show(home, home.call("save", *args, stdin=b"a\nb\n").out.strip())
     assert (saved["title"], saved["text"].rstrip()) == ("Runbook", "a\nb")
 
 
 def test_standard_input_is_left_alone_where_a_text_is_given(home: Home) -> None:
-    saved = shown(home, home.call("save", "--title", "A", "the text", stdin=b"other").out.strip())
+    saved = show(home, home.call("save", "--title", "A", "the text", stdin=b"other").out.strip())
     assert saved["text"] == "the text"
-    assert shown(home, home.call("save", "B", stdin=b"").out.strip())["text"] == ""
+    assert show(home, home.call("save", "B", stdin=b"").out.strip())["text"] == ""
     for args in (("--text", "x", "-"), ("--title", "A", "--details-file", "-", "-")):
         check_error(home.call("save", *args, stdin=b"other"), "standard input", code=2)
 
@@ -153,7 +153,7 @@ def test_save_says_the_same_again_without_a_twin(home: Home) -> None:
 def test_save_under_an_id_of_ones_own_updates(home: Home) -> None:
     assert home.save("--id", "mine", "--title", "One") == "mine"
     assert home.json("save", "--id", "mine", "--title", "Two")["outcome"] == "updated"
-    assert shown(home, "mine")["title"] == "Two"
+    assert show(home, "mine")["title"] == "Two"
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ def test_edit_changes_only_what_is_named(home: Home) -> None:
     )
     later = "2026-03-02T00:00:00Z"
     assert home.call("edit", "m", "--title", "New", using={"RECOLLECT_NOW": later}).out == "m\n"
-    memory = shown(home, "m")
+    memory = show(home, "m")
     assert (memory["title"], memory["text"], memory["severity"]) == ("New", "kept", "warning")
     assert (memory["created_at"], memory["updated_at"]) == (NOW, later)
     assert home.search_ids("new") == ["m"]
@@ -416,9 +416,9 @@ def test_edit_refuses_by_name_and_changes_nothing(
     home: Home, args: tuple[str, ...], holding: tuple[str, ...]
 ) -> None:
     home.save("--id", "m", "--title", "T")
-    before = shown(home, "m")
+    before = show(home, "m")
     check_error(home.call("edit", *args), *holding)
-    assert shown(home, "m") == before
+    assert show(home, "m") == before
 
 
 def test_pin_makes_core_and_leaves_the_age(home: Home) -> None:
@@ -427,16 +427,16 @@ def test_pin_makes_core_and_leaves_the_age(home: Home) -> None:
     later = "2026-03-05T00:00:00Z"
     assert home.json("pin", "a", using={"RECOLLECT_NOW": later}) == {"pinned": ["a"]}
     assert home.list_ids() == ["a", "b"]
-    assert shown(home, "a")["tier"] == "core"
-    assert shown(home, "a")["updated_at"] == NOW
+    assert show(home, "a")["tier"] == "core"
+    assert show(home, "a")["updated_at"] == NOW
     check_error(home.call("pin", "b", "nothing"), "'nothing'")
-    assert shown(home, "b")["tier"] == "capture"
+    assert show(home, "b")["tier"] == "capture"
 
 
 def test_forget_takes_out_of_every_answer_and_undo_brings_back(home: Home) -> None:
     home.save("--id", "a", "--title", "Alpha particle", "--tag", "physics")
     home.save("--id", "b", "--title", "Beta particle")
-    before = shown(home, "a")
+    before = show(home, "a")
     done = home.run("forget", "a")
     assert done.code == 0
     assert "recollect forget --undo a" in done.out
@@ -447,7 +447,7 @@ def test_forget_takes_out_of_every_answer_and_undo_brings_back(home: Home) -> No
     check_error(home.call("forget", "a"), "'a'")
     check_error(home.call("edit", "a", "--title", "x"), "'a'")
     assert home.json("forget", "--undo", "a") == {"restored": ["a"]}
-    assert shown(home, "a") == before
+    assert show(home, "a") == before
     assert sorted(home.search_ids("particle")) == ["a", "b"]
     assert home.is_sound()
 

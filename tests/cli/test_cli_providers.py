@@ -61,7 +61,7 @@ def openai(url: str, model: str = "toy") -> dict[str, str]:
 NOBODY = "http://127.0.0.1:9/v1"  # where nothing listens
 
 
-def embedded(server: ModelServer) -> list[str]:
+def embedded_texts(server: ModelServer) -> list[str]:
     """Every text the server was asked to embed, in order."""
     return [
         text
@@ -112,7 +112,7 @@ def test_what_is_saved_is_embedded_and_found_by_meaning(
     assert {"embed", "vector", "total"} <= set(answer["timings_ms"])
     for result in answer["results"]:
         recompute_node(result["explain"])
-    assert embedded(server) == ["Car repair", "Cooking pasta", "automobile"]
+    assert embedded_texts(server) == ["Car repair", "Cooking pasta", "automobile"]
 
 
 def test_prefixes_and_dimensions_are_the_settings(home: Home, server: ModelServer) -> None:
@@ -123,7 +123,7 @@ def test_prefixes_and_dimensions_are_the_settings(home: Home, server: ModelServe
     }
     home.save("--title", "Note", using=environment)
     home.search("note", "--recipe", "vault", using=environment)
-    assert embedded(server) == ["search_document: Note", "search_query: note"]
+    assert embedded_texts(server) == ["search_document: Note", "search_query: note"]
     assert blobs(home) == [4 * 16]
 
 
@@ -204,7 +204,7 @@ def test_an_edit_makes_the_vector_anew_and_a_pin_does_not(home: Home, server: Mo
         ("edit", "m", "--title", "New words"),
     ):
         assert home.call(*args).code == 0
-    assert embedded(server) == ["Old words", "New words"]
+    assert embedded_texts(server) == ["Old words", "New words"]
     assert waiting(home) == 0
     home.call("forget", "m")
     assert (waiting(home), blobs(home)) == (0, [])
@@ -259,9 +259,9 @@ def test_a_killed_reindex_goes_on_where_it_stopped(home: Home, server: Held) -> 
     done = len(blobs(home))
     assert done == 200
     assert waiting(home) == 450 - done
-    asked = len(embedded(server))
+    asked = len(embedded_texts(server))
     assert home.json("reindex") == {"vectors": 450 - done, "waiting": 0}
-    again = [text for text in embedded(server)[asked:] if text.startswith("Note")]
+    again = [text for text in embedded_texts(server)[asked:] if text.startswith("Note")]
     assert len(again) == 450 - done
     assert len(blobs(home)) == 450
     assert home.is_sound()
@@ -459,13 +459,13 @@ def test_an_ollama_model_that_is_not_loaded_is_not_waited_for_in_a_context(
         **openai(server.url) | {"RECOLLECT_EMBEDDING__PROVIDER": "ollama"},
     )
     home.import_memories({"id": "car", "title": "Car"}, {"id": "pasta", "title": "Pasta"})
-    asked = len(embedded(server))
+    asked = len(embedded_texts(server))
     server.loaded.clear()
     cold = home.json("context", "automobile", "--no-topup")
     assert cold["memories"] == []
-    assert len(embedded(server)) == asked
+    assert len(embedded_texts(server)) == asked
     assert home.json("context", "automobile", "--no-topup", "--semantic", "never")["matched"] == 0
-    assert len(embedded(server)) == asked
+    assert len(embedded_texts(server)) == asked
     always = home.json("context", "automobile", "--no-topup", "--semantic", "always")
     assert always["memories"][0]["id"] == "car"
     warm = home.json("context", "automobile", "--no-topup")

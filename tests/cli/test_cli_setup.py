@@ -22,7 +22,7 @@ def home(tmp_path: Path) -> Home:
     return made
 
 
-def parsed(file: Path) -> object:
+def parse(file: Path) -> object:
     text = file.read_text(encoding="utf-8")
     return tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
 
@@ -44,7 +44,7 @@ def test_each_client_is_registered_once_and_taken_out_again(home: Home, name: st
     assert home.json("setup", name, "--remove")["action"] == "removed"
     assert home.call("setup", name, "--remove").code == 0
     container = CLIENTS[name].container
-    assert parsed(file) == ({} if file.suffix == ".toml" else {container: {}})
+    assert parse(file) == ({} if file.suffix == ".toml" else {container: {}})
 
 
 @pytest.mark.parametrize("name", CLIENTS)
@@ -85,7 +85,7 @@ recollect is registered with Cursor.
 Next: {CLIENTS["cursor"].next}
 """
     )
-    assert parsed(file) == {"mcpServers": {"a": {"url": "u"}, "recollect": ENTRY}}
+    assert parse(file) == {"mcpServers": {"a": {"url": "u"}, "recollect": ENTRY}}
 
 
 def test_a_dry_run_shows_the_same_and_writes_nothing(home: Home) -> None:
@@ -124,7 +124,7 @@ def test_an_entry_that_starts_another_command_is_brought_up_to_date(home: Home) 
     ran = home.call("setup", "cursor")
     assert "its entry is updated" in ran.out
     assert "-" + '{"mcpServers": {"recollect": {"command": "old"}}}' in ran.out
-    assert parsed(file) == {"mcpServers": {"recollect": ENTRY}}
+    assert parse(file) == {"mcpServers": {"recollect": ENTRY}}
 
 
 def test_a_home_is_pinned_when_told_or_set(home: Home, tmp_path: Path) -> None:
@@ -137,13 +137,13 @@ def test_a_home_is_pinned_when_told_or_set(home: Home, tmp_path: Path) -> None:
     ran = home.call("setup", "cursor", "--home", "~/vault/../v")
     assert "RECOLLECT_HOME is set here" not in ran.out
     pinned = {"env": {"RECOLLECT_HOME": str(home.folder / "v")}}
-    assert parsed(file) == {"mcpServers": {"recollect": ENTRY | pinned}}
+    assert parse(file) == {"mcpServers": {"recollect": ENTRY | pinned}}
 
 
 def test_another_name_is_another_entry(home: Home) -> None:
     home.call("setup", "codex")
     home.call("setup", "codex", "--name", "work", "--home", "/w")
-    found = parsed(home.folder / ".codex" / "config.toml")
+    found = parse(home.folder / ".codex" / "config.toml")
     work = ENTRY | {"env": {"RECOLLECT_HOME": "/w"}}
     assert found == {"mcp_servers": {"recollect": ENTRY, "work": work}}
     check_error(home.call("setup", "codex", "--name", "a b"), "--name 'a b'")
@@ -158,7 +158,7 @@ def test_a_project_has_its_own_file_at_the_root_of_the_repository(
     ran = home.run("setup", "claude-code", "--project", cwd=below)
     assert "on this machine" in ran.out
     entry = {"type": "stdio"} | ENTRY
-    assert parsed(tmp_path / "repo" / ".mcp.json") == {"mcpServers": {"recollect": entry}}
+    assert parse(tmp_path / "repo" / ".mcp.json") == {"mcpServers": {"recollect": entry}}
     listed = home.run("setup", "--list", "--project", "--json", cwd=below).json()
     assert "claude-desktop" not in {row["client"] for row in listed}
     assert listed[0]["registered"] == "yes"
@@ -193,7 +193,7 @@ def test_a_server_that_runs_already_is_registered_by_its_address(home: Home) -> 
     file = Path(home.json(*args)["file"])
     headers = {"Authorization": "Bearer ${T}"}
     entry = {"type": "http", "url": "http://127.0.0.1:7117/mcp", "headers": headers}
-    assert parsed(file) == {"mcpServers": {"recollect": entry}}
+    assert parse(file) == {"mcpServers": {"recollect": entry}}
     assert "already registered" in home.call(*args).out
 
 

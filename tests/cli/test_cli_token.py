@@ -19,7 +19,7 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home")
 
 
-def created(home: Home, *args: str) -> Any:
+def create_token(home: Home, *args: str) -> Any:
     return home.json("access", "token", "create", *args)
 
 
@@ -43,7 +43,7 @@ def test_a_new_token_is_printed_once_and_nowhere_else(home: Home) -> None:
 
 
 def test_a_token_says_what_it_allows_where_and_until_when(home: Home) -> None:
-    made = created(
+    made = create_token(
         home, "--can", "memory:write", "--can", "search:use", "--vault", "team", "--vault", "agent",
         "--collection", "platform", "--expires", "2099-12-31", "--name", "ci",
     )  # fmt: skip
@@ -61,7 +61,7 @@ def test_a_token_says_what_it_allows_where_and_until_when(home: Home) -> None:
 
 
 def test_a_revoked_token_is_refused_at_once(home: Home) -> None:
-    made = created(home, "--can", "admin")
+    made = create_token(home, "--can", "admin")
     done = home.call("access", "token", "revoke", made["id"])
     assert (done.code, done.out) == (0, f"Revoked: {made['id']} ({made['name']}).\n")
     [listed] = home.json("access", "token", "list")
@@ -81,7 +81,7 @@ def test_every_capability_is_in_the_help(home: Home) -> None:
 def test_a_locked_or_missing_vault_does_not_matter(home: Home) -> None:
     home.folder.mkdir()
     home.vault.write_bytes(b"not a vault")
-    assert created(home, "--can", "search:use")["state"] == "live"
+    assert create_token(home, "--can", "search:use")["state"] == "live"
     assert home.vault.read_bytes() == b"not a vault"
 
 
@@ -103,7 +103,7 @@ def test_what_is_called_wrongly_is_said(home: Home) -> None:
 
 
 def test_tokens_are_private(home: Home) -> None:
-    created(home, "--can", "search:use")
+    create_token(home, "--can", "search:use")
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in home.folder.iterdir()}
     assert set(modes.values()) == {0o600}, modes
     assert stat.S_IMODE(home.folder.stat().st_mode) == 0o700
@@ -118,7 +118,7 @@ def test_what_the_command_line_writes_is_noted_and_not_what_it_says(home: Home) 
     home.call("search", "wombats")
     home.import_memories({"title": "Echidnas"}, {"title": "Emus"})
     home.call("forget", id)
-    made = created(home, "--can", "search:use")
+    made = create_token(home, "--can", "search:use")
     home.call("access", "token", "revoke", made["id"])
     printed = home.json("access", "audit")
     assert [(one["action"], one.get("count", 1)) for one in printed] == [

@@ -48,7 +48,7 @@ def home(tmp_path: Path) -> Home:
     return made
 
 
-def damaged(home: Home, sql: str) -> None:
+def damage(home: Home, sql: str) -> None:
     file = apsw.Connection(str(home.vault))
     file.execute(sql)
     file.close()
@@ -84,7 +84,7 @@ def test_a_sound_vault_passes_every_check(home: Home) -> None:
 @pytest.mark.parametrize(("check", "sql"), DAMAGE.items())
 def test_what_is_out_of_step_is_found_and_mended(home: Home, check: str, sql: str) -> None:
     before = home.call("export").out
-    damaged(home, sql)
+    damage(home, sql)
     found = home.call("doctor")
     assert found.code == 1
     assert "recollect doctor --fix" in found.out
@@ -100,7 +100,7 @@ def test_what_is_out_of_step_is_found_and_mended(home: Home, check: str, sql: st
 
 @pytest.mark.parametrize(("check", "sql"), DAMAGE.items())
 def test_reindex_mends_it_as_well(home: Home, check: str, sql: str) -> None:
-    damaged(home, sql)
+    damage(home, sql)
     assert home.call("reindex").code == 0
     assert home.is_sound(), check
 

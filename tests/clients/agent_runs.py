@@ -99,7 +99,7 @@ def processes_of(home: Path, *words: str) -> list[int]:
     return found
 
 
-def conversed(home: AgentHome, **more: str) -> tuple[list[str], str]:
+def run_conversation(home: AgentHome, **more: str) -> tuple[list[str], str]:
     """The conversation by that agent: what was wrong, and what a person saw."""
     agent = home.agent
     model = RecordedModel([*TURNS, *(ASKED_TURNS if agent.hooks and agent.asks else ())])
@@ -114,12 +114,12 @@ def conversed(home: AgentHome, **more: str) -> tuple[list[str], str]:
         found += problems(step, model.asked[number + 1].latest)
     if END not in output and not agent.asks:
         found.append(f"the last words were not shown: {output[-300:]}")
-    found += list(_told(agent, model))
-    found += list(_kept(home))
+    found += list(_check_texts(agent, model))
+    found += list(_check_vault(home))
     return found, output
 
 
-def _told(agent: Agent, model: RecordedModel) -> Iterator[str]:
+def _check_texts(agent: Agent, model: RecordedModel) -> Iterator[str]:
     """What the model should have been told beside results."""
     first, last = model.asked[0].text, model.asked[-1].text
     if agent.tells and SERVER_TEXT not in first:
@@ -132,7 +132,7 @@ def _told(agent: Agent, model: RecordedModel) -> Iterator[str]:
         yield "the model does not see what the hook asks at the end"
 
 
-def _kept(home: AgentHome) -> Iterator[str]:
+def _check_vault(home: AgentHome) -> Iterator[str]:
     """What the vault holds afterwards."""
     listed = json.loads(home.recollect("list", "--json"))
     memories = {memory["id"][:-7]: memory for memory in listed}

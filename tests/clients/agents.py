@@ -39,7 +39,7 @@ class Agent(NamedTuple):
     token: bool = True
 
 
-def merged(file: Path, values: dict[str, Any]) -> None:
+def merge_into(file: Path, values: dict[str, Any]) -> None:
     """Add values to a file of JSON."""
     before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -60,14 +60,14 @@ def codex(home: Path, url: str) -> None:
 def gemini(home: Path, url: str) -> None:
     """The key counts, and no folder needs trust."""
     security = {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}}
-    merged(home / ".gemini" / "settings.json", {"security": security})
+    merge_into(home / ".gemini" / "settings.json", {"security": security})
 
 
 def opencode(home: Path, url: str) -> None:
     options = {"baseURL": f"{url}/v1", "apiKey": "recorded"}
     provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {MODEL: {}}}
     file = home / ".config" / "opencode" / "opencode.json"
-    merged(file, {"provider": {MODEL: provider}, "model": f"{MODEL}/{MODEL}"})
+    merge_into(file, {"provider": {MODEL: provider}, "model": f"{MODEL}/{MODEL}"})
 
 
 def cline(home: Path, url: str) -> None:
@@ -75,7 +75,7 @@ def cline(home: Path, url: str) -> None:
     settings = {"provider": PROVIDER, "apiKey": "recorded", "model": MODEL, "baseUrl": f"{url}/v1"}
     saved = {"settings": settings, "updatedAt": "2026-01-01T00:00:00Z", "tokenSource": "manual"}
     values = {"version": 1, "lastUsedProvider": PROVIDER, "providers": {PROVIDER: saved}}
-    merged(home / ".cline" / "data" / "settings" / "providers.json", values)
+    merge_into(home / ".cline" / "data" / "settings" / "providers.json", values)
 
 
 AGENTS = (

@@ -88,7 +88,9 @@ def problems(step: Step, answer: str, *, by_meaning: bool = True) -> Iterator[st
         yield f"{step.name}: {' is not before '.join(step.order)}: {answer[:400]!r}"
 
 
-def held(call: Callable[[str, dict[str, Any]], str], *, by_meaning: bool = True) -> list[str]:
+def hold_conversation(
+    call: Callable[[str, dict[str, Any]], str], *, by_meaning: bool = True
+) -> list[str]:
     """Have the conversation by that function, which calls a tool; what was wrong."""
     found: list[str] = []
     seen = ""

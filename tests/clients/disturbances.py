@@ -19,7 +19,7 @@ def silent_config(home: Path) -> None:
     os.mkfifo(home / "config.toml")
 
 
-def disturbed(home: AgentHome) -> list[str]:
+def run_with_failing_hooks(home: AgentHome) -> list[str]:
     """The conversation goes on where each hook fails, its vault being damaged, or is too slow."""
     found = []
     for name in ("failing", "slow"):
@@ -41,7 +41,7 @@ def disturbed(home: AgentHome) -> list[str]:
     return found
 
 
-def killed(home: AgentHome) -> list[str]:
+def run_killed(home: AgentHome) -> list[str]:
     """Killed while its first hook waits, the agent leaves neither a hook nor a server behind."""
     hooks_home = home.folder / "slow"
     hooks_home.mkdir()

@@ -33,7 +33,7 @@ def whole(document: Json) -> Reply:
     return Reply("application/json", json.dumps(document).encode())
 
 
-def streamed(events: Iterable[Json], end: str = "", *, named: bool = False) -> Reply:
+def stream_events(events: Iterable[Json], end: str = "", *, named: bool = False) -> Reply:
     """Server-sent events, with their type as name where the API has names."""
     lines = []
     for event in events:
@@ -80,7 +80,7 @@ class Anthropic:
             return whole(message)
         begun = message | {"content": [], "stop_reason": None}
         ended = {"stop_reason": stop, "stop_sequence": None}
-        return streamed(
+        return stream_events(
             [
                 {"type": "message_start", "message": begun},
                 {"type": "content_block_start", "index": 0, "content_block": empty},
@@ -115,7 +115,7 @@ class Chat:
             choice = {"index": 0, "message": said, "finish_reason": stop}
             return whole(head | {"object": "chat.completion", "choices": [choice], "usage": usage})
         head |= {"object": "chat.completion.chunk"}
-        return streamed(
+        return stream_events(
             [
                 head | {"choices": [{"index": 0, "delta": said, "finish_reason": None}]},
                 head | {"choices": [{"index": 0, "delta": {}, "finish_reason": stop}]},
@@ -166,7 +166,7 @@ class Responses:
         if not body.get("stream"):
             return whole(response)
         begun = response | {"status": "in_progress", "output": [], "usage": None}
-        return streamed(
+        return stream_events(
             [
                 {"type": "response.created", "response": begun},
                 {"type": "response.output_item.added", "output_index": 0, "item": item},
@@ -201,7 +201,7 @@ class Gemini:
             "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
             "usageMetadata": usage, "modelVersion": MODEL,
         }  # fmt: skip
-        return streamed([document]) if "streamGenerateContent" in path else whole(document)
+        return stream_events([document]) if "streamGenerateContent" in path else whole(document)
 
 
 Protocol = Anthropic | Chat | Responses | Gemini

@@ -18,10 +18,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from agent_runs import AgentHome, conversed
+from agent_runs import AgentHome, run_conversation
 from agents import AGENTS, NOT_RUN, Agent
-from conversation import PROJECT, SEED, held
-from disturbances import disturbed, killed
+from conversation import PROJECT, SEED, hold_conversation
+from disturbances import run_killed, run_with_failing_hooks
 from installed import RECOLLECT, environment, npm_version
 from sdk_clients import SDK_CLIENTS, Reached, SdkClient
 
@@ -69,12 +69,12 @@ def sdk_run(client: SdkClient, folder: Path, transport: str) -> list[str]:
     if transport == "stdio":
         given = {"RECOLLECT_HOME": env["RECOLLECT_HOME"]}
         with client.opened(Reached((RECOLLECT, "mcp"), given, place)) as call:
-            return held(call, by_meaning=client.lasting)
+            return hold_conversation(call, by_meaning=client.lasting)
     with (
         serving(env, folder) as url,
         client.opened(Reached(url=url, token=token, cwd=place)) as call,
     ):
-        return held(call)
+        return hold_conversation(call)
 
 
 def agent_run(agent: Agent, folder: Path, transport: str, seen: Path | None) -> list[str]:
@@ -82,17 +82,17 @@ def agent_run(agent: Agent, folder: Path, transport: str, seen: Path | None) -> 
     token = secrets.token_urlsafe()
     if transport == "stdio":
         home.set_up("")
-        found, output = conversed(home)
+        found, output = run_conversation(home)
     elif transport == "http":
         variables = {"RECOLLECT_TOKEN": token} if agent.token else {}
         options = () if agent.token else ("--no-auth",)
         with serving(home.env | variables, folder, *options) as url:
             home.set_up(url)
-            found, output = conversed(home, RECOLLECT_TOKEN=token)
+            found, output = run_conversation(home, RECOLLECT_TOKEN=token)
     elif transport == "disturbed":
-        found, output = disturbed(home), ""
+        found, output = run_with_failing_hooks(home), ""
     else:
-        found, output = killed(home), ""
+        found, output = run_killed(home), ""
     if seen and output:
         (seen / f"{agent.client}-{transport}.txt").write_text(output, encoding="utf-8")
     return found

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conversation import NEW, OLD, SEED, held
+from conversation import NEW, OLD, SEED, hold_conversation
 from jsonschema import Draft202012Validator
 from mcp_doors import MODES, Mode, door_to, opened, text_of
 
@@ -28,6 +28,6 @@ def test_a_session_recalls_saves_contradicts_and_supersedes(tmp_path: Path, mode
                 Draft202012Validator(schema).validate(result.structured_content)
                 return text_of(result)
 
-            assert held(call, by_meaning=False) == []
+            assert hold_conversation(call, by_meaning=False) == []
         found = {each.id[:-7]: each for each in memory.list()}
     assert found[OLD].superseded_by == found[NEW].id

@@ -75,11 +75,11 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "unpin": lambda memory: memory.unpin(["kept"]),
     "tag": lambda memory: memory.tag(["kept"], add=["tides"]),
     "move": lambda memory: memory.move(["kept"], project="harbor"),
-    "supersede": lambda memory: _tried(partial(memory.supersede, "kept"), "nothing"),
-    "merge": lambda memory: _tried(memory.merge, ["kept", "nothing"]),
+    "supersede": lambda memory: _try(partial(memory.supersede, "kept"), "nothing"),
+    "merge": lambda memory: _try(memory.merge, ["kept", "nothing"]),
     "trash": lambda memory: memory.trash("tides"),
     "selected_in_trash": lambda memory: memory.selected_in_trash(query="tides"),
-    "restore": lambda memory: _tried(memory.restore, ["kept"]),
+    "restore": lambda memory: _try(memory.restore, ["kept"]),
     "empty_trash": lambda memory: memory.empty_trash(),
     "count_trash": lambda memory: memory.count_trash(),
     "chain": lambda memory: memory.chain("kept"),
@@ -94,7 +94,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "retrieve": lambda memory: memory.retrieve(["kept"]),
     "timeline": lambda memory: memory.timeline("kept"),
     "undo": lambda memory: memory.undo("kept", to=1),
-    "redo": lambda memory: _tried(lambda _: memory.redo(), ""),
+    "redo": lambda memory: _try(lambda _: memory.redo(), ""),
     "feedback": lambda memory: memory.feedback("tides", "kept", accept=True),
     "unlearn": lambda memory: memory.unlearn(),
     "judgements": lambda memory: memory.judgements(),
@@ -120,10 +120,10 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "looked_up": lambda memory: memory.looked_up(["kept"]),
     "duplicates": lambda memory: memory.duplicates(),
     "review": lambda memory: memory.review(),
-    "decide": lambda memory: _tried(partial(memory.decide, decision="keep"), "no-item"),
+    "decide": lambda memory: _try(partial(memory.decide, decision="keep"), "no-item"),
     "settle": lambda memory: memory.settle(NO_ITEM, "keep"),
-    "propose": lambda memory: _tried(partial(memory.propose, decision="keep"), "no-item"),
-    "decide_or_propose": lambda memory: _tried(
+    "propose": lambda memory: _try(partial(memory.propose, decision="keep"), "no-item"),
+    "decide_or_propose": lambda memory: _try(
         partial(memory.decide_or_propose, decision="keep"), "no-item"
     ),
     "tidy": lambda memory: memory.tidy(),
@@ -142,8 +142,8 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "save_recipe": lambda memory: memory.save_recipe(
         "mine", extends="blend", changes={}, replace=True
     ),
-    "remove_recipe": lambda memory: _tried(memory.remove_recipe, "no-recipe"),
-    "rename_recipe": lambda memory: _tried(partial(memory.rename_recipe, name="o"), "none"),
+    "remove_recipe": lambda memory: _try(memory.remove_recipe, "no-recipe"),
+    "rename_recipe": lambda memory: _try(partial(memory.rename_recipe, name="o"), "none"),
     "reindex": lambda memory: memory.reindex(),
     "model_notes": lambda memory: memory.model_notes(),
     "language_note": lambda memory: memory.language_note(),
@@ -164,26 +164,26 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "publish": lambda memory: memory.publish(["kept"], "shared"),
     "unpublish": lambda memory: memory.unpublish(["kept"], "shared"),
     "add_folder": lambda memory: memory.add_folder(NOTES),
-    "add_instructions": lambda memory: _tried(memory.add_instructions, NOTES),
-    "add_transcripts": lambda memory: _tried(
+    "add_instructions": lambda memory: _try(memory.add_instructions, NOTES),
+    "add_transcripts": lambda memory: _try(
         lambda path: memory.add_transcripts(path, "codex"), NOTES.parent / "nowhere"
     ),
     "folders": lambda memory: memory.folders(),
-    "sync_folder": lambda memory: _tried(memory.sync_folder, NOWHERE),
-    "remove_folder": lambda memory: _tried(memory.remove_folder, NOTES),
-    "follow_folders": lambda memory: memory.follow_folders(_stopped()),
+    "sync_folder": lambda memory: _try(memory.sync_folder, NOWHERE),
+    "remove_folder": lambda memory: _try(memory.remove_folder, NOTES),
+    "follow_folders": lambda memory: memory.follow_folders(_set_event()),
     "mirror": lambda memory: memory.mirror(NOTES, dry_run=True),
-    "follow_mirror": lambda memory: memory.follow_mirror(NOTES, _stopped(), print),
+    "follow_mirror": lambda memory: memory.follow_mirror(NOTES, _set_event(), print),
 }
 
 
-def _tried(call: Callable[[Any], Any], given: object) -> None:
+def _try(call: Callable[[Any], Any], given: object) -> None:
     """It may be allowed where there is nothing to do it with."""
     with suppress(NotFound):
         call(given)
 
 
-def _stopped() -> threading.Event:
+def _set_event() -> threading.Event:
     """So that what would follow for ever ends at once."""
     stop = threading.Event()
     stop.set()

@@ -49,7 +49,7 @@ def save(vault: Recollect, **fields: object) -> Saved:
     return saved
 
 
-def held(vault: Recollect) -> list[Memory]:
+def list_memories(vault: Recollect) -> list[Memory]:
     return list(vault.export())
 
 
@@ -88,14 +88,14 @@ def test_what_differs_in_one_thing_that_counts_stays_two_memories(
     vault: Recollect, first: dict[str, Any], second: dict[str, Any]
 ) -> None:
     vault.save(**first)
-    before = held(vault)
+    before = list_memories(vault)
     saved = save(vault, **second)
     assert (saved.outcome, saved.repeated) == ("added", False)
-    assert len(held(vault)) == 2
-    assert before[0] in held(vault), "What was there is as it was."
+    assert len(list_memories(vault)) == 2
+    assert before[0] in list_memories(vault), "What was there is as it was."
     again = [save(vault, **fields).outcome for fields in (first, second)]
     assert again == ["unchanged", "unchanged"]
-    assert len(held(vault)) == 2
+    assert len(list_memories(vault)) == 2
 
 
 def test_a_project_in_another_case_is_the_same_project(vault: Recollect) -> None:
@@ -108,14 +108,14 @@ def test_two_ids_that_were_given_are_two_memories_whatever_they_say(vault: Recol
     for id in ("a", "b"):
         assert save(vault, id=id, text=KEYS).outcome == "added"
     assert save(vault, id="a", text=f"{KEYS} again").repeated is False
-    assert sorted(one.text for one in held(vault)) == [KEYS, f"{KEYS} again"]
+    assert sorted(one.text for one in list_memories(vault)) == [KEYS, f"{KEYS} again"]
 
 
 def test_an_import_never_merges(vault: Recollect) -> None:
     lines = [f'{{"text": "{KEYS}{more}"}}'.encode() for more in ("", ".", " again")]
     assert vault.import_lines(raw_lines(lines))[:3] == (3, 0, 0)
     assert vault.import_lines(raw_lines(lines))[:3] == (0, 0, 3)
-    assert len(held(vault)) == 3
+    assert len(list_memories(vault)) == 3
 
 
 def test_an_import_keeps_what_holds_at_another_time(vault: Recollect) -> None:
@@ -123,7 +123,7 @@ def test_an_import_keeps_what_holds_at_another_time(vault: Recollect) -> None:
     lines = [f'{{"text": "{KEYS}", "valid_until": "{day}"}}'.encode() for day in (MARCH, MAY)]
     assert vault.import_lines(raw_lines(lines))[:3] == (2, 0, 0)
     assert vault.import_lines(raw_lines(lines))[:3] == (0, 0, 2)
-    assert len({one.valid_until for one in held(vault)}) == 2
+    assert len({one.valid_until for one in list_memories(vault)}) == 2
 
 
 # What is the same fact
@@ -148,13 +148,13 @@ def test_the_same_in_nearly_the_same_words_is_one_memory_in_the_fuller_words(
     saved = save(vault, text=again)
     assert saved.repeated
     assert saved.outcome == ("unchanged" if kept == KEYS else "updated")
-    assert [(one.id, one.text) for one in held(vault)] == [(first.memory.id, kept)]
+    assert [(one.id, one.text) for one in list_memories(vault)] == [(first.memory.id, kept)]
 
 
 def test_the_same_in_another_encoding_is_one_memory(vault: Recollect) -> None:
     save(vault, text="Das Caf\u00e9 \u00f6ffnet")
     assert save(vault, text="Das Cafe\u0301 o\u0308ffnet").repeated
-    assert len(held(vault)) == 1
+    assert len(list_memories(vault)) == 1
 
 
 def test_the_fuller_text_is_the_one_with_more_words_not_with_more_blanks(vault: Recollect) -> None:
@@ -163,7 +163,7 @@ def test_the_fuller_text_is_the_one_with_more_words_not_with_more_blanks(vault: 
     fuller = "gateway keys rotate in night, audit of port, of shop, of bank silently"
     save(vault, text=blanks)
     assert save(vault, text=fuller).repeated
-    assert [one.text for one in held(vault)] == [fuller]
+    assert [one.text for one in list_memories(vault)] == [fuller]
 
 
 def test_a_repetition_adds_what_it_knows_and_empties_nothing(vault: Recollect) -> None:
@@ -178,7 +178,7 @@ def test_a_repetition_adds_what_it_knows_and_empties_nothing(vault: Recollect) -
     )  # fmt: skip
     after = saved.memory
     assert (saved.outcome, saved.repeated, after.id) == ("updated", True, first.id)
-    assert held(vault) == [after]
+    assert list_memories(vault) == [after]
     assert (after.title, after.text) == ("Keys", f"{KEYS} again")
     assert (after.why, after.impact) == ("The audit asked for it", "Short outages")
     assert after.tags == ("ops", "keys", "Keys", "audit")
@@ -192,20 +192,20 @@ def test_a_repetition_makes_a_memory_neither_younger_nor_older_than_it_is(vault:
     first = vault.save(text=KEYS)
     old = datetime(2020, 1, 1, tzinfo=UTC)
     vault.save(text=f"{KEYS}!", tags=["ops"], created_at=old, updated_at=old)
-    [after] = held(vault)
+    [after] = list_memories(vault)
     assert (after.created_at, after.updated_at) == (first.created_at, first.updated_at)
     vault.save(text=KEYS, tags=["keys"], updated_at=NOW + 99 * DAY)
-    [last] = held(vault)
+    [last] = list_memories(vault)
     assert (last.tags, last.updated_at) == (("ops", "keys"), NOW + 99 * DAY)
 
 
 def test_a_repetition_without_news_changes_nothing(vault: Recollect) -> None:
     vault.save(title="Keys", text=KEYS, tags=["ops"], severity="warning")
-    before = held(vault)
+    before = list_memories(vault)
     for _ in range(2):
         saved = save(vault, title="keys!", text=KEYS.upper(), tags=["ops"])
         assert (saved.outcome, saved.repeated) == ("unchanged", True)
-    assert held(vault) == before
+    assert list_memories(vault) == before
 
 
 def test_texts_of_letters_and_signs_are_repeated_too(vault: Recollect) -> None:
@@ -246,7 +246,7 @@ def test_a_batch_that_repeats_itself_is_one_memory(vault: Recollect) -> None:
     saved = vault.save_all([make_draft(row) for row in rows])
     assert [one.outcome for one in saved] == ["added", "updated", "added"]
     assert [one.repeated for one in saved] == [False, True, False]
-    assert sorted((one.text, one.tags) for one in held(vault)) == [
+    assert sorted((one.text, one.tags) for one in list_memories(vault)) == [
         ("Other", ()),
         (KEYS, ("a", "b")),
     ]
@@ -256,7 +256,7 @@ def test_a_batch_keeps_facts_apart_that_differ(vault: Recollect) -> None:
     rows = [{"text": f"Pool {number} of the harbor holds ten"} for number in range(30)]
     saved = vault.save_all([make_draft(row) for row in rows])
     assert {one.outcome for one in saved} == {"added"}
-    assert len(held(vault)) == 30
+    assert len(list_memories(vault)) == 30
 
 
 def test_what_was_forgotten_is_not_revived_by_other_words(vault: Recollect) -> None:
@@ -264,7 +264,7 @@ def test_what_was_forgotten_is_not_revived_by_other_words(vault: Recollect) -> N
     vault.forget([first.id])
     saved = save(vault, text=f"{KEYS} again")
     assert (saved.outcome, saved.repeated) == ("added", False)
-    assert [one.id for one in held(vault)] == [saved.memory.id] != [first.id]
+    assert [one.id for one in list_memories(vault)] == [saved.memory.id] != [first.id]
     vault.forget([first.id], undo=True)
     assert vault.show([first.id])[0].text == KEYS, "It was not written to while it was away."
 
@@ -274,7 +274,7 @@ def test_what_was_forgotten_comes_back_when_the_same_is_said(vault: Recollect) -
     vault.forget([first.id])
     saved = save(vault, text=KEYS)
     assert (saved.memory.id, saved.outcome, saved.repeated) == (first.id, "updated", False)
-    assert len(held(vault)) == 1
+    assert len(list_memories(vault)) == 1
 
 
 def test_what_an_edit_moved_elsewhere_is_not_what_is_repeated(vault: Recollect) -> None:
@@ -282,10 +282,10 @@ def test_what_an_edit_moved_elsewhere_is_not_what_is_repeated(vault: Recollect) 
     first = vault.save(text=KEYS)
     for change in ({"project": "tower"}, {"project": None, "text": "Something else"}):
         vault.edit(first.id, **change)
-        before = held(vault)
+        before = list_memories(vault)
         saved = save(vault, text=KEYS)
         assert (saved.outcome, saved.repeated) == ("added", False)
-        assert set(before) < set(held(vault))
+        assert set(before) < set(list_memories(vault))
         vault.forget([saved.memory.id], purge=True)
 
 
@@ -294,7 +294,7 @@ def test_an_end_can_be_added_to_what_had_none(vault: Recollect) -> None:
     [saved] = vault.save_all([make_draft({"text": KEYS, "valid_until": MAY})])
     assert (saved.outcome, saved.repeated) == ("updated", True)
     assert saved.memory.valid_until == datetime(2026, 5, 31, tzinfo=UTC)
-    assert len(held(vault)) == 1
+    assert len(list_memories(vault)) == 1
 
 
 def test_the_place_where_it_was_said_does_not_make_it_another_memory(vault: Ticking) -> None:

@@ -44,7 +44,7 @@ def edit(store: SqliteStore, id: str, text: str) -> None:
         write.replace(before, Memory(**{**after, "text": text}))
 
 
-def held(store: SqliteStore) -> dict[str, Memory]:
+def list_memories(store: SqliteStore) -> dict[str, Memory]:
     return {one.id: one for one in store.memories.browse(Filter(), 1000)}
 
 
@@ -59,22 +59,22 @@ def test_saving_the_same_again_makes_no_twin_and_changes_nothing(store: SqliteSt
         {"id": "mine", "text": "Named by hand."},
     ]
     assert outcomes(save(store, *rows)) == ["added"] * 3
-    before = held(store)
+    before = list_memories(store)
     assert outcomes(save(store, *rows, now=LATER)) == ["unchanged"] * 3
-    assert held(store) == before
+    assert list_memories(store) == before
     assert len(before) == 3
 
 
 def test_the_same_words_of_another_project_are_another_memory(store: SqliteStore) -> None:
     save(store, {"title": "Use a pool", "project": "a"}, {"title": "Use a pool", "project": "b"})
-    assert len(held(store)) == 2
+    assert len(list_memories(store)) == 2
 
 
 def test_the_same_id_updates_and_keeps_what_is_not_given(store: SqliteStore) -> None:
     save(store, {"id": "a", "title": "old", "text": "kept", "tags": ["x"], "tier": "core"})
     [saved] = save(store, {"id": "a", "title": "new", "severity": "warning"}, now=LATER)
     assert saved.outcome == "updated"
-    assert held(store) == {
+    assert list_memories(store) == {
         "a": Memory(
             id="a",
             title="new",
@@ -97,9 +97,9 @@ def test_null_in_an_update_keeps_what_was_there(store: SqliteStore) -> None:
 def test_new_tags_replace_the_old_ones(store: SqliteStore) -> None:
     save(store, {"id": "a", "title": "x", "tags": ["old", "both"]})
     save(store, {"id": "a", "title": "x", "tags": ["both", "new"]}, now=LATER)
-    assert held(store)["a"].tags == ("both", "new")
+    assert list_memories(store)["a"].tags == ("both", "new")
     save(store, {"id": "a", "title": "x", "tags": []}, now=LATER)
-    assert held(store)["a"].tags == ()
+    assert list_memories(store)["a"].tags == ()
 
 
 def test_the_same_id_twice_in_one_batch_adds_and_then_updates(store: SqliteStore) -> None:
@@ -111,14 +111,14 @@ def test_the_same_id_twice_in_one_batch_adds_and_then_updates(store: SqliteStore
         {"id": "a", "title": "third", "tags": ["x"]},
     )
     assert outcomes(saved) == ["added", "updated", "unchanged", "updated"]
-    assert held(store).keys() == {"a"}
-    assert (held(store)["a"].title, held(store)["a"].text) == ("third", "kept")
+    assert list_memories(store).keys() == {"a"}
+    assert (list_memories(store)["a"].title, list_memories(store)["a"].text) == ("third", "kept")
 
 
 def test_the_same_words_twice_in_one_batch_are_saved_once(store: SqliteStore) -> None:
     saved = save(store, {"title": "x", "text": "y"}, {"title": "x", "text": "y"})
     assert outcomes(saved) == ["added", "unchanged"]
-    assert len({one.memory.id for one in saved}) == len(held(store)) == 1
+    assert len({one.memory.id for one in saved}) == len(list_memories(store)) == 1
 
 
 def test_a_forgotten_memory_that_is_saved_again_comes_back(store: SqliteStore) -> None:
@@ -126,10 +126,10 @@ def test_a_forgotten_memory_that_is_saved_again_comes_back(store: SqliteStore) -
         [first] = save(store, dict(row))
         with store.writing(CHANGE) as write:
             write.forget(write.find([first.memory.id])[first.memory.id], NOW)
-        assert first.memory.id not in held(store)
+        assert first.memory.id not in list_memories(store)
         [again] = save(store, dict(row), now=LATER)
         assert again.outcome == "updated"
-        assert held(store)[first.memory.id] == first.memory
+        assert list_memories(store)[first.memory.id] == first.memory
 
 
 @pytest.mark.usefixtures("short_ids")
@@ -137,8 +137,8 @@ def test_memories_whose_short_ids_fall_together_are_both_kept(store: SqliteStore
     rows: list[dict[str, object]] = [{"title": "Same", "text": f"text {n}"} for n in range(9)]
     saved = save(store, *rows[:4]) + save(store, *rows[4:])
     assert outcomes(saved) == ["added"] * 9
-    assert {one.text for one in held(store).values()} == {f"text {n}" for n in range(9)}
-    lengths = sorted({len(id) for id in held(store)})
+    assert {one.text for one in list_memories(store).values()} == {f"text {n}" for n in range(9)}
+    lengths = sorted({len(id) for id in list_memories(store)})
     assert lengths == [len("same-"), len("same-") + LONG_SUFFIX]
 
 
@@ -146,9 +146,9 @@ def test_memories_whose_short_ids_fall_together_are_both_kept(store: SqliteStore
 def test_memories_whose_ids_fell_together_are_found_again(store: SqliteStore) -> None:
     rows: list[dict[str, object]] = [{"title": "Same", "text": f"text {n}"} for n in range(5)]
     save(store, *rows)
-    before = held(store)
+    before = list_memories(store)
     assert outcomes(save(store, *reversed(rows), now=LATER)) == ["unchanged"] * 5
-    assert held(store) == before
+    assert list_memories(store) == before
 
 
 def test_a_memory_saved_again_after_an_edit_leaves_the_edited_one_alone(
@@ -161,14 +161,16 @@ def test_a_memory_saved_again_after_an_edit_leaves_the_edited_one_alone(
         assert saved.outcome == "added"
         assert outcomes(save(store, row)) == ["unchanged"]
         edit(store, saved.memory.id, f"edit {turn}")
-    assert sorted(one.text for one in held(store).values()) == [f"edit {n}" for n in range(5)]
+    assert sorted(one.text for one in list_memories(store).values()) == [
+        f"edit {n}" for n in range(5)
+    ]
     first = make_id(row)
     assert len(first) == len("deploy-") + SUFFIX
-    assert all(id.startswith(first) for id in held(store))
+    assert all(id.startswith(first) for id in list_memories(store))
 
 
 def test_a_given_id_is_never_changed(store: SqliteStore) -> None:
     """Two memories that were given the same id are one, whatever they say."""
     save(store, {"id": "a", "title": "one"})
     save(store, {"id": "a", "title": "other", "project": "elsewhere"})
-    assert held(store).keys() == {"a"}
+    assert list_memories(store).keys() == {"a"}

@@ -34,7 +34,7 @@ class Positive(NamedTuple):
     secret: str
 
 
-def drawn(chance: random.Random, letters: str, count: int) -> str:
+def draw(chance: random.Random, letters: str, count: int) -> str:
     """Random characters, at least one of them a digit, as in all but the rarest keys."""
     made = [chance.choice(letters) for _ in range(count)]
     made[chance.randrange(count)] = chance.choice(string.digits)
@@ -61,27 +61,27 @@ def block(chance: random.Random, label: str, *, ends: bool = True) -> str:
 
 # Kinds that say by themselves what they are → how one is made.
 TOKENS: dict[str, Callable[[random.Random], str]] = {
-    "aws access key id": lambda c: c.choice(["AKIA", "ASIA"]) + drawn(c, UPPER, 16),
-    "github token": lambda c: "gh" + c.choice("pousr") + "_" + drawn(c, LETTERS, 36),
+    "aws access key id": lambda c: c.choice(["AKIA", "ASIA"]) + draw(c, UPPER, 16),
+    "github token": lambda c: "gh" + c.choice("pousr") + "_" + draw(c, LETTERS, 36),
     "github fine-grained": lambda c: (
-        "github" + "_pat_" + drawn(c, LETTERS, 22) + "_" + drawn(c, LETTERS, 59)
+        "github" + "_pat_" + draw(c, LETTERS, 22) + "_" + draw(c, LETTERS, 59)
     ),
-    "gitlab token": lambda c: "gl" + "pat-" + drawn(c, WEB, 20),
+    "gitlab token": lambda c: "gl" + "pat-" + draw(c, WEB, 20),
     "slack token": lambda c: (
-        "xox" + c.choice("abprs") + f"-{c.randrange(10**11, 10**12)}-" + drawn(c, LETTERS, 24)
+        "xox" + c.choice("abprs") + f"-{c.randrange(10**11, 10**12)}-" + draw(c, LETTERS, 24)
     ),
-    "stripe key": lambda c: c.choice("sr") + "k_" + "live_" + drawn(c, LETTERS, 24),
-    "stripe webhook": lambda c: "wh" + "sec_" + drawn(c, LETTERS, 32),
-    "openai key": lambda c: "sk" + "-" + drawn(c, LETTERS, 48),
-    "openai project key": lambda c: "sk" + "-proj-" + drawn(c, WEB, 74),
-    "anthropic key": lambda c: "sk" + "-ant-" + "api03-" + drawn(c, WEB, 93),
-    "google key": lambda c: "AI" + "za" + drawn(c, WEB, 35),
-    "npm token": lambda c: "np" + "m_" + drawn(c, LETTERS, 36),
-    "pypi token": lambda c: "py" + "pi-" + "AgEIcHlwaS5vcmc" + drawn(c, WEB, 90),
-    "hugging face token": lambda c: "h" + "f_" + drawn(c, LETTERS, 34),
-    "sendgrid key": lambda c: "S" + "G." + drawn(c, WEB, 22) + "." + drawn(c, WEB, 43),
-    "twilio key": lambda c: "S" + "K" + drawn(c, HEX, 32),
-    "telegram token": lambda c: f"{c.randrange(10**9, 10**10)}:" + "AA" + drawn(c, WEB, 33),
+    "stripe key": lambda c: c.choice("sr") + "k_" + "live_" + draw(c, LETTERS, 24),
+    "stripe webhook": lambda c: "wh" + "sec_" + draw(c, LETTERS, 32),
+    "openai key": lambda c: "sk" + "-" + draw(c, LETTERS, 48),
+    "openai project key": lambda c: "sk" + "-proj-" + draw(c, WEB, 74),
+    "anthropic key": lambda c: "sk" + "-ant-" + "api03-" + draw(c, WEB, 93),
+    "google key": lambda c: "AI" + "za" + draw(c, WEB, 35),
+    "npm token": lambda c: "np" + "m_" + draw(c, LETTERS, 36),
+    "pypi token": lambda c: "py" + "pi-" + "AgEIcHlwaS5vcmc" + draw(c, WEB, 90),
+    "hugging face token": lambda c: "h" + "f_" + draw(c, LETTERS, 34),
+    "sendgrid key": lambda c: "S" + "G." + draw(c, WEB, 22) + "." + draw(c, WEB, 43),
+    "twilio key": lambda c: "S" + "K" + draw(c, HEX, 32),
+    "telegram token": lambda c: f"{c.randrange(10**9, 10**10)}:" + "AA" + draw(c, WEB, 33),
     "jwt": jwt,
 }
 # Where a token may turn up, with names around it that do not say secret.
@@ -106,9 +106,9 @@ def password(chance: random.Random) -> str:
 
 def key(chance: random.Random) -> str:
     kinds: tuple[Callable[[], str], ...] = (
-        lambda: drawn(chance, LETTERS, 32),
-        lambda: drawn(chance, HEX, 40),
-        lambda: drawn(chance, WEB, 43),
+        lambda: draw(chance, LETTERS, 32),
+        lambda: draw(chance, HEX, 40),
+        lambda: draw(chance, WEB, 43),
         lambda: str(uuid.UUID(int=chance.getrandbits(128))),
     )
     return chance.choice(kinds)()
@@ -180,15 +180,13 @@ def _others(chance: random.Random) -> Iterator[Positive]:
             account = json.dumps({"type": "service_account", "private_key": made})
             yield Positive("private key", "json", account, inside)
     for _ in range(6):
-        made = drawn(chance, LETTERS + "/+", 40)
+        made = draw(chance, LETTERS + "/+", 40)
         yield Positive("aws secret key", "env", f"AWS_SECRET_ACCESS_KEY={made}", made)
         yield Positive("aws secret key", "json", json.dumps({"SecretAccessKey": made}), made)
         made = b64encode(chance.randbytes(64)).decode()
         text = f"AccountName=harbor;AccountKey={made};EndpointSuffix=core.windows.net"
         yield Positive("azure key", "code", f'connect("{text}")', made)
-        path = (
-            f"T{drawn(chance, UPPER, 10)}/B{drawn(chance, UPPER, 10)}/{drawn(chance, LETTERS, 24)}"
-        )
+        path = f"T{draw(chance, UPPER, 10)}/B{draw(chance, UPPER, 10)}/{draw(chance, LETTERS, 24)}"
         yield Positive("slack webhook", "prose", f"Post to https://hooks.slack.com/services/{path}.",
                        path)  # fmt: skip
         made = b64encode(f"ada:{password(chance)}".encode()).decode()
@@ -197,7 +195,7 @@ def _others(chance: random.Random) -> Iterator[Positive]:
         yield Positive("password", "shell", f"curl -s -u ada:{made} https://example.org", made)
 
 
-def _named(chance: random.Random) -> Iterator[Positive]:
+def _named_samples(chance: random.Random) -> Iterator[Positive]:
     for around in PASSWORDS:
         for _ in range(3):
             made = password(chance)
@@ -215,7 +213,7 @@ def _named(chance: random.Random) -> Iterator[Positive]:
 def positives(seed: int = 20260301) -> list[Positive]:
     """Credentials of every kind in every place."""
     chance = random.Random(seed)
-    return [*_tokens(chance), *_others(chance), *_named(chance)]
+    return [*_tokens(chance), *_others(chance), *_named_samples(chance)]
 
 
 # Written when the detectors were done. 13 of the 30 were found then; the commonest of the others
@@ -272,14 +270,14 @@ def hard(seed: int = 20260301) -> list[Positive]:
         ("only letters", "password: {}", "lighthouse"),
         ("no name", "Log in as ada with {} on the bastion.", password(chance)),
         ("other name", "the magic word for the vault door: {}", password(chance)),
-        ("cookie", "Cookie: session={}", drawn(chance, WEB, 40)),
+        ("cookie", "Cookie: session={}", draw(chance, WEB, 40)),
         ("number", "The PIN of the alarm is {}.", str(chance.randrange(10**5, 10**6))),
         ("words in a row", "token = {}", "harbor-anchor-maple"),
     ]
     return [Positive("hard", name, around.format(value), value) for name, around, value in made]
 
 
-def leaked(output: str, secret: str) -> bool:
+def leaks(output: str, secret: str) -> bool:
     """Whether the secret, or eight characters of it in a row, are still there."""
     piece = min(8, len(secret))
     return any(secret[at : at + piece] in output for at in range(len(secret) - piece + 1))
@@ -375,9 +373,9 @@ def made_lines(seed: int = 20260302, count: int = 60) -> list[str]:
             f"sha256:{digest.hexdigest()}",
             f"integrity sha512-{b64encode(digest.digest() * 2).decode()}",
             f"request {uuid.UUID(int=chance.getrandbits(128))} done",
-            f"memory {drawn(chance, '0123456789ABCDEFGHJKMNPQRSTVWXYZ', 26)}",
+            f"memory {draw(chance, '0123456789ABCDEFGHJKMNPQRSTVWXYZ', 26)}",
             f"src='data:image/png;base64,{b64encode(chance.randbytes(90)).decode()}'",
-            f"https://cdn.example.org/app.{drawn(chance, HEX, 8)}.js?v={chance.randrange(999)}",
+            f"https://cdn.example.org/app.{draw(chance, HEX, 8)}.js?v={chance.randrange(999)}",
             f"http://10.0.0.{chance.randrange(255)}:{chance.randrange(1024, 65535)}/health",
         )
     return lines
