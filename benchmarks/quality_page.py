@@ -492,8 +492,10 @@ def _count(count: int, word: str) -> str:
 
 def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table whose first column is aligned left, the others right."""
-    lines = [heading, ["---", *["---:"] * (len(heading) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
+    lines = [
+        f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in (heading, *rows)
+    ]
+    return "\n".join([lines[0], "|---|" + "---:|" * (len(heading) - 1), *lines[1:]])
 
 
 if __name__ == "__main__":
