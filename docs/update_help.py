@@ -180,8 +180,9 @@ def help_block(name: str, *, example: bool) -> str:
     if more := shared_line(name):
         also = textwrap.wrap(f"also: {more}", WIDTH, subsequent_indent="  ", break_on_hyphens=False)
         lines += ["", *also]
-    if example:
-        lines += ["", f"example: {command_of(name).example.splitlines()[0].strip()}"]
+    shown = command_of(name).example.splitlines()[0].strip()
+    if example and shown != lines[0]:
+        lines += ["", f"example: {shown}"]
     return f"{about[0].upper()}{about[1:]}.\n\n```text\n" + "\n".join(lines) + "\n```"
 
 
