@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -43,6 +41,7 @@ from recollect.interfaces.cli.output import (
     show,
 )
 from recollect.interfaces.cli.results import INDENT, about_line, inner_width, time_format
+from recollect.interfaces.cli.save import open_in_editor
 from recollect.interfaces.cli.selection import add_yes, confirm, open_vault
 from recollect.present.visible import visible
 from recollect.present.words import counted, heading_line
@@ -172,14 +171,13 @@ def read_key(question: str) -> str:
 
 def edit_text(text: str) -> str:
     """Let the user edit the text in their editor, or without one, type a line; return it."""
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if not editor:
+    if not (os.environ.get("VISUAL") or os.environ.get("EDITOR")):
         print("The new text, in one line: ", end="", flush=True)
         return sys.stdin.readline().strip()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "memory.md"
         file.write_text(text, encoding="utf-8")
-        subprocess.run([*shlex.split(editor), str(file)], check=False)
+        open_in_editor(file)
         return file.read_text(encoding="utf-8").rstrip("\n")
 
 

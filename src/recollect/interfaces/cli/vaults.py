@@ -26,7 +26,7 @@ from recollect.interfaces.cli.arguments import (
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.config import add_table, remove_table
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, paint, print_json, print_rows, say
-from recollect.interfaces.cli.selection import open_vault, resolve_ids
+from recollect.interfaces.cli.selection import confirm, open_vault, resolve_ids
 from recollect.present.visible import visible
 from recollect.present.words import counted
 from recollect.settings_reading import home_folder, load_settings
@@ -98,7 +98,7 @@ def vault(args: argparse.Namespace) -> None:
     elif args.action == "rekey":
         rekey_vault(path, keys, lambda: _read_new_key(args, path, None))
     elif args.action == "unlock":
-        _confirm_unlock(args, path)
+        confirm(args, f"Unlocking stores the memories in {path} unencrypted.")
         unlock_vault(path, keys)
     _print_state(args, path)
 
@@ -117,15 +117,6 @@ def _read_new_key(args: argparse.Namespace, path: Path, otherwise: str | None) -
     if typed("There is no recovery if you lose it. Repeat the passphrase: ") != first:
         raise UserError("The two passphrases differ. Nothing was changed.")
     return sealed_with(first)
-
-
-def _confirm_unlock(args: argparse.Namespace, path: Path) -> None:
-    if args.yes:
-        return
-    if not on_terminal():
-        raise UserError("Unlocking stores the memories unencrypted. Add --yes to do it.")
-    if input(f"Decrypt {path} permanently? [y/N] ").strip().lower() not in ("y", "yes"):
-        raise UserError("Nothing was changed.")
 
 
 def _print_state(args: argparse.Namespace, path: Path) -> None:
