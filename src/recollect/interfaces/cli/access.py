@@ -17,22 +17,8 @@ from recollect.auth.token_store import Token, TokenStore, real_time
 from recollect.checks import bounded
 from recollect.engine import Recollect
 from recollect.errors import RecollectError
-from recollect.interfaces.cli.arguments import (
-    Actions,
-    WrongUsage,
-    action,
-    argument,
-    find_action,
-    flag,
-    group,
-    limit,
-    limit_of,
-    more_line,
-    print_help,
-    repeatable,
-    rows,
-    usage_error,
-)
+from recollect.interfaces.cli import arguments as arg
+from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, paint, print_json, print_rows, say
 from recollect.lifetime import Lifetime
@@ -50,7 +36,7 @@ LIMIT = 50  # entries of the audit log
     "  recollect access audit --since 7d"
 )
 def access(args: argparse.Namespace) -> None:
-    print_help("access")
+    arg.print_help("access")
 
 
 def _create(stored: TokenStore, args: argparse.Namespace) -> None:
@@ -125,7 +111,7 @@ def _facts(record: object, *names: str) -> dict[str, Any]:
     return {name: iso(one) if isinstance(one, datetime) else one for name, one in found.items()}
 
 
-TOKEN_ACTIONS: Actions[TokenStore] = {
+TOKEN_ACTIONS: arg.Actions[TokenStore] = {
     "create": (_create, "create"),
     "list": (_list_tokens, "list"),
     "revoke": (_revoke, "revoke ID..."),
@@ -135,11 +121,11 @@ TOKEN_ACTIONS: Actions[TokenStore] = {
 @command(
     "  recollect access token create --can search:use --name reader --expires 90d\n"
     "  recollect access token list\n  recollect access token revoke 3f9a2c01",
-    argument("action", "ACTION", "create, list or revoke"),
-    argument("names", "ID", "the tokens to revoke", nargs="*"),
-    group(
+    arg.argument("action", "ACTION", "create, list or revoke"),
+    arg.argument("names", "ID", "the tokens to revoke", nargs="*"),
+    arg.group(
         "for create",
-        argument(
+        arg.argument(
             "--can",
             "CAPABILITY",
             f"what the token allows; repeatable: {', '.join(CAPABILITIES)}",
@@ -147,19 +133,19 @@ TOKEN_ACTIONS: Actions[TokenStore] = {
             default=[],
             choices=[*CAPABILITIES],
         ),
-        repeatable("--vault", "NAME", "only this vault; your own is `agent` (default: all)"),
-        repeatable("--collection", "NAME", "only this shared collection (default: all)"),
-        argument("--expires", "TIME", "90d, next month or a date (default: never)"),
-        argument("--name", "NAME", "its name in lists and logs", default=""),
+        arg.repeatable("--vault", "NAME", "only this vault; your own is `agent` (default: all)"),
+        arg.repeatable("--collection", "NAME", "only this shared collection (default: all)"),
+        arg.argument("--expires", "TIME", "90d, next month or a date (default: never)"),
+        arg.argument("--name", "NAME", "its name in lists and logs", default=""),
     ),
-    rows(),
+    arg.rows(),
 )
 def access_token(args: argparse.Namespace) -> int | None:
     args.command, args.actions = "access token", TOKEN_ACTIONS
-    action = find_action(args)
+    action = arg.find_action(args)
     options = ("can", "vault", "collection", "expires", "name")
     if args.action != "create" and any(getattr(args, name) for name in options):
-        raise usage_error(f"access token {TOKEN_ACTIONS[args.action][1]}")
+        raise arg.usage_error(f"access token {TOKEN_ACTIONS[args.action][1]}")
     home = home_folder(os.environ)
     with closing(opened_access(home, load_settings(home).store)) as access:
         return action(TokenStore(access), args)
@@ -200,7 +186,7 @@ def _session_facts(session: BrowserSession) -> dict[str, Any]:
     return _facts(session, "id") | named | _facts(session, "browser", *times)
 
 
-SESSION_ACTIONS: Actions[SessionStore] = {
+SESSION_ACTIONS: arg.Actions[SessionStore] = {
     "list": (_list_sessions, "list"),
     "end": (_end, "end [ID]..."),
 }
@@ -209,26 +195,26 @@ SESSION_ACTIONS: Actions[SessionStore] = {
 @command(
     "  recollect access sessions\n  recollect access sessions end 3f9a2c01\n"
     "  recollect access sessions end --all",
-    action(SESSION_ACTIONS, "the sessions to end"),
-    flag("--all", "with end: every session"),
-    rows(),
+    arg.action(SESSION_ACTIONS, "the sessions to end"),
+    arg.flag("--all", "with end: every session"),
+    arg.rows(),
 )
 def access_sessions(args: argparse.Namespace) -> int | None:
-    run, home = find_action(args), home_folder(os.environ)
+    run, home = arg.find_action(args), home_folder(os.environ)
     with closing(opened_access(home, load_settings(home).store)) as access:
         return run(SessionStore(TokenStore(access)), args)
 
 
 @command(
     "  recollect access audit --since 7d\n  recollect access audit --refused --json",
-    argument("--since", "TIME", "entries since: 2026-03-01, 7d, last week"),
-    flag("--refused", "only requests that were refused"),
-    limit(f"the latest {LIMIT}", whole=True),
-    rows(),
+    arg.argument("--since", "TIME", "entries since: 2026-03-01, 7d, last week"),
+    arg.flag("--refused", "only requests that were refused"),
+    arg.limit(f"the latest {LIMIT}", whole=True),
+    arg.rows(),
 )
 def access_audit(args: argparse.Namespace) -> None:
     since = read_time(args.since, real_time(), "since") if args.since else None
-    most = bounded(limit_of(args, LIMIT))
+    most = bounded(arg.limit_of(args, LIMIT))
     home = home_folder(os.environ)
     with closing(Audit(opened_access(home, load_settings(home).store))) as audit:
         found, every = deque[dict[str, Any]](maxlen=most), 0
@@ -242,7 +228,7 @@ def access_audit(args: argparse.Namespace) -> None:
         return
     for entry in found:
         print(_entry_line(entry, _memories(entry, named).get("memories", [])))
-    if more := more_line("access audit", every - len(found), args):
+    if more := arg.more_line("access audit", every - len(found), args):
         print(paint(more, DIM))
 
 

@@ -17,13 +17,7 @@ from msgspec.structs import replace
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.ingest.remarks import remarks
-from recollect.interfaces.cli.arguments import (
-    argument,
-    current_project,
-    parser_of,
-    rows,
-    usage_error,
-)
+from recollect.interfaces.cli import arguments as arg
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.hook_process import (
     FAILURES,
@@ -57,22 +51,24 @@ from recollect.settings_reading import has_vault, home_folder, load_settings
   recollect hook --test claude-code
   recollect hook --test claude-code UserPromptSubmit --prompt "refresh tokens"
   recollect hook SessionStart --client claude-code < event.json""",
-    argument("event", "EVENT", "the event, as the client names it", nargs="?"),
-    argument(
+    arg.argument("event", "EVENT", "the event, as the client names it", nargs="?"),
+    arg.argument(
         "--client",
         "NAME",
         f"the client that sends the event (default: the first that has it): {', '.join(PROTOCOLS)}",
     ),
-    argument("--home", "FOLDER", "the vault's folder (RECOLLECT_HOME)"),
-    argument("--test", "CLIENT", "replay recorded events; show what the agent would see"),
-    argument("--prompt", "TEXT", "with --test: what the user asks"),
-    argument("--input", "JSON", "the event as JSON (default: standard input)"),
-    rows(),
+    arg.argument("--home", "FOLDER", "the vault's folder (RECOLLECT_HOME)"),
+    arg.argument("--test", "CLIENT", "replay recorded events; show what the agent would see"),
+    arg.argument("--prompt", "TEXT", "with --test: what the user asks"),
+    arg.argument("--input", "JSON", "the event as JSON (default: standard input)"),
+    arg.rows(),
 )
 def hook(args: argparse.Namespace) -> None:
     """Replay recorded events as the client sends them, from the working directory."""
     if args.test is None:
-        raise usage_error("hook EVENT [--client NAME] < event.json, or hook --test CLIENT [EVENT]")
+        raise arg.usage_error(
+            "hook EVENT [--client NAME] < event.json, or hook --test CLIENT [EVENT]"
+        )
     if args.test not in PROTOCOLS:
         raise UserError(f"There are no hooks for {args.test!r}; there are: {', '.join(PROTOCOLS)}.")
     protocol = PROTOCOLS[args.test]
@@ -141,7 +137,7 @@ def answer_event(argv: list[str]) -> str:
     """Return what the hook prints for the event in `--input`. It searches by words only, since a
     model takes longer to load than an agent waits, and creates no vault."""
     home = home_folder(os.environ)
-    asked = _read_event(parser_of("hook").parse_args(argv))
+    asked = _read_event(arg.parser_of("hook").parse_args(argv))
 
     def log_failure(error: Exception) -> None:
         log_line(
@@ -214,4 +210,4 @@ def mcp(args: argparse.Namespace) -> int:
 def _project(args: argparse.Namespace) -> str | None:
     if args.here and (folder := os.environ.get(PROJECT_FOLDER)):
         return project_of(Path(folder))
-    return current_project() if args.here else args.project
+    return arg.current_project() if args.here else args.project

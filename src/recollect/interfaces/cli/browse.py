@@ -10,24 +10,7 @@ from datetime import datetime
 from recollect.engine import Recollect
 from recollect.engine.browsing import LIMIT, Timeline, TimelineEntry, timeline_json
 from recollect.engine.searching import CONTEXT_LIMIT
-from recollect.interfaces.cli.arguments import (
-    IDS,
-    add_as_of,
-    add_dates,
-    add_exit_zero,
-    add_filter,
-    add_ids_only,
-    add_json,
-    argument,
-    flag,
-    limit,
-    limit_of,
-    read_as_of,
-    read_filter,
-    repeat_options,
-    rows,
-    words,
-)
+from recollect.interfaces.cli import arguments as arg
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.layout import lay_out, shorten, width, wrap_sentence, wrap_text
 from recollect.interfaces.cli.output import (
@@ -77,21 +60,21 @@ MARKS = re.compile(r"(?=\[-|\{\+)|(?<=-\])|(?<=\+\})")
 
 @command(
     "  recollect list --project harbor-api --since 7d",
-    limit(DEFAULT, whole=True),
-    argument("--after", "ID", "continue after this memory"),
-    add_filter,
-    add_dates,
-    add_as_of,
-    add_ids_only,
-    add_exit_zero,
-    rows(),
+    arg.limit(DEFAULT, whole=True),
+    arg.argument("--after", "ID", "continue after this memory"),
+    arg.add_filter,
+    arg.add_dates,
+    arg.add_as_of,
+    arg.add_ids_only,
+    arg.add_exit_zero,
+    arg.rows(),
     reads=True,
 )
 def list_(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
     now = memory.now()
-    then = read_as_of(args, now)
-    most = limit_of(args, DEFAULT)
-    filter = read_filter(args, then or now)
+    then = arg.read_as_of(args, now)
+    most = arg.limit_of(args, DEFAULT)
+    filter = arg.read_filter(args, then or now)
     after = args.after and resolve_id(memory, args.after)
     found = memory.list(filter, most, after, as_of=then)
     remember_results(memory, [each.id for each in found])
@@ -114,7 +97,7 @@ def list_(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
         lines.append(f"    {paint(about_line(each, then or now, when), DIM)}")
     if cut:
         same_time = {"as_of": iso(then)} if then else {}
-        again = visible(repeat_options(args, after=last, **same_time))
+        again = visible(arg.repeat_options(args, after=last, **same_time))
         lines.append(wrap_sentence(f"{more}: recollect list {again}", DIM))
     return "\n".join(lines), True
 
@@ -136,17 +119,17 @@ def _none_listed(
 
 @command(
     "  recollect show auth-jwt-001",
-    argument("ids", "ID", IDS, nargs="+"),
-    add_dates,
-    add_as_of,
-    rows(),
+    arg.argument("ids", "ID", arg.IDS, nargs="+"),
+    arg.add_dates,
+    arg.add_as_of,
+    arg.rows(),
     reads=True,
 )
 def show(memory: Recollect, args: argparse.Namespace) -> str:
     ids = resolve_ids(memory, args.ids)
     # Read before this command counts as a use.
     used = {} if args.json or args.as_of else memory.usage(ids)
-    then = read_as_of(args, memory.now())
+    then = arg.read_as_of(args, memory.now())
     found = memory.located(ids, as_of=then)
     if args.json:
         return rows_text(args, [memory_json(each.memory) | _link_fields(each) for each in found])
@@ -172,9 +155,9 @@ def _memory_lines(found: FoundMemory, when: When, used: Use | None) -> Iterator[
 
 @command(
     "  recollect history auth-jwt-001",
-    argument("id", "ID", "the memory"),
-    add_dates,
-    rows(),
+    arg.argument("id", "ID", "the memory"),
+    arg.add_dates,
+    arg.rows(),
     reads=True,
 )
 def history(memory: Recollect, args: argparse.Namespace) -> str:
@@ -207,17 +190,17 @@ def _difference_lines(difference: FieldDifference) -> Iterator[str]:
 
 @command(
     "  recollect timeline auth-jwt-001\n  recollect timeline yesterday --project harbor-api",
-    argument("around", "ID|TIME", "a memory, or a time: 2026-03-01, yesterday, 7d"),
-    limit(f"{LIMIT} on each side"),
-    add_filter,
-    add_dates,
-    add_exit_zero,
-    add_json,
+    arg.argument("around", "ID|TIME", "a memory, or a time: 2026-03-01, yesterday, 7d"),
+    arg.limit(f"{LIMIT} on each side"),
+    arg.add_filter,
+    arg.add_dates,
+    arg.add_exit_zero,
+    arg.add_json,
     reads=True,
 )
 def timeline(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
     most = LIMIT if args.limit is None else args.limit
-    filter = read_filter(args, memory.now())
+    filter = arg.read_filter(args, memory.now())
     named = resolve_id(memory, args.around) if args.around.startswith("@") else args.around
     found = memory.timeline(named, limit=most, filter=filter)
     around = bool(found.before or found.after)
@@ -251,30 +234,30 @@ def _timeline_line(entry: TimelineEntry, when: When, longest: int) -> str:
 
 @command(
     "  recollect context --here --max-tokens 2000\n  recollect context auth --project harbor-api",
-    words("query", "the topic", default=""),
-    limit(CONTEXT_LIMIT),
-    argument(
+    arg.words("query", "the topic", default=""),
+    arg.limit(CONTEXT_LIMIT),
+    arg.argument(
         "--max-tokens",
         "N",
         "maximum length of the whole answer, in tokens of four characters",
         type=int,
     ),
-    argument(
+    arg.argument(
         "--semantic",
         "MODE",
         "search by meaning: auto, always or never (default: setting context.semantic)",
     ),
-    flag("--no-topup", "do not fill up with the newest memories"),
-    add_filter,
-    add_dates,
-    add_as_of,
-    add_json,
+    arg.flag("--no-topup", "do not fill up with the newest memories"),
+    arg.add_filter,
+    arg.add_dates,
+    arg.add_as_of,
+    arg.add_json,
     reads=True,
 )
 def context(memory: Recollect, args: argparse.Namespace) -> str:
     now = memory.now()
-    then = read_as_of(args, now)
-    filter = read_filter(args, then or now)
+    then = arg.read_as_of(args, now)
+    filter = arg.read_filter(args, then or now)
     found = memory.context(
         args.query,
         limit=CONTEXT_LIMIT if args.limit is None else args.limit,

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from recollect.interfaces.cli.arguments import (
-    WrongUsage,
-    argument,
-)
+from recollect.interfaces.cli import arguments as arg
+from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.interfaces.cli.commands import command
 
 # Each script passes the line's words to `completion --line`; the last is the one being typed.
@@ -58,7 +56,7 @@ Register-ArgumentCompleter -Native -CommandName recollect -ScriptBlock {
     '  eval "$(recollect completion bash)"              in ~/.bashrc\n'
     '  eval "$(recollect completion zsh)"               in ~/.zshrc, after compinit\n'
     "  recollect completion powershell | Out-String | Invoke-Expression   in $PROFILE",
-    argument("shell", "SHELL", f"{', '.join(SCRIPTS)}"),
+    arg.argument("shell", "SHELL", f"{', '.join(SCRIPTS)}"),
 )
 def completion(args: argparse.Namespace) -> None:
     if args.shell not in SCRIPTS:

@@ -21,12 +21,7 @@ import msgspec
 
 from recollect.errors import NotFound, UserError
 from recollect.files import locked_folder, write_whole
-from recollect.interfaces.cli.arguments import (
-    Actions,
-    action,
-    find_action,
-    rows,
-)
+from recollect.interfaces.cli import arguments as arg
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import DIM, paint, print_json, say
 from recollect.interfaces.cli.selection import open_vault
@@ -101,7 +96,7 @@ def _check(home: Path, args: argparse.Namespace) -> int:
     return 1 if any(finding.problem for finding in found) else 0
 
 
-ACTIONS: Actions[Path] = {
+ACTIONS: arg.Actions[Path] = {
     "list": (_list, "list"),
     "get": (_get, "get KEY"),
     "set": (_set, "set KEY VALUE"),
@@ -112,11 +107,11 @@ ACTIONS: Actions[Path] = {
 @command(
     "  recollect config\n  recollect config get search.recipe\n"
     "  recollect config set rerank.budget_ms 500\n  recollect config check",
-    action(ACTIONS, "a key, such as search.recipe; for set also its value", "KEY"),
-    rows(),
+    arg.action(ACTIONS, "a key, such as search.recipe; for set also its value", "KEY"),
+    arg.rows(),
 )
 def config(args: argparse.Namespace) -> int | None:
-    return find_action(args)(home_folder(os.environ), args)
+    return arg.find_action(args)(home_folder(os.environ), args)
 
 
 Check = Callable[[], object]

@@ -10,9 +10,7 @@ from pathlib import Path
 from recollect.demo.load import sample
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.interfaces.cli.arguments import (
-    argument,
-)
+from recollect.interfaces.cli import arguments as arg
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.layout import count_cells, shorten, width
 from recollect.interfaces.cli.output import BOLD, CYAN, DIM, YELLOW, paint, progress
@@ -31,8 +29,8 @@ ORDINALS = {1: "1st", 2: "2nd", 3: "3rd"}
 
 @command(
     "  recollect demo\n  recollect demo --keep ./demo-home",
-    argument("--query", "QUERY", f"what to search for (default: {QUERY})", default=QUERY),
-    argument("--keep", "FOLDER", "keep the vault, in this new folder"),
+    arg.argument("--query", "QUERY", f"what to search for (default: {QUERY})", default=QUERY),
+    arg.argument("--keep", "FOLDER", "keep the vault, in this new folder"),
 )
 def demo(args: argparse.Namespace) -> None:
     if args.keep is not None:

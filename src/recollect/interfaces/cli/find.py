@@ -27,16 +27,7 @@ from recollect.engine import Recollect
 from recollect.entry_points import entry_points_of
 from recollect.errors import NotFound, UserError
 from recollect.files import write_whole
-from recollect.interfaces.cli.arguments import (
-    IDS,
-    add_filter,
-    add_json,
-    argument,
-    flag,
-    limit,
-    read_filter,
-    words,
-)
+from recollect.interfaces.cli import arguments as arg
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.layout import MarkedText, count_cells, lay_out, shorten, wrap_text
 from recollect.interfaces.cli.main import main
@@ -92,10 +83,10 @@ CLIPBOARD_S = 5.0
 
 @command(
     "  recollect open\n  recollect open auth-jwt-001\n  recollect open --print",
-    argument("id", "ID", "a memory: open its page or its file", nargs="?"),
-    argument("--line", "N", "the line of the file to open", type=int),
-    flag("--print", "print the link and start no browser, as --json does"),
-    add_json,
+    arg.argument("id", "ID", "a memory: open its page or its file", nargs="?"),
+    arg.argument("--line", "N", "the line of the file to open", type=int),
+    arg.flag("--print", "print the link and start no browser, as --json does"),
+    arg.add_json,
 )
 def open_(args: argparse.Namespace) -> None:
     home = home_folder(os.environ)
@@ -150,7 +141,7 @@ def _open_in_browser(home: Path, link: str, sessions: SessionStore, secret: str)
     return opened and not sessions.has_link(secret)
 
 
-@command("  recollect clip auth-jwt-001", argument("ids", "ID", IDS, nargs="+"))
+@command("  recollect clip auth-jwt-001", arg.argument("ids", "ID", arg.IDS, nargs="+"))
 def clip(args: argparse.Namespace) -> None:
     with open_vault() as memory:
         found = memory.show(resolve_ids(memory, args.ids))
@@ -203,10 +194,10 @@ FIELDS = ("context", "why", "impact", "details")
 @command(
     "  recollect find\n  recollect find tokens --project harbor-api\n"
     "  recollect show $(recollect find)",
-    words("query", "the words to start with", default=""),
-    argument("--recipe", "NAME", "the ranking to use; see `recollect recipes`"),
-    limit(DEFAULT),
-    add_filter,
+    arg.words("query", "the words to start with", default=""),
+    arg.argument("--recipe", "NAME", "the ranking to use; see `recollect recipes`"),
+    arg.limit(DEFAULT),
+    arg.add_filter,
 )
 def find(args: argparse.Namespace) -> int:
     terminal = find_terminal()
@@ -220,7 +211,7 @@ def find(args: argparse.Namespace) -> int:
         query=args.query,
         recipe=args.recipe,
         limit=DEFAULT if args.limit is None else args.limit,
-        filter=read_filter(args, now),
+        filter=arg.read_filter(args, now),
         mark=True,
     )
 

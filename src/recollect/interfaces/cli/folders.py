@@ -17,16 +17,8 @@ from recollect.errors import NotFound, RecollectError
 from recollect.folders.chunk_writing import Synced
 from recollect.folders.mirroring import STATE, Action, Mirrored
 from recollect.folders.transcript import transcript_clients, transcript_type
-from recollect.interfaces.cli.arguments import (
-    WrongUsage,
-    add_json,
-    argument,
-    flag,
-    group,
-    one_of,
-    rows,
-    usage_error,
-)
+from recollect.interfaces.cli import arguments as arg
+from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import (
     BOLD,
@@ -71,7 +63,7 @@ def _run_action(args: argparse.Namespace) -> int | None:
     """List, sync or remove folders that were added."""
     takes = " FOLDER" if args.action == "remove" else ""
     if bool(args.folder) != bool(takes) or args.watch or args.transcripts or args.project:
-        raise usage_error(f"add --{args.action}{takes}")
+        raise arg.usage_error(f"add --{args.action}{takes}")
     with open_vault() as memory:
         return ACTIONS[args.action][0](memory, args)
 
@@ -174,8 +166,8 @@ ACTIONS: Mapping[str, tuple[Callable[[Recollect, argparse.Namespace], int | None
 @command(
     "  recollect add ~/notes\n  recollect add . --project harbor --watch\n"
     "  recollect add --transcripts\n  recollect add --list\n  recollect add --remove ~/notes",
-    argument("folder", "FOLDER", "the folder whose files become memories", nargs="?"),
-    argument(
+    arg.argument("folder", "FOLDER", "the folder whose files become memories", nargs="?"),
+    arg.argument(
         "--transcripts",
         "CLIENT",
         "save and follow the sessions of a coding agent instead: "
@@ -184,25 +176,25 @@ ACTIONS: Mapping[str, tuple[Callable[[Recollect, argparse.Namespace], int | None
         nargs="?",
         const=EVERY,
     ),
-    flag(
+    arg.flag(
         "--watch",
         "keep running and save changes, until Ctrl+C; without FOLDER: of all followed folders",
     ),
-    argument("--project -p", "NAME", "the memories' project (default: the folder's name)"),
-    group(
+    arg.argument("--project -p", "NAME", "the memories' project (default: the folder's name)"),
+    arg.group(
         "folders that were added",
-        one_of(
+        arg.one_of(
             *(
-                flag(f"--{name}", about, action="store_const", dest="action", const=name)
+                arg.flag(f"--{name}", about, action="store_const", dest="action", const=name)
                 for name, (_, about) in ACTIONS.items()
             )
         ),
-        flag("--dry-run", "with --remove: only say how many would be forgotten"),
-        flag("--yes", "with --remove: do not ask"),
+        arg.flag("--dry-run", "with --remove: only say how many would be forgotten"),
+        arg.flag("--yes", "with --remove: do not ask"),
     ),
     add_no_embed,
     add_redact,
-    rows(unless="folder"),
+    arg.rows(unless="folder"),
 )
 def add(args: argparse.Namespace) -> int | None:
     if args.action:
@@ -240,11 +232,11 @@ def add(args: argparse.Namespace) -> int | None:
 @command(
     "  recollect mirror ~/notes/memories\n  recollect mirror ~/notes/memories --dry-run\n"
     "  recollect mirror --watch",
-    argument("folder", "FOLDER", "the folder (default: setting mirror.folder)", nargs="?"),
-    flag("--dry-run", "show what would happen; change nothing"),
-    flag("--watch", "keep running and sync every change, until Ctrl+C"),
-    flag("--adopt", "the first time, import the folder's existing files without asking"),
-    add_json,
+    arg.argument("folder", "FOLDER", "the folder (default: setting mirror.folder)", nargs="?"),
+    arg.flag("--dry-run", "show what would happen; change nothing"),
+    arg.flag("--watch", "keep running and sync every change, until Ctrl+C"),
+    arg.flag("--adopt", "the first time, import the folder's existing files without asking"),
+    arg.add_json,
 )
 def mirror(args: argparse.Namespace) -> int:
     if args.watch and (args.dry_run or args.json):

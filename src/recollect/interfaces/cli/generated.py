@@ -8,11 +8,7 @@ from functools import partial
 from typing import Any
 
 from recollect.engine import Recollect
-from recollect.interfaces.cli.arguments import (
-    add_filter,
-    add_json,
-    arguments_by_name,
-)
+from recollect.interfaces.cli import arguments as arg
 from recollect.interfaces.cli.commands import DECLARED, DeclaredCommand
 from recollect.interfaces.cli.output import json_text
 from recollect.interfaces.operations import InterfaceOperation, as_text, list_operations
@@ -47,14 +43,14 @@ def _add_arguments(offered: InterfaceOperation, parser: argparse.ArgumentParser)
             more["nargs"] = "?" if not each.several else "*" if word.startswith("[") else "+"
         parser.add_argument(each.name, metavar=word.strip("[]."), help=each.about, **more)
     if parameters.keys() >= (filters := parameters_of(Filter)).keys():
-        add_filter(parser)
+        arg.add_filter(parser)
         parameters = {name: each for name, each in parameters.items() if name not in filters}
     add_parameters(parser, parameters.values())
-    add_json(parser)
+    arg.add_json(parser)
 
 
 def _run(offered: InterfaceOperation, memory: Recollect, args: argparse.Namespace) -> str:
-    answer = offered.call(memory, arguments_by_name(args) if "here" in args else vars(args))
+    answer = offered.call(memory, arg.arguments_by_name(args) if "here" in args else vars(args))
     if args.json:
         return json_text(offered.as_json(answer))
     return visible(as_text(answer))

@@ -10,24 +10,8 @@ from datetime import datetime
 from recollect.engine import Recollect
 from recollect.engine.history import Agree, Undone, redone_json, undone_json
 from recollect.errors import NotFound
-from recollect.interfaces.cli.arguments import (
-    WrongUsage,
-    add_dates,
-    add_exit_zero,
-    add_filter,
-    add_ids_only,
-    add_json,
-    argument,
-    flag,
-    limit,
-    limit_of,
-    more_line,
-    one_of,
-    read_filter,
-    repeatable,
-    rows,
-    words,
-)
+from recollect.interfaces.cli import arguments as arg
+from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.layout import shorten, width, wrap_sentence
 from recollect.interfaces.cli.main import FOUND_NOTHING
@@ -65,9 +49,9 @@ from recollect.vaults.keys import on_terminal
 @command(
     "  recollect pin auth-jwt-001\n  recollect pin --project harbor-api --kind decision\n"
     "  recollect pin --off auth-jwt-001",
-    flag("--off", "unpin them"),
+    arg.flag("--off", "unpin them"),
     add_selection,
-    add_json,
+    arg.add_json,
 )
 def pin(args: argparse.Namespace) -> None:
     if args.off:
@@ -78,10 +62,10 @@ def pin(args: argparse.Namespace) -> None:
 
 @command(
     "  recollect tag auth-jwt-001 --add security\n  recollect tag --tag wip --remove wip",
-    repeatable("--add", "TAG", "add this tag"),
-    repeatable("--remove", "TAG", "remove this tag"),
+    arg.repeatable("--add", "TAG", "add this tag"),
+    arg.repeatable("--remove", "TAG", "remove this tag"),
     add_selection,
-    add_json,
+    arg.add_json,
 )
 def tag(args: argparse.Namespace) -> None:
     if set(args.typed) <= {"--json", "-j"}:
@@ -94,7 +78,7 @@ def tag(args: argparse.Namespace) -> None:
     )
 
 
-@command("  recollect tag list\n  recollect tag list --json", add_json)
+@command("  recollect tag list\n  recollect tag list --json", arg.add_json)
 def tag_list(args: argparse.Namespace) -> None:
     with open_vault() as memory:
         say_counts(args.json, memory.facets().tags, "No memory has a tag.")
@@ -102,10 +86,10 @@ def tag_list(args: argparse.Namespace) -> None:
 
 @command(
     "  recollect tag rename auht auth",
-    argument("old", "OLD", "the tag", nargs=1),
-    argument("new", "NEW", "its new name, which may be an existing tag"),
+    arg.argument("old", "OLD", "the tag", nargs=1),
+    arg.argument("new", "NEW", "its new name, which may be an existing tag"),
     add_yes,
-    add_json,
+    arg.add_json,
 )
 def tag_rename(args: argparse.Namespace) -> None:
     """Put a tag in the place of others, in every memory."""
@@ -127,16 +111,16 @@ def tag_rename(args: argparse.Namespace) -> None:
 
 @command(
     "  recollect tag merge db sql postgres",
-    argument("old", "TAG", "the tags to replace", nargs="+"),
-    argument("new", "INTO", "the tag that replaces them"),
+    arg.argument("old", "TAG", "the tags to replace", nargs="+"),
+    arg.argument("new", "INTO", "the tag that replaces them"),
     add_yes,
-    add_json,
+    arg.add_json,
 )
 def tag_merge(args: argparse.Namespace) -> None:
     tag_rename(args)
 
 
-@command("  recollect projects", add_json)
+@command("  recollect projects", arg.add_json)
 def projects(args: argparse.Namespace) -> None:
     with open_vault() as memory:
         say_counts(args.json, memory.facets().project, "No memories found.")
@@ -145,10 +129,10 @@ def projects(args: argparse.Namespace) -> None:
 @command(
     "  recollect move auth-jwt-001 --to-project harbor-api\n"
     "  recollect move --project harbour --to-project harbor-api --yes",
-    argument("--to-project", "NAME", 'the project; "" for none'),
-    argument("--to-space", "NAME", 'the space; "" for none'),
+    arg.argument("--to-project", "NAME", 'the project; "" for none'),
+    arg.argument("--to-space", "NAME", 'the space; "" for none'),
     add_selection,
-    add_json,
+    arg.add_json,
 )
 def move(args: argparse.Namespace) -> None:
     project, space = args.to_project, args.to_space
@@ -159,9 +143,9 @@ def move(args: argparse.Namespace) -> None:
 
 @command(
     "  recollect supersede deploy-jenkins-001 deploy-buildkite-002",
-    argument("old", "OLD", "the outdated memory"),
-    argument("new", "NEW", "the memory that replaces it"),
-    add_json,
+    arg.argument("old", "OLD", "the outdated memory"),
+    arg.argument("new", "NEW", "the memory that replaces it"),
+    arg.add_json,
 )
 def supersede(args: argparse.Namespace) -> None:
     with open_vault(lifetime=Lifetime.ONCE) as memory:
@@ -173,9 +157,9 @@ def supersede(args: argparse.Namespace) -> None:
 
 @command(
     "  recollect merge deploy-001 deploy-002 --into deploy-002",
-    argument("ids", "ID", "the memories, two or more", nargs="+"),
-    argument("--into", "ID", "the memory to keep (default: the first one)"),
-    add_json,
+    arg.argument("ids", "ID", "the memories, two or more", nargs="+"),
+    arg.argument("--into", "ID", "the memory to keep (default: the first one)"),
+    arg.add_json,
 )
 def merge(args: argparse.Namespace) -> None:
     with open_vault(lifetime=Lifetime.ONCE) as memory:
@@ -193,10 +177,10 @@ DEFAULT = 20
 
 @command(
     "  recollect undo\n  recollect undo auth-jwt-001\n  recollect undo auth-jwt-001 --to 2",
-    argument("id", "ID", "undo this memory's last change", nargs="?"),
-    argument("--to", "VERSION", "go back to this version of it (see history)", type=int),
+    arg.argument("id", "ID", "undo this memory's last change", nargs="?"),
+    arg.argument("--to", "VERSION", "go back to this version of it (see history)", type=int),
     add_yes,
-    add_json,
+    arg.add_json,
 )
 def undo(args: argparse.Namespace) -> None:
     def undo(memory: Recollect, agree: Agree) -> Undone:
@@ -239,7 +223,7 @@ def _memory_lines(done: Undone) -> Iterator[str]:
         yield f"  and {len(done.memories) - MOST_NAMED:,} more"
 
 
-@command("  recollect redo", add_yes, add_json)
+@command("  recollect redo", add_yes, arg.add_json)
 def redo(args: argparse.Namespace) -> None:
     take_back(args, lambda memory, agree: memory.redo(agree=agree), "redo", "undo")
 
@@ -248,11 +232,11 @@ def redo(args: argparse.Namespace) -> None:
     "  recollect forget auth-jwt-000\n  recollect forget --project old-site\n"
     "  recollect forget --undo auth-jwt-000",
     add_selection,
-    one_of(
-        flag("--undo", "bring forgotten memories back"),
-        flag("--purge", "delete permanently; cannot be undone"),
+    arg.one_of(
+        arg.flag("--undo", "bring forgotten memories back"),
+        arg.flag("--purge", "delete permanently; cannot be undone"),
     ),
-    add_json,
+    arg.add_json,
 )
 def forget(args: argparse.Namespace) -> None:
     done = "restored" if args.undo else "purged" if args.purge else "forgotten"
@@ -272,20 +256,20 @@ def forget(args: argparse.Namespace) -> None:
 
 @command(
     "  recollect trash\n  recollect trash deploy --project harbor-api\n  recollect trash --empty",
-    words("query", "what to look for", default=""),
-    limit(DEFAULT, whole=True),
-    add_dates,
-    flag("--empty", "delete everything in the trash permanently"),
-    add_filter,
+    arg.words("query", "what to look for", default=""),
+    arg.limit(DEFAULT, whole=True),
+    arg.add_dates,
+    arg.flag("--empty", "delete everything in the trash permanently"),
+    arg.add_filter,
     add_yes,
-    add_ids_only,
-    add_exit_zero,
-    rows(unless="empty"),
+    arg.add_ids_only,
+    arg.add_exit_zero,
+    arg.rows(unless="empty"),
 )
 def trash(args: argparse.Namespace) -> int:
     with open_vault(lifetime=Lifetime.ONCE) as memory:
-        now, limit = memory.now(), limit_of(args, DEFAULT)
-        filter = read_filter(args, now)
+        now, limit = memory.now(), arg.limit_of(args, DEFAULT)
+        filter = arg.read_filter(args, now)
         if args.empty:
             if args.query or filter.narrows():
                 raise WrongUsage("--empty is about everything. To purge some: recollect forget "
@@ -304,7 +288,7 @@ def trash(args: argparse.Namespace) -> int:
         )
         print_rows(args, [trashed_json(each) for each in found])
     elif found:
-        more = more_line("trash", every - len(found), args)
+        more = arg.more_line("trash", every - len(found), args)
         show("\n".join(_trash_lines(found, more, now, when)))
     elif args.query or filter.narrows():
         print(wrap_sentence(" ".join(["Nothing in the trash matches.", *unknown]), ""))

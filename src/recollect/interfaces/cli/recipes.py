@@ -14,17 +14,7 @@ import msgspec
 from msgspec import structs
 
 from recollect.errors import ProviderError, RecollectError, UserError
-from recollect.interfaces.cli.arguments import (
-    Actions,
-    action,
-    add_json,
-    argument,
-    find_action,
-    flag,
-    one_of,
-    rows,
-    usage_error,
-)
+from recollect.interfaces.cli import arguments as arg
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.config import set_value
 from recollect.interfaces.cli.output import (
@@ -122,7 +112,7 @@ def _json_text(value: object) -> str:
     return "—" if value is None else msgspec.json.encode(value).decode()
 
 
-RECIPE_ACTIONS: Actions[Recipes] = {
+RECIPE_ACTIONS: arg.Actions[Recipes] = {
     "list": (_list_recipes, "list"),
     "show": (_show, "show NAME"),
     "check": (_check, "check FILE"),
@@ -135,29 +125,31 @@ RECIPE_ACTIONS: Actions[Recipes] = {
     "  recollect recipes\n  recollect recipes show blend\n"
     "  recollect recipes check mine.toml\n  recollect recipes diff vault mine\n"
     "  recollect recipes learned\n  recollect recipes learned --reset",
-    action(RECIPE_ACTIONS, "a recipe; for check a file, for diff two recipes"),
-    flag("--reset", "with learned: reset the weights to the declared ones"),
-    rows(),
+    arg.action(RECIPE_ACTIONS, "a recipe; for check a file, for diff two recipes"),
+    arg.flag("--reset", "with learned: reset the weights to the declared ones"),
+    arg.rows(),
 )
 def recipes(args: argparse.Namespace) -> int | None:
     if args.reset and args.action != "learned":
-        raise usage_error("recipes learned --reset")
+        raise arg.usage_error("recipes learned --reset")
     recipes = Recipes(home_folder(os.environ) / "recipes")
-    return find_action(args)(recipes, args)
+    return arg.find_action(args)(recipes, args)
 
 
 @command(
     '  recollect feedback "refresh tokens" auth-jwt-001 --accept\n'
     '  recollect feedback "refresh tokens" auth-jwt-001 --undo',
-    argument("query", "QUERY", "the query that you searched for"),
-    argument("id", "ID", "the result"),
-    one_of(flag("--accept", "the result was right"), flag("--dismiss", "the result was wrong")),
-    flag("--undo", "take back your feedback on this result"),
-    add_json,
+    arg.argument("query", "QUERY", "the query that you searched for"),
+    arg.argument("id", "ID", "the result"),
+    arg.one_of(
+        arg.flag("--accept", "the result was right"), arg.flag("--dismiss", "the result was wrong")
+    ),
+    arg.flag("--undo", "take back your feedback on this result"),
+    arg.add_json,
 )
 def feedback(args: argparse.Namespace) -> None:
     if not (args.accept or args.dismiss or args.undo):
-        raise usage_error("feedback QUERY ID --accept|--dismiss|--undo")
+        raise arg.usage_error("feedback QUERY ID --accept|--dismiss|--undo")
     accept = args.accept if args.accept or args.dismiss else None
     with open_vault(lifetime=Lifetime.ONCE) as memory:
         accepted, dismissed = memory.feedback(
@@ -321,14 +313,14 @@ def _print_models(
         print(f"{name:<26}{spent:>9.1f} ms")
 
 
-MODEL_ACTIONS: Actions[Path] = {"list": (_list_models, "list"), "use": (_use, "use NAME")}
+MODEL_ACTIONS: arg.Actions[Path] = {"list": (_list_models, "list"), "use": (_use, "use NAME")}
 
 
 @command(
     "  recollect models\n  recollect models --measure\n  recollect models use multilingual",
-    action(MODEL_ACTIONS, "for use: a model's name, or the folder of an ONNX model"),
-    flag("--measure", "also load the active models and time them"),
-    rows(),
+    arg.action(MODEL_ACTIONS, "for use: a model's name, or the folder of an ONNX model"),
+    arg.flag("--measure", "also load the active models and time them"),
+    arg.rows(),
 )
 def models(args: argparse.Namespace) -> int | None:
-    return find_action(args)(home_folder(os.environ), args)
+    return arg.find_action(args)(home_folder(os.environ), args)

@@ -17,15 +17,7 @@ from recollect.engine.comparison import DuplicateGroup
 from recollect.engine.lifecycle import PolicyOutcome, outcome_json
 from recollect.engine.review import Review, ReviewItem, review_json
 from recollect.errors import RecollectError
-from recollect.interfaces.cli.arguments import (
-    argument,
-    flag,
-    limit,
-    limit_of,
-    more_line,
-    rows,
-    usage_error,
-)
+from recollect.interfaces.cli import arguments as arg
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.layout import count_cells, shorten, width, wrap_sentence
 from recollect.interfaces.cli.output import (
@@ -62,30 +54,32 @@ MOST_NAMED = 5  # memories listed for a policy
 @command(
     "  recollect review\n  recollect review --kind duplicate --json\n"
     "  recollect review duplicate-1a2b3c4d5e merge",
-    argument("item", "ITEM", "decide this item instead of going through all", nargs="?"),
-    argument("decision", "DECISION", "keep, edit, merge, supersede, forget or later", nargs="?"),
-    argument("--text", "TEXT", "with edit: the memory's new text"),
-    argument("--kind -k", "KIND", "only items of this kind, such as duplicate"),
-    limit(DEFAULT, whole=True),
-    rows(unless="item"),
+    arg.argument("item", "ITEM", "decide this item instead of going through all", nargs="?"),
+    arg.argument(
+        "decision", "DECISION", "keep, edit, merge, supersede, forget or later", nargs="?"
+    ),
+    arg.argument("--text", "TEXT", "with edit: the memory's new text"),
+    arg.argument("--kind -k", "KIND", "only items of this kind, such as duplicate"),
+    arg.limit(DEFAULT, whole=True),
+    arg.rows(unless="item"),
 )
 def review(args: argparse.Namespace) -> None:
     if (args.item is None) != (args.decision is None):
-        raise usage_error("review [ITEM DECISION]")
+        raise arg.usage_error("review [ITEM DECISION]")
     with open_vault() as memory:
         if args.item is not None:
             changes = None if args.text is None else {"text": args.text}
             done = memory.decide(args.item, args.decision, changes=changes)
             say(args.json, done, item=args.item, decision=args.decision, done=done)
             return
-        found = memory.review(limit=limit_of(args, DEFAULT), kind=args.kind)
+        found = memory.review(limit=arg.limit_of(args, DEFAULT), kind=args.kind)
         if args.json:
             print_rows(args, review_json(found), "items")
         elif on_terminal() and found.items:
             review_each(memory, found, read_key, edit_text)
         else:
             print("\n".join(overview_lines(memory, found)))
-        if not args.json and (more := more_line("review", found.more, args)):
+        if not args.json and (more := arg.more_line("review", found.more, args)):
             print(paint(more, DIM))
 
 
@@ -183,14 +177,14 @@ def edit_text(text: str) -> str:
 
 @command(
     "  recollect duplicates\n  recollect duplicates --json",
-    limit(DEFAULT, whole=True),
-    rows(),
+    arg.limit(DEFAULT, whole=True),
+    arg.rows(),
 )
 def duplicates(args: argparse.Namespace) -> None:
     with open_vault() as memory:
         with progress("Comparing memories", memory.coverage().memories) as advance:
             every = memory.duplicates(progress=advance)
-        groups = every[: limit_of(args, DEFAULT)]
+        groups = every[: arg.limit_of(args, DEFAULT)]
         shown: dict[str, Memory] = {}
         for group in groups:
             shown |= zip(group.ids, memory.looked_up(group.ids), strict=True)
@@ -201,7 +195,7 @@ def duplicates(args: argparse.Namespace) -> None:
         print("No two memories say the same.")
         return
     lines = [line for group in groups for line in (*_group_lines(group, shown), "")]
-    more = more_line("duplicates", len(every) - len(groups), args)
+    more = arg.more_line("duplicates", len(every) - len(groups), args)
     tail = [counted(len(every), "group"), *([more] if more else [])]
     show("\n".join([*lines, *(paint(line, DIM) for line in tail)]))
 
@@ -248,10 +242,10 @@ def describe_policy(policy: PolicySettings) -> str:
 
 @command(
     "  recollect tidy --policies\n  recollect tidy --dry-run\n  recollect tidy",
-    flag("--dry-run", "only say what would be done"),
-    flag("--policies", "show the policies instead of applying them"),
+    arg.flag("--dry-run", "only say what would be done"),
+    arg.flag("--policies", "show the policies instead of applying them"),
     add_yes,
-    rows(unless="policies"),
+    arg.rows(unless="policies"),
 )
 def tidy(args: argparse.Namespace) -> None:
     with open_vault() as memory:

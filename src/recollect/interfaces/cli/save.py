@@ -28,18 +28,8 @@ from recollect.errors import UserError
 from recollect.home import home_path
 from recollect.ingest.draft import FIELDS, cut_title, make_draft
 from recollect.ingest.saving import REPLACES, Saved, saved_json
-from recollect.interfaces.cli.arguments import (
-    AddArgument,
-    WrongUsage,
-    add_fields,
-    add_json,
-    argument,
-    flag,
-    memory_fields,
-    read_text_file,
-    repeatable,
-    words,
-)
+from recollect.interfaces.cli import arguments as arg
+from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import print_json, say
 from recollect.interfaces.cli.selection import (
@@ -64,9 +54,9 @@ LONGEST_TITLE = 100
 DASH = re.compile(r"(^|\s)-$")  # as the last word
 
 
-def _tags(about: str) -> AddArgument:
+def _tags(about: str) -> arg.AddArgument:
     """`--tag`, which is None if not given."""
-    return argument(
+    return arg.argument(
         "--tag -t", "TAG", f"{about}; repeatable, or a,b", action="extend", type=split_list
     )
 
@@ -75,23 +65,23 @@ def _tags(about: str) -> AddArgument:
     '  recollect save "Sessions became signed tokens that last 15 minutes" --tag auth\n'
     "  git log -1 --format=%B | recollect save --here\n"
     "  recollect save --edit --kind decision",
-    words(
+    arg.words(
         "words",
         "what to remember; - or a pipe reads standard input; without text, fill in a form",
         default="",
         metavar="TEXT",
     ),
-    flag("-e --edit", "fill in a form in your editor"),
-    add_fields,
+    arg.flag("-e --edit", "fill in a form in your editor"),
+    arg.add_fields,
     _tags("a tag"),
-    argument("--id", "ID", "an id of your own (default: made from the title)"),
-    repeatable("--supersedes", "ID", "mark this memory as replaced by the new one"),
-    flag("--quiet -q", "print only the id, no notes on similar or earlier memories"),
+    arg.argument("--id", "ID", "an id of your own (default: made from the title)"),
+    arg.repeatable("--supersedes", "ID", "mark this memory as replaced by the new one"),
+    arg.flag("--quiet -q", "print only the id, no notes on similar or earlier memories"),
     add_redact,
-    add_json,
+    arg.add_json,
 )
 def save(args: argparse.Namespace) -> None:
-    fields = memory_fields(args) | ({} if args.tag is None else {"tags": args.tag})
+    fields = arg.memory_fields(args) | ({} if args.tag is None else {"tags": args.tag})
     named = fields.keys() & {"title", "text"}
     words = _with_standard_input(args, named)
     if words and len(named) == 2:
@@ -118,7 +108,7 @@ def _with_standard_input(args: argparse.Namespace, named: Set[str]) -> str:
         raise WrongUsage("`-` reads the text from standard input; leave it out, or the other text.")
     wanted = not (text_given or args.edit or args.details_file == "-")
     if dash or (wanted and sys.stdin is not None and not sys.stdin.isatty()):
-        return f"{words}\n{read_text_file('-')}".strip()
+        return f"{words}\n{arg.read_text_file('-')}".strip()
     return str(words)
 
 
@@ -175,19 +165,19 @@ def _tell_similar(memory: Recollect, saved: Memory) -> None:
     '  recollect edit auth-notes --section "Open questions" --text "None left."\n'
     "  recollect edit --where project=harbor-api --where kind=note --kind fact",
     partial(add_selection, named=True),
-    add_fields,
+    arg.add_fields,
     _tags("replace all tags"),
-    repeatable("--add-tag", "TAG", "add a tag"),
-    repeatable("--remove-tag", "TAG", "remove a tag"),
-    repeatable("--clear", "FIELD", "empty a field"),
-    argument("--append", "TEXT", "add a paragraph to the text"),
-    argument("--section", "HEADING", "replace the text under this heading with --text"),
-    flag("-e --edit", "fill in a form in your editor (the default on a terminal)"),
+    arg.repeatable("--add-tag", "TAG", "add a tag"),
+    arg.repeatable("--remove-tag", "TAG", "remove a tag"),
+    arg.repeatable("--clear", "FIELD", "empty a field"),
+    arg.argument("--append", "TEXT", "add a paragraph to the text"),
+    arg.argument("--section", "HEADING", "replace the text under this heading with --text"),
+    arg.flag("-e --edit", "fill in a form in your editor (the default on a terminal)"),
     add_redact,
-    add_json,
+    arg.add_json,
 )
 def edit(args: argparse.Namespace) -> int:
-    changes, cleared = memory_fields(args), {name.replace("-", "_") for name in args.clear}
+    changes, cleared = arg.memory_fields(args), {name.replace("-", "_") for name in args.clear}
     if both := cleared & (changes.keys() | ({"tags"} if args.tag or args.add_tag else set())):
         names = ", ".join(sorted(both))
         raise WrongUsage(f"{names}: a field is either set or emptied by --clear, not both.")

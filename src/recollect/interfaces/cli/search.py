@@ -8,22 +8,7 @@ from datetime import datetime
 import msgspec
 
 from recollect.engine import Recollect
-from recollect.interfaces.cli.arguments import (
-    AddArgument,
-    CommandParser,
-    add_as_of,
-    add_dates,
-    add_exit_zero,
-    add_filter,
-    add_ids_only,
-    argument,
-    flag,
-    limit,
-    read_now,
-    read_search,
-    rows,
-    words,
-)
+from recollect.interfaces.cli import arguments as arg
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import print_note, rows_text, screen
 from recollect.interfaces.cli.selection import remember_results, resolve_id
@@ -36,36 +21,36 @@ from recollect.types import Filter, Response, Search
 OTHERS = ("query", "limit", "facets", "federate", "as_of", *parameters_of(Filter))
 
 
-def _add_parameters(parser: CommandParser) -> None:
+def _add_parameters(parser: arg.CommandParser) -> None:
     offered = parameters_of(Search)
     add_parameters(parser, (each for name, each in offered.items() if name not in OTHERS))
 
 
-def _explain(name: str, about: str, how: str) -> AddArgument:
-    return flag(name, about, action="store_const", dest="explain", const=how, default="")
+def _explain(name: str, about: str, how: str) -> arg.AddArgument:
+    return arg.flag(name, about, action="store_const", dest="explain", const=how, default="")
 
 
 @command(
     "  recollect search how do we refresh tokens\n"
     "  recollect search tokens --project harbor-api --since 'last week' --explain",
-    words("query", "words to look for, unquoted; kind:bug, tag:x and -word filter"),
-    limit("the recipe's own"),
-    flag("--all", "also show weaker results, which a strong first one hides"),
+    arg.words("query", "words to look for, unquoted; kind:bug, tag:x and -word filter"),
+    arg.limit("the recipe's own"),
+    arg.flag("--all", "also show weaker results, which a strong first one hides"),
     _add_parameters,
-    add_filter,
+    arg.add_filter,
     _explain("--explain", "say why each was found", "words"),
     _explain("--explain=full", "show how each score was computed", "full"),
-    add_dates,
-    add_as_of,
-    add_ids_only,
-    add_exit_zero,
-    rows(),
-    flag("--compact", "with --json: results, evidence and counts in one line"),
+    arg.add_dates,
+    arg.add_as_of,
+    arg.add_ids_only,
+    arg.add_exit_zero,
+    arg.rows(),
+    arg.flag("--compact", "with --json: results, evidence and counts in one line"),
     reads=True,
 )
 def search(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
-    now: datetime = read_now(args, memory.now())
-    response = memory.search(read_search(args, now), mark=not args.json)
+    now: datetime = arg.read_now(args, memory.now())
+    response = memory.search(arg.read_search(args, now), mark=not args.json)
     shown = near_best(response) if _may_fold(args) else len(response)
     if screen().session:
         kept = response.results[:shown]
@@ -97,12 +82,12 @@ def _text(response: Response, now: datetime, args: argparse.Namespace, shown: in
 
 @command(
     "  recollect related auth-jwt-001 --limit 5",
-    argument("id", "ID", "the memory"),
-    limit(5),
-    add_dates,
-    add_ids_only,
-    add_exit_zero,
-    rows(),
+    arg.argument("id", "ID", "the memory"),
+    arg.limit(5),
+    arg.add_dates,
+    arg.add_ids_only,
+    arg.add_exit_zero,
+    arg.rows(),
     reads=True,
 )
 def related(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:

@@ -24,15 +24,8 @@ from recollect.checks import split_list
 from recollect.engine import Recollect
 from recollect.errors import NotFound, UserError
 from recollect.interfaces import requests
-from recollect.interfaces.cli.arguments import (
-    IDS,
-    WrongUsage,
-    add_filter,
-    argument,
-    flag,
-    read_filter,
-    read_text_file,
-)
+from recollect.interfaces.cli import arguments as arg
+from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.interfaces.cli.output import print_note, say, screen
 from recollect.interfaces.signatures import Parameter, parameters_of
 from recollect.present.words import counted
@@ -81,7 +74,7 @@ def resolve_ids(memory: Recollect, typed: Sequence[str], *, forgotten: bool = Fa
     found: list[str] = []
     for name in typed:
         if name == "-":
-            found += filter(None, map(str.strip, read_text_file("-").splitlines()))
+            found += filter(None, map(str.strip, arg.read_text_file("-").splitlines()))
         else:
             found.append(_last_result(memory, int(name[1:])) if PLACE.fullmatch(name) else name)
     return list(dict.fromkeys(memory.completed_ids(found, forgotten=forgotten)))
@@ -127,17 +120,17 @@ def _last_result(memory: Recollect, place: int) -> str:
 def add_selection(parser: argparse.ArgumentParser, *, named: bool = False) -> None:
     """Add arguments for ids, filters and a query. `named`: filters are given as `--where
     NAME=VALUE`, because the command has other options with their names."""
-    argument("ids", "ID", IDS, nargs="*")(parser)
+    arg.argument("ids", "ID", arg.IDS, nargs="*")(parser)
     if named:
         about = f"only where this holds: kind=bug,decision; repeatable; names: {_filter_names()}"
-        argument("--where", "NAME=VALUE", about, action="append", default=[])(parser)
+        arg.argument("--where", "NAME=VALUE", about, action="append", default=[])(parser)
     else:
-        add_filter(parser)
-    argument("--query", "WORDS", "only memories with all of these words", default="")(parser)
+        arg.add_filter(parser)
+    arg.argument("--query", "WORDS", "only memories with all of these words", default="")(parser)
     add_yes(parser)
 
 
-add_yes = flag("--yes", "do not ask for confirmation")
+add_yes = arg.flag("--yes", "do not ask for confirmation")
 
 
 def choose_ids(
@@ -201,7 +194,7 @@ def confirm(args: argparse.Namespace, sentence: str, option: str = "yes") -> Non
 
 def _chosen_filter(memory: Recollect, args: argparse.Namespace) -> Filter:
     if "where" not in args:
-        return read_filter(args, memory.now())
+        return arg.read_filter(args, memory.now())
     names = _filters_by_option()
     found: dict[str, Any] = {}
     for text in args.where:

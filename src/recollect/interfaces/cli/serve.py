@@ -26,11 +26,8 @@ from recollect.engine import Recollect
 from recollect.errors import RecollectError, StoreError, UserError
 from recollect.folders.watch import wait_until_alone
 from recollect.interfaces.app import create_app
-from recollect.interfaces.cli.arguments import (
-    WrongUsage,
-    argument,
-    flag,
-)
+from recollect.interfaces.cli import arguments as arg
+from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import PLAIN
 from recollect.interfaces.http import logs
@@ -64,22 +61,26 @@ class SignalReceived(BaseException):
 @command(
     "  recollect serve\n  recollect serve --port 8080 --watch\n"
     "  recollect serve --socket ~/recollect.sock",
-    argument(
+    arg.argument(
         "--host",
         "ADDRESS",
         f"address to listen on (default: {HOST}); any but loopback needs a token",
         default=HOST,
     ),
-    argument("--port", "N", f"port (default: {PORT}; 0: any free port)", type=int, default=PORT),
-    argument(
+    arg.argument(
+        "--port", "N", f"port (default: {PORT}; 0: any free port)", type=int, default=PORT
+    ),
+    arg.argument(
         "--socket", "PATH", "listen on a Unix socket, which only you can use, instead of a port"
     ),
-    flag(
+    arg.flag(
         "--no-auth",
         "ask for no token: every user of this machine can read and change your memories",
     ),
-    flag("--watch", "also follow the mirror, and the folders added with `recollect add --watch`"),
-    argument(
+    arg.flag(
+        "--watch", "also follow the mirror, and the folders added with `recollect add --watch`"
+    ),
+    arg.argument(
         "--workers",
         "N",
         "number of processes that share the address (default: 1)",

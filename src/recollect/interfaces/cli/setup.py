@@ -7,13 +7,8 @@ import os
 from pathlib import Path
 
 from recollect.errors import UserError
-from recollect.interfaces.cli.arguments import (
-    WrongUsage,
-    argument,
-    flag,
-    one_of,
-    rows,
-)
+from recollect.interfaces.cli import arguments as arg
+from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, paint, print_json, print_rows
 from recollect.interfaces.setup.agent_files import (
@@ -82,27 +77,29 @@ UNCHANGED = {
   recollect setup codex --url http://127.0.0.1:7117/mcp --token-env TOKEN
   recollect setup codex --instructions --project
   recollect setup codex --remove""",
-    argument("client", "CLIENT", f"one of: {', '.join(CLIENTS)}", nargs="?"),
-    one_of(
-        flag("--list", "list the clients, their files, and where the server is registered"),
-        flag("--remove", "remove the entry"),
+    arg.argument("client", "CLIENT", f"one of: {', '.join(CLIENTS)}", nargs="?"),
+    arg.one_of(
+        arg.flag("--list", "list the clients, their files, and where the server is registered"),
+        arg.flag("--remove", "remove the entry"),
     ),
-    one_of(
-        flag("--hooks", "install hooks instead: automatic recall and capture"),
-        flag(
+    arg.one_of(
+        arg.flag("--hooks", "install hooks instead: automatic recall and capture"),
+        arg.flag(
             "--instructions",
             "tell the agent in its AGENTS.md or CLAUDE.md instead when to search and to save",
         ),
     ),
-    flag("--project", "change the project's file instead of your own"),
-    argument("--name", "NAME", "the entry's name (default: recollect)", default="recollect"),
-    argument("--home", "FOLDER", "the vault's folder for this client (RECOLLECT_HOME)"),
-    argument("--url", "URL", "register a running server (`recollect serve`) instead of a command"),
-    argument(
+    arg.flag("--project", "change the project's file instead of your own"),
+    arg.argument("--name", "NAME", "the entry's name (default: recollect)", default="recollect"),
+    arg.argument("--home", "FOLDER", "the vault's folder for this client (RECOLLECT_HOME)"),
+    arg.argument(
+        "--url", "URL", "register a running server (`recollect serve`) instead of a command"
+    ),
+    arg.argument(
         "--token-env", "NAME", "with --url: the client's environment variable that holds the token"
     ),
-    flag("--dry-run", "show the change; write nothing"),
-    rows(unless="client"),
+    arg.flag("--dry-run", "show the change; write nothing"),
+    arg.rows(unless="client"),
 )
 def setup(args: argparse.Namespace) -> int:
     name = check_name(args.name)

@@ -31,13 +31,8 @@ from recollect.ingest.exchange import (
     verify,
     write_export,
 )
-from recollect.interfaces.cli.arguments import (
-    WrongUsage,
-    add_json,
-    argument,
-    flag,
-    standard_input,
-)
+from recollect.interfaces.cli import arguments as arg
+from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import print_json, progress, warn_of_plain_text
 from recollect.interfaces.cli.selection import open_vault
@@ -61,13 +56,13 @@ from recollect.types import Memory
 @command(
     "  recollect import memories.jsonl\n  other-tool | recollect import -\n"
     "  recollect import --from obsidian ~/Vault --dry-run",
-    argument(
+    arg.argument(
         "file",
         "PATH",
         "a JSON Lines file, one memory a line; - is standard input; with --from: the other tool's "
         "file or folder",
     ),
-    argument(
+    arg.argument(
         "--from",
         "TOOL",
         f"import from another tool: {', '.join(list_tools())}; from {INSTRUCTIONS} (a project's "
@@ -75,9 +70,9 @@ from recollect.types import Memory
         f"{', '.join(transcript_clients())}. Instructions and sessions are then followed.",
         dest="tool",
     ),
-    flag("--dry-run", "show what would happen; change nothing"),
-    flag("--strict", "import nothing if any line is bad"),
-    flag(
+    arg.flag("--dry-run", "show what would happen; change nothing"),
+    arg.flag("--strict", "import nothing if any line is bad"),
+    arg.flag(
         "--no-verify",
         "import a file even if its checksum (PATH.sha256) does not match",
         action="store_false",
@@ -85,7 +80,7 @@ from recollect.types import Memory
     ),
     add_no_embed,
     add_redact,
-    add_json,
+    arg.add_json,
 )
 def import_(args: argparse.Namespace) -> int:
     if args.tool is not None:
@@ -228,7 +223,7 @@ def _print_summary(done: Imported, dry_run: bool, not_imported: str) -> None:
 def _open_input(name: str) -> Iterator[tuple[BinaryIO, int | None]]:
     """Yield the stream to read, and its size, or None for a pipe."""
     if name == "-":
-        yield standard_input(), None
+        yield arg.standard_input(), None
         return
     try:
         stream = Path(name).open("rb")  # noqa: SIM115  closed below; only opening may fail here
@@ -244,21 +239,21 @@ def _open_input(name: str) -> Iterator[tuple[BinaryIO, int | None]]:
     "  recollect export --salvage rescued.jsonl\n"
     "  recollect export | gzip > backup.jsonl.gz\n"
     "  recollect export --format markdown notes",
-    argument(
+    arg.argument(
         "file",
         "FILE",
         "the file to write; - is standard output (default); for markdown: a new or empty folder",
         nargs="?",
     ),
-    argument(
+    arg.argument(
         "--format",
         "FORMAT",
         "jsonl (default): one file, a line for each memory; markdown: a folder of files",
         choices=("jsonl", "markdown"),
         default="jsonl",
     ),
-    flag("--all", "also write the trash and your feedback"),
-    flag(
+    arg.flag("--all", "also write the trash and your feedback"),
+    arg.flag(
         "--salvage", "from a damaged vault: write all that can be read, with the trash and feedback"
     ),
 )

@@ -12,14 +12,8 @@ from pathlib import Path
 
 from recollect.engine.backups import check_backup, restore_vault
 from recollect.errors import RecollectError, StoreError
-from recollect.interfaces.cli.arguments import (
-    WrongUsage,
-    add_json,
-    argument,
-    flag,
-    one_of,
-    rows,
-)
+from recollect.interfaces.cli import arguments as arg
+from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.layout import count_cells, shorten, width
 from recollect.interfaces.cli.output import (
@@ -54,7 +48,7 @@ LONG = 5000  # memories: checking fewer is too quick for a progress bar
 RESTORED_BY = ("project", "here", "source", "tags", "domain", "kind", "space", "since", "until")
 
 
-@command("  recollect stats --json", add_json)
+@command("  recollect stats --json", arg.add_json)
 def stats(args: argparse.Namespace) -> None:
     with open_vault() as memory:
         stats = memory.stats()
@@ -111,11 +105,11 @@ def _month_chart(made: Mapping[date, int], today: date) -> str:
 
 @command(
     "  recollect doctor --fix",
-    one_of(
-        flag("--fix", "repair what can be repaired"),
-        flag("--quick", "check totals and a sample, in under a second (default: everything)"),
+    arg.one_of(
+        arg.flag("--fix", "repair what can be repaired"),
+        arg.flag("--quick", "check totals and a sample, in under a second (default: everything)"),
     ),
-    rows(),
+    arg.rows(),
 )
 def doctor(args: argparse.Namespace) -> int:
     with open_vault(damaged=args.fix) as memory:
@@ -147,8 +141,8 @@ def print_findings(findings: Sequence[Finding], args: argparse.Namespace) -> Non
 
 @command(
     "  recollect reindex",
-    flag("--all", "compute every vector again, not only missing ones"),
-    add_json,
+    arg.flag("--all", "compute every vector again, not only missing ones"),
+    arg.add_json,
 )
 def reindex(args: argparse.Namespace) -> None:
     with open_vault(damaged=True) as memory:
@@ -167,20 +161,20 @@ def reindex(args: argparse.Namespace) -> None:
     "  recollect backup --keep 7\n"
     "  recollect backup /media/usb/vault.db\n"
     "  recollect backup --check /media/usb/vault.db",
-    argument(
+    arg.argument(
         "file",
         "FILE",
         "the file, or a folder for a file named by date (default: backups in the home)",
         nargs="?",
     ),
-    argument(
+    arg.argument(
         "--keep",
         "N",
         "in a folder: keep the newest N backups of this vault, remove older ones",
         type=int,
     ),
-    argument("--check", "FILE", "only verify this backup; nothing is written"),
-    add_json,
+    arg.argument("--check", "FILE", "only verify this backup; nothing is written"),
+    arg.add_json,
 )
 def backup(args: argparse.Namespace) -> None:
     if args.check is not None:
@@ -218,13 +212,13 @@ def describe_vault(holds: VaultSummary) -> str:
 @command(
     "  recollect trash restore auth-jwt-000\n  recollect trash restore --from /media/usb/vault.db",
     add_selection,
-    argument(
+    arg.argument(
         "--from",
         "FILE",
         "replace the whole vault with this backup, verified first; the old one is kept",
         dest="backup",
     ),
-    add_json,
+    arg.add_json,
 )
 def trash_restore(args: argparse.Namespace) -> None:
     if args.backup is None:
@@ -251,7 +245,7 @@ def _restore_backup(args: argparse.Namespace) -> None:
     say(args.json, sentence, vault=str(done.vault), **done.holds._asdict(), replaced=replaced)
 
 
-@command("  recollect version\n  recollect version --json", add_json)
+@command("  recollect version\n  recollect version --json", arg.add_json)
 def version(args: argparse.Namespace) -> None:
     say(
         args.json,

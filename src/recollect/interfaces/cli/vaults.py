@@ -12,17 +12,8 @@ from typing import Any
 from recollect.checks import sayable_path
 from recollect.engine.session import NOT_IN_FILE
 from recollect.errors import NotFound, UserError
-from recollect.interfaces.cli.arguments import (
-    Actions,
-    WrongUsage,
-    action,
-    add_json,
-    argument,
-    find_action,
-    flag,
-    one_of,
-    rows,
-)
+from recollect.interfaces.cli import arguments as arg
+from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.config import add_table, remove_table
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, paint, print_json, print_rows, say
@@ -68,17 +59,17 @@ ABOUT = (
 
 @command(
     "  recollect vault lock\n  recollect vault status",
-    argument("action", "ACTION", ABOUT, choices=ACTIONS, nargs="?", default="status"),
-    one_of(
-        argument(
+    arg.argument("action", "ACTION", ABOUT, choices=ACTIONS, nargs="?", default="status"),
+    arg.one_of(
+        arg.argument(
             "--new-passphrase-file",
             "FILE",
             "for lock, rekey: a file whose first line is the new passphrase",
         ),
-        flag("--keyring", "for lock, rekey: keep a random key in the system's keyring instead"),
+        arg.flag("--keyring", "for lock, rekey: keep a random key in the system's keyring instead"),
     ),
-    flag("--yes", "for unlock: do not ask for confirmation"),
-    add_json,
+    arg.flag("--yes", "for unlock: do not ask for confirmation"),
+    arg.add_json,
 )
 def vault(args: argparse.Namespace) -> None:
     home = home_folder(os.environ)
@@ -144,7 +135,7 @@ def _read_state(path: Path) -> dict[str, Any]:
     }
 
 
-@command("  recollect vault list\n  recollect vault list --json", rows())
+@command("  recollect vault list\n  recollect vault list --json", arg.rows())
 def vault_list(args: argparse.Namespace) -> None:
     home = home_folder(os.environ)
     start, settings, own = working_folder(), load_settings(home), home / "vault.db"
@@ -170,14 +161,14 @@ def _vault_facts(vault: KnownVault) -> dict[str, Any]:
 @command(
     "  recollect vault add platform /srv/team.db --tier team\n"
     "  recollect vault add ops https://recollect.example --token-env OPS_TOKEN",
-    argument("name", "NAME", "the vault's name, for results and settings"),
-    argument("place", "PLACE", "its file, or the URL of its server"),
-    argument(
+    arg.argument("name", "NAME", "the vault's name, for results and settings"),
+    arg.argument("place", "PLACE", "its file, or the URL of its server"),
+    arg.argument(
         "--tier", "TIER", "project, team or dynamic (default: team for a file, dynamic for a URL)"
     ),
-    argument("--priority", "N", "weight of its results (default: by tier)", type=float),
-    argument("--token-env", "NAME", "environment variable with the token", default=""),
-    add_json,
+    arg.argument("--priority", "N", "weight of its results (default: by tier)", type=float),
+    arg.argument("--token-env", "NAME", "environment variable with the token", default=""),
+    arg.add_json,
 )
 def vault_add(args: argparse.Namespace) -> None:
     home, name, place = home_folder(os.environ), args.name, args.place
@@ -209,7 +200,9 @@ def vault_add(args: argparse.Namespace) -> None:
     )
 
 
-@command("  recollect vault remove platform", argument("name", "NAME", "the vault"), add_json)
+@command(
+    "  recollect vault remove platform", arg.argument("name", "NAME", "the vault"), arg.add_json
+)
 def vault_remove(args: argparse.Namespace) -> None:
     home, name = home_folder(os.environ), args.name
     remove_table(home, "vaults", name, partial(_list_known, home))
@@ -220,12 +213,12 @@ def _list_known(home: Path) -> list[KnownVault]:
     return known_vaults(load_settings(home), home, home / "vault.db", None)
 
 
-PROJECT = argument(
+PROJECT = arg.argument(
     "folder", "FOLDER", "the project's folder (default: the working directory)", nargs="?"
 )
 
 
-@command("  recollect vault trust\n  recollect vault trust ~/work/harbor", PROJECT, add_json)
+@command("  recollect vault trust\n  recollect vault trust ~/work/harbor", PROJECT, arg.add_json)
 def vault_trust(args: argparse.Namespace) -> None:
     home = home_folder(os.environ)
     vault = _find_project_vault(home, args.folder)
@@ -235,7 +228,7 @@ def vault_trust(args: argparse.Namespace) -> None:
     say(args.json, sentence, trusted=str(vault))
 
 
-@command("  recollect vault untrust", PROJECT, add_json)
+@command("  recollect vault untrust", PROJECT, arg.add_json)
 def vault_untrust(args: argparse.Namespace) -> None:
     home = home_folder(os.environ)
     vault = _find_project_vault(home, args.folder)
@@ -287,7 +280,7 @@ def _remove_collection(home: Path, args: argparse.Namespace) -> None:
     say(args.json, f"Removed: {name}. The memories published there are kept.", removed=name)
 
 
-COLLECTIONS_ACTIONS: Actions[Path] = {
+COLLECTIONS_ACTIONS: arg.Actions[Path] = {
     "list": (_list_collections, "list"),
     "add": (_add_collection, "add NAME FILE"),
     "remove": (_remove_collection, "remove NAME"),
@@ -297,20 +290,20 @@ COLLECTIONS_ACTIONS: Actions[Path] = {
 @command(
     "  recollect vault collections add platform /srv/platform.db\n"
     "  recollect vault collections\n  recollect vault publish auth-jwt-001 --to platform",
-    action(COLLECTIONS_ACTIONS, "the collection; for add also its file"),
-    rows(),
+    arg.action(COLLECTIONS_ACTIONS, "the collection; for add also its file"),
+    arg.rows(),
 )
 def vault_collections(args: argparse.Namespace) -> int | None:
-    return find_action(args)(home_folder(os.environ), args)
+    return arg.find_action(args)(home_folder(os.environ), args)
 
 
 @command(
     "  recollect vault publish auth-jwt-001 --to platform\n"
     "  recollect vault publish auth-jwt-001 --to platform --undo",
-    argument("ids", "ID", "the memories", nargs="+"),
-    argument("--to", "NAME", "the collection", required=True),
-    flag("--undo", "remove them from the collection"),
-    add_json,
+    arg.argument("ids", "ID", "the memories", nargs="+"),
+    arg.argument("--to", "NAME", "the collection", required=True),
+    arg.flag("--undo", "remove them from the collection"),
+    arg.add_json,
 )
 def vault_publish(args: argparse.Namespace) -> None:
     with open_vault() as memory:
