@@ -70,7 +70,7 @@ def context_text(found: Context, when: Callable[[datetime], str] = day) -> str:
     )  # fmt: skip
     if parts:
         then = sentences.as_of(found.as_of)
-        parts.insert(0, f"{then}, in vault agent:" if then else "In vault agent:")
+        parts.insert(0, f"{then}, from memory:" if then else "From memory:")
         origins = ", ".join(f"{number} {kind}" for number, kind in kinds if number)
         parts.append(f"{counted(len(found.memories), 'memory')}: {origins}")
     elif not found.left_out:
