@@ -10,7 +10,7 @@ import pytest
 from starlette.datastructures import QueryParams
 
 from recollect import Recollect, UserError
-from recollect.interfaces.cli.arguments import parser_of, search_of
+from recollect.interfaces.cli.arguments import parser_of, read_search
 from recollect.interfaces.http.parameters import SearchParameters, from_parameters
 from recollect.interfaces.mcp import calls
 from recollect.interfaces.mcp.arguments import ConnectorSearchArguments, SearchArguments
@@ -133,7 +133,7 @@ def test_every_interface_reads_them(memory: Recollect) -> None:
     served = calls.Served(memory)
     tool = calls.search(served, SearchArguments(query=QUERY))
     connector = calls.connector_search(served, ConnectorSearchArguments(query=QUERY))
-    assert ids(memory.search(search_of(line, NOW))) == ["bug"]
+    assert ids(memory.search(read_search(line, NOW))) == ["bug"]
     assert ids(asked.answered(memory)) == ["bug"]
     assert [result["id"] for result in tool.structured["results"]] == ["bug"]
     assert [result["id"] for result in connector.structured["results"]] == ["bug"]

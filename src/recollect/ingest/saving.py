@@ -46,15 +46,16 @@ def find_repeated(store: Store, draft: Draft) -> Memory | None:
     fields = draft.fields
     if draft.id is not None:
         return None
-    place = Filter(project=fields.get("project", ""), space=fields.get("space", ""))
+    project, space = fields.get("project", ""), fields.get("space", "")
     words = f"{fields.get('title', '')} {fields.get('text', '')}"
-    ids = (
-        make_id(fields),
-        *find_sharing_words(store, words, place),
-    )  # exact ones first
+    similar = find_sharing_words(store, words, Filter(project=project, space=space))
+    ids = (make_id(fields), *similar)  # exact ones first
     stored = store.memories.get(ids)
-    candidates = (stored[id] for id in ids if id in stored and _is_in_place(stored[id], fields))
-    return next((memory for memory in candidates if repeats(memory, fields)), None)
+    for memory in (stored[id] for id in ids if id in stored):
+        moved = (memory.project, memory.space) != (project, space)  # by an edit
+        if not moved and repeats(memory, fields):
+            return memory
+    return None
 
 
 def find_sharing_words(store: Store, text: str, place: Filter) -> list[str]:
@@ -63,11 +64,6 @@ def find_sharing_words(store: Store, text: str, place: Filter) -> list[str]:
     weights = dict.fromkeys(COLUMNS["stemmed"], 1.0)
     found = store.keyword.match(KeywordQuery("stemmed", query, weights, MOST_READ, place))
     return [match.memory_id for match in found.matches]
-
-
-def _is_in_place(memory: Memory, fields: dict[str, Any]) -> bool:
-    """Return whether project and space are the same; an edit may have moved the memory."""
-    return all(getattr(memory, name) == fields.get(name, "") for name in ("project", "space"))
 
 
 def repeats(memory: Memory, fields: dict[str, Any]) -> bool:
@@ -157,7 +153,9 @@ def save_drafts(
     stored = write.find(set(ids))
     saved = []
     for id, draft in zip(ids, drafts, strict=True):
-        id, before = _find_place(write, stored, id, draft)
+        before = stored.get(id)
+        if before is not None and draft.id is None and not _is_same(before.memory, draft):
+            id, before = _find_free_id(write, draft)
         if before is not None and before.forgotten:
             allow_restore()
         saved.append(_save(write, stored, id, before, draft, now))
@@ -199,16 +197,6 @@ def changed_fields(before: Memory, after: Memory) -> tuple[str, ...]:
     """Return the fields that differ; `updated_at` only if it is the only one."""
     names = [name for name in FIELDS if getattr(before, name) != getattr(after, name)]
     return tuple(name for name in names if name != "updated_at" or len(names) == 1)
-
-
-def _find_place(
-    write: Writing, stored: Mapping[str, Stored], id: str, draft: Draft
-) -> tuple[str, Stored | None]:
-    """Return an id for the draft, and the memory stored under it, if any."""
-    before = stored.get(id)
-    if before is not None and draft.id is None and not _is_same(before.memory, draft):
-        return _find_free_id(write, draft)
-    return id, before
 
 
 def _save(

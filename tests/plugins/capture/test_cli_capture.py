@@ -65,7 +65,7 @@ def test_a_prompt_is_captured_with_its_project_and_place(home: Home) -> None:
 
 
 def test_a_prompt_in_no_form_counts_no_lines(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "place_at_end", lambda *asked: pytest.fail("It is read."))
+    monkeypatch.setattr(answers, "transcript_position", lambda *asked: pytest.fail("It is read."))
     for prompt in ("fix the failing test", None):
         hook(home, "BeforeAgent", "gemini-cli", prompt=prompt, transcript_path="/dev/null")
     assert said(home) == []

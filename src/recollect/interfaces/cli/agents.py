@@ -203,11 +203,9 @@ def mcp(args: argparse.Namespace) -> int:
             closing.enter_context(memory)
             return memory
 
-        server = partial(build, project=_project(args), tools=args.tools)
+        project = args.project
+        if args.here:
+            folder = os.environ.get(PROJECT_FOLDER)
+            project = project_of(Path(folder)) if folder else arg.current_project()
+        server = partial(build, project=project, tools=args.tools)
         return serve(open_vault, server, handshake or "", ended)
-
-
-def _project(args: argparse.Namespace) -> str | None:
-    if args.here and (folder := os.environ.get(PROJECT_FOLDER)):
-        return project_of(Path(folder))
-    return arg.current_project() if args.here else args.project

@@ -171,7 +171,7 @@ def _remove_text(home: Path, table: str, name: str) -> str:
     data = _parse(text, config)
     found = data.get(table)
     tables = found if isinstance(found, list) else []
-    names = [_name(each) for each in tables]
+    names = [each.get("name") if isinstance(each, dict) else None for each in tables]
     if name not in names:
         raise NotFound(f"{config} has no [[{table}]] named {name!r}.")
     place = names.index(name)
@@ -183,10 +183,6 @@ def _remove_text(home: Path, table: str, name: str) -> str:
             f"{config} does not write {name!r} as a [[{table}]] of its own. Remove it by hand."
         )
     return after
-
-
-def _name(table: object) -> object:
-    return table.get("name") if isinstance(table, dict) else None
 
 
 def _read_text(home: Path) -> str:

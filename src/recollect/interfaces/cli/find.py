@@ -220,7 +220,9 @@ def find(args: argparse.Namespace) -> int:
         return open_vault(settings=replace(settings, usage=UsageSettings(keep=False)))
 
     # A locked vault asks for its passphrase, so it is opened before the screen is drawn.
-    opened = open_uncounted() if _is_locked(home / "vault.db") else None
+    vault = home / "vault.db"
+    locked = vault.is_file() and vault.open("rb").read(len(OPEN)) != OPEN
+    opened = open_uncounted() if locked else None
     chosen = picker(lambda: opened or open_uncounted(), search, main, terminal, TerminalText())
     if chosen is None:
         return LEFT
@@ -248,10 +250,6 @@ def find_terminal() -> TextIO | None:
 
 def _is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
-
-
-def _is_locked(vault: Path) -> bool:
-    return vault.is_file() and vault.open("rb").read(len(OPEN)) != OPEN
 
 
 class TerminalText:

@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 
 from recollect.engine import Recollect
 from recollect.engine.comparison import DuplicateGroup
-from recollect.engine.lifecycle import PolicyOutcome, outcome_json
+from recollect.engine.lifecycle import outcome_json
 from recollect.engine.review import Review, ReviewItem, review_json
 from recollect.errors import RecollectError
 from recollect.interfaces.cli import arguments as arg
@@ -91,7 +91,8 @@ def review_each(
         print(paint(f"{number} of {sum(found.counts.values()):,}", DIM))
         print("\n".join(item_lines(memory, item)))
         keys = {choice[0]: choice for choice in item.choices}
-        while (key := ask(_question(item))) not in (QUIT, *keys):
+        question = " ".join(f"[{choice[0]}]{choice[1:]}" for choice in item.choices)
+        while (key := ask(f"{question} [q]uit ")) not in (QUIT, *keys):
             pass
         if key == QUIT:
             print("The rest stays in the review.")
@@ -112,11 +113,6 @@ def _edited_fields(
         return None
     last = item.memories[-1]
     return {"id": last.id, "text": edited(last.text)}
-
-
-def _question(item: ReviewItem) -> str:
-    named = (f"[{choice[0]}]{choice[1:]}" for choice in item.choices)
-    return f"{' '.join(named)} [q]uit "
 
 
 def item_lines(memory: Recollect, item: ReviewItem) -> Iterator[str]:
@@ -256,7 +252,9 @@ def tidy(args: argparse.Namespace) -> None:
         if not args.dry_run:
             for policy in planned:
                 if policy.asks or (on_terminal() and len(policy.ids) > 1):
-                    confirm(args, _policy_question(policy))
+                    much = " is about more than half of the vault" if policy.asks else ""
+                    result = f"{counted(len(policy.ids), 'memory')} will be {policy.outcome}"
+                    confirm(args, f"The policy {policy.name}{much}: {result}.")
             planned = memory.tidy(yes=True)
     if args.json:
         print_rows(args, [outcome_json(policy) for policy in planned])
@@ -270,9 +268,3 @@ def tidy(args: argparse.Namespace) -> None:
             print(paint(f"    {visible(named)}{more}", DIM))
     if not planned:
         print(NO_POLICIES)
-
-
-def _policy_question(policy: PolicyOutcome) -> str:
-    much = " is about more than half of the vault" if policy.asks else ""
-    count = counted(len(policy.ids), "memory")
-    return f"The policy {policy.name}{much}: {count} will be {policy.outcome}."

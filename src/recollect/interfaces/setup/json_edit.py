@@ -198,7 +198,8 @@ def with_value(text: str, path: Keys, value: Any) -> str:
         if member is None:
             return _add_member(text, node, key, with_value_at({}, path[depth + 1 :], value), style)
         node, line = member.node, _indent(text, member.start, anywhere=True) or ""
-    written = _written(value, line, style, inline=_in_one_line(text, node))
+    inline = bool(node.members) and "\n" not in text[node.start : node.end]
+    written = _written(value, line, style, inline=inline)
     return text[: node.start] + written + text[node.end :]
 
 
@@ -235,10 +236,6 @@ def _indent(text: str, place: int, *, anywhere: bool = False) -> str | None:
     found = INDENT.match(text, start)
     assert found is not None
     return found[0] if anywhere or found.end() == place else None
-
-
-def _in_one_line(text: str, node: Node) -> bool:
-    return bool(node.members) and "\n" not in text[node.start : node.end]
 
 
 def _add_member(text: str, node: Node, key: str, value: Any, style: _Style) -> str:
