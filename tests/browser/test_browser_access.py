@@ -287,7 +287,7 @@ def test_a_server_that_asks_for_a_token_lets_people_log_in(
     page: Page, guarded: Site, watched: Watched
 ) -> None:
     watched.allow("status of 401")
-    others = len(SessionStore(TokenStore(HomeAccess(guarded.home))).every())
+    others = len(SessionStore(TokenStore(HomeAccess(guarded.home))).list_all())
     page.goto(guarded.at("/browse", kind="fact"))
     expect(page).to_have_url(guarded.at("/login", next="/browse?kind=fact"))
     judged(page, page.url, nothing)

@@ -211,7 +211,7 @@ def test_it_is_called_with_one_folder(home: Home, notes: Path) -> None:
     "way", ["{home}", "{home}/inner", "{home}/inner/..", "{link}", "{link}/inner"]
 )
 def test_the_home_becomes_no_memories(home: Home, tmp_path: Path, way: str) -> None:
-    """Its `token` would let whoever reads the memory do everything."""
+    """Its `token` would let every reader of the memory do everything."""
     home.save("--title", "Tides")
     (home.folder / "inner").mkdir()
     (home.folder / "inner" / "note.md").write_text("An inner note.\n")

@@ -215,7 +215,7 @@ def test_a_full_disk_refuses_new_memories_and_keeps_the_old(small_disk: Home) ->
 
 
 def test_a_file_that_may_not_grow_refuses_new_memories_and_keeps_the_old(kept: Home) -> None:
-    """What `ulimit -f` does, on machines where nothing can be mounted."""
+    """Limit file sizes like `ulimit -f`, for machines where nothing can be mounted."""
     blocks = (kept.vault.stat().st_size + 100_000) // 512
     bounded = ("sh", "-c", f'trap "" 25; ulimit -f {blocks}; exec "$0" "$@"')  # 25 is SIGXFSZ
     text = " ".join(f"word{number}" for number in range(30_000)).encode()

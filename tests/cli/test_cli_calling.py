@@ -1,4 +1,4 @@
-"""How the command is called: help, usage, exit codes, and streams that are closed, full or gone."""
+"""Calling the command: help, usage, exit codes, and streams that are closed, full or gone."""
 
 from __future__ import annotations
 
@@ -420,7 +420,7 @@ def test_an_interrupt_is_one_line_and_130(home: Home) -> None:
 
 
 def _holds_file(pid: int, file: Path) -> bool:
-    """Whether the process holds the file; Python has set up its signals before that."""
+    """Return whether the process has opened the file; its signal handlers are set by then."""
     descriptors = Path(f"/proc/{pid}/fd")
     try:
         return any(link.readlink() == file for link in descriptors.iterdir())

@@ -1,4 +1,4 @@
-"""What a shell offers when Tab is pressed, and what that may cost."""
+"""Completion in a shell, and its costs."""
 
 from __future__ import annotations
 

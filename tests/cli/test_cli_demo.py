@@ -1,4 +1,4 @@
-"""`recollect demo`: every recipe side by side, one explanation, nothing left behind."""
+"""`recollect demo`: every recipe side by side, one explanation, and no leftovers."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 from recollect.interfaces.cli.arguments import parser_of
 from recollect.interfaces.cli.commands import command_of, every_command, resolve
 
-# Up to a pipe, the end of a substitution, or a remark behind several spaces.
+# Up to a pipe, the end of a substitution, or a remark after several spaces.
 CALL = re.compile(r"recollect (?P<line>[\w-]+(?:\"[^\"]*\"|'[^']*'|(?!  )[^|<>)\"'])*)")
 
 

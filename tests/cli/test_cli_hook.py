@@ -40,14 +40,14 @@ def event(**values: object) -> bytes:
 
 
 def hook(home: Home, name: str, of: object = "claude-code", **values: object) -> Ran:
-    """What the hook of that client prints; its code is 0, and it says nothing else."""
+    """Return what the client's hook prints; check that its code is 0 and stderr is empty."""
     ran = home.call("hook", name, "--client", str(of), stdin=event(**values))
     assert (ran.code, ran.err) == (0, "")
     return ran
 
 
 def seen(home: Home, name: str, **values: object) -> str:
-    """What Claude Code shows to the agent."""
+    """Return what Claude Code shows to the agent."""
     ran = hook(home, name, **values)
     if not ran.out:
         return ""
@@ -345,7 +345,7 @@ def test_a_hook_ends_when_its_time_is_over_or_its_agent_has_gone(
 
 
 def test_a_hook_whose_agent_is_killed_ends_by_itself(home: Home) -> None:
-    """Real processes, and a hook with so much time that only the end of its agent ends it."""
+    """Real processes, and a hook with enough time that only its agent's end ends it."""
     hook = (
         "import os, sys; from recollect.interfaces.cli import hook_process\n"
         "hook_process.LONGEST_MS = 60_000\n"

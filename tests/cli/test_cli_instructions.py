@@ -42,7 +42,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def core_by_file(home: Home) -> dict[str, dict[str, Any]]:
-    """What is core, by the name of its file."""
+    """Return the core memories by file name."""
     memories = home.json("list", "--limit", "100")
     return {Path(each["path"]).name: each for each in memories if each["tier"] == "core"}
 

@@ -1,4 +1,4 @@
-"""How results look on screens of any width: measured, wrapped, cut, linked."""
+"""Results on screens of any width: measured, wrapped, cut, linked."""
 
 from __future__ import annotations
 

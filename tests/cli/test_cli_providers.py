@@ -85,7 +85,7 @@ def waiting(home: Home) -> int:
 
 
 def blobs(home: Home) -> list[int]:
-    """How many bytes each stored vector has."""
+    """Return the number of bytes of each stored vector."""
     file = apsw.Connection(str(home.vault))
     sizes = [int(str(size)) for (size,) in file.execute("SELECT length(vector) FROM vectors")]
     file.close()
@@ -152,7 +152,7 @@ def test_with_the_server_down_saving_goes_on_and_is_made_up_for(
     assert "embedding.base_url" in reasons(answer)
     check_error(home.call("reindex", using=down), "cannot be reached")
 
-    # The server is back, but nobody has made the vector yet: the answer says so, too.
+    # The server is back, but the vector is still missing: the response says so, too.
     late = home.search("offline", "--recipe", "vault")
     assert "1 of 1 memories have no vector yet" in reasons(late)
     assert "recollect reindex" in reasons(late)

@@ -1,4 +1,4 @@
-"""What a person sees first: a folded list, a pager, a status that tells, names that are near."""
+"""First impressions: folded lists, a pager, exit codes, and near names."""
 
 from __future__ import annotations
 

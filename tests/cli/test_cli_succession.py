@@ -1,4 +1,4 @@
-"""What becomes of memories on the command line: one in the place of another, several as one."""
+"""Replacing and merging memories on the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a terminal sees and a pipe does not: colour, bars, progress."""
+"""Output that only a terminal gets: colour, bars, progress."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from commandline import ESCAPE, NOW, Home, lines
 
 MANY = lines(*({"title": f"Note {number}", "text": "some words"} for number in range(3000)))
-CLEARED = "\x1b[2K"  # the line that the bar stood on
+CLEARED = "\x1b[2K"  # the progress bar's line
 COMMANDS = (
     ("search", "refresh tokens", "--explain"),
     ("list", "--limit", "3"),

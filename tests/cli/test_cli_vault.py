@@ -200,7 +200,7 @@ def test_two_passphrases_that_differ_change_nothing(home: Home) -> None:
 
 
 class FakeKeyring(types.ModuleType):
-    """A keyring in memory, as a stand-in for the system's."""
+    """A keyring in memory, instead of the system's."""
 
     class errors:  # noqa: N801  its name in the library
         class KeyringError(Exception):

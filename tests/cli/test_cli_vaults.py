@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from commandline import Home, check_error, check_usage_error, part_names, recompute_node
 
-# What somebody wrote by hand: comments, an order, a style of their own.
+# Settings written by hand: comments, an order and a style of their own.
 BY_HAND = """\
 # My settings.   Do not tidy.
 [search]
@@ -41,7 +41,7 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.fixture
 def other(tmp_path: Path) -> Home:
-    """Somebody else, whose vault is to be searched, too."""
+    """Another person's home, whose vault is searched, too."""
     made = Home(tmp_path / "other")
     made.folder.mkdir()
     made.save("--id", "theirs", "--title", "Harbor token", "--text", "The team's note.")

@@ -112,7 +112,9 @@ def test_a_mirror_is_followed_on_both_sides(home: Home, tmp_path: Path) -> None:
     folder = tmp_path / "mirror"
     folder.mkdir()
     home.save("--id", "jwt", "--title", "Switched to JWT")
-    with running(home, "mirror", "mirror", "--watch") as following:  # named from where one stands
+    with running(
+        home, "mirror", "mirror", "--watch"
+    ) as following:  # named relative to the working directory
         assert following.out.startswith("1 written, 0 unchanged.\n")
         home.save("--id", "tide", "--title", "Tides")
         until((folder / "Tides.md").exists)

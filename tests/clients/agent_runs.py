@@ -120,7 +120,7 @@ def run_conversation(home: AgentHome, **more: str) -> tuple[list[str], str]:
 
 
 def _check_texts(agent: Agent, model: RecordedModel) -> Iterator[str]:
-    """What the model should have been told beside results."""
+    """Yield what the model should have been told besides results, but was not."""
     first, last = model.asked[0].text, model.asked[-1].text
     if agent.tells and SERVER_TEXT not in first:
         yield "the model does not see the server's instructions"
@@ -133,7 +133,7 @@ def _check_texts(agent: Agent, model: RecordedModel) -> Iterator[str]:
 
 
 def _check_vault(home: AgentHome) -> Iterator[str]:
-    """What the vault holds afterwards."""
+    """Yield what is wrong with the vault's memories afterwards."""
     listed = json.loads(home.recollect("list", "--json"))
     memories = {memory["id"][:-7]: memory for memory in listed}
     replaced = memories.get(OLD, {}).get("id", "")

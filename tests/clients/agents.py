@@ -71,7 +71,7 @@ def opencode(home: Path, url: str) -> None:
 
 
 def cline(home: Path, url: str) -> None:
-    """What `cline auth -p openai-compatible -b URL` writes."""
+    """Write the files of `cline auth -p openai-compatible -b URL`."""
     settings = {"provider": PROVIDER, "apiKey": "recorded", "model": MODEL, "baseUrl": f"{url}/v1"}
     saved = {"settings": settings, "updatedAt": "2026-01-01T00:00:00Z", "tokenSource": "manual"}
     values = {"version": 1, "lastUsedProvider": PROVIDER, "providers": {PROVIDER: saved}}

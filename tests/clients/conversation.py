@@ -79,7 +79,7 @@ def with_ids(arguments: Any, seen: str) -> Any:
 
 
 def problems(step: Step, answer: str, *, by_meaning: bool = True) -> Iterator[str]:
-    """What is wrong with the answer to a step."""
+    """Return what is wrong with the answer to a step."""
     for words in step.shows + (step.by_meaning if by_meaning else ()):
         if words not in answer:
             yield f"{step.name}: the answer lacks {words!r}: {answer[:400]!r}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from agent_runs import HOOK_TEXT, TURNS, AgentHome, processes_of
 from recorded_model import RecordedModel, answering
 
-GONE_S = 30  # long beside the two seconds that a hook has: the machine may be busy
+GONE_S = 30  # long compared with the two seconds that a hook has: the machine may be busy
 
 
 def silent_config(home: Path) -> None:
@@ -42,7 +42,7 @@ def run_with_failing_hooks(home: AgentHome) -> list[str]:
 
 
 def run_killed(home: AgentHome) -> list[str]:
-    """Killed while its first hook waits, the agent leaves neither a hook nor a server behind."""
+    """Killed while its first hook waits, the agent leaves neither a hook nor a server running."""
     hooks_home = home.folder / "slow"
     hooks_home.mkdir()
     (hooks_home / "vault.db").write_bytes(b"no vault at all" * 1000)

@@ -1,4 +1,4 @@
-"""What `make clients` has installed: where it is, which version, and how it is started."""
+"""The clients that `make clients` installs: their places, versions and commands."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def stream_events(events: Iterable[Json], end: str = "", *, named: bool = False)
 
 
 def named_tool(names: Iterable[str], tool: str) -> str:
-    """What the agent calls the tool: each puts its own prefix before the name."""
+    """Return the agent's name for the tool, which has a prefix of its own."""
     ends = ("_" + tool, "-" + tool)
     return next((name for name in names if name == tool or name.endswith(ends)), "")
 

@@ -81,7 +81,7 @@ class RecordedModel:
             return reply
 
     def _turn(self, protocol: Protocol, body: Json, tools: list[str]) -> tuple[Turn, str]:
-        """What to say, and what the agent calls the tool in it."""
+        """Return what to say, and the agent's name for the tool in it."""
         search = next((name for name in SEARCHES if name in tools), "")
         if not named_tool(tools, OURS):
             if search and not self._searched:

@@ -22,7 +22,7 @@ LONGEST_S = 120
 
 
 class Reached(NamedTuple):
-    """How a client reaches the server: a command, or an address with a token."""
+    """The way a client reaches the server: a command, or an address with a token."""
 
     command: tuple[str, ...] = ()
     env: Mapping[str, str] = {}

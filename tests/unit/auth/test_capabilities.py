@@ -1,4 +1,4 @@
-"""Who may do what, at the engine: every public method declares it, and it is checked first."""
+"""Capabilities in the engine: every public method declares them, and they are checked first."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ EVERY = [
         combinations(CAPABILITIES, size) for size in range(len(CAPABILITIES) + 1)
     )
 ]
-# They do not touch the vault for whoever calls them.
+# They do not touch the vault for any caller.
 FREE = {"acting_as", "require", "may", "close", "now", "models", "read_only"}
 # A few files, and a folder that was never added.
 NOTES = Path(__file__).parents[2] / "plugins/importers/fixtures/basic-memory"
@@ -191,7 +191,7 @@ def _set_event() -> threading.Event:
 
 
 def public() -> dict[str, Any]:
-    """Every public method and property, as the function that stands behind it."""
+    """Every public method and property, as its function."""
     found: dict[str, Any] = {}
     for name, member in vars(Recollect).items():
         if name.startswith("_") or isinstance(member, str):
@@ -342,7 +342,7 @@ def test_collections_are_limited_too(engine: Recollect) -> None:
     assert [one.id for one in nowhere.search("tide tables")] == []
 
 
-# Acting as somebody
+# Acting as another caller
 
 
 def test_a_view_shares_everything_and_closes_nothing(engine: Recollect) -> None:
@@ -467,7 +467,7 @@ def test_a_broken_line_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_a_refusal_that_repeats_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that whoever is refused cannot push out what the log says of others."""
+    """A refused caller cannot push other lines out of the log."""
     now = 100.0
     monkeypatch.setattr("recollect.auth.audit.time.monotonic", lambda: now)
     log = Audit(HomeAccess(tmp_path))

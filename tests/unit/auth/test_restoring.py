@@ -1,4 +1,4 @@
-"""What was forgotten comes back only for a caller who may delete, whichever way it is saved."""
+"""Forgotten memories are restored only for a caller that may delete, however they are saved."""
 
 from __future__ import annotations
 

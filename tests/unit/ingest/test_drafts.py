@@ -41,7 +41,7 @@ TIMES = ["created_at", "updated_at", "valid_from", "valid_until"]
 
 
 def refusal(**fields: object) -> str:
-    """How these fields are refused: in one sentence."""
+    """Return the sentence that refuses these fields."""
     with pytest.raises(UserError) as caught:
         make_draft({"title": "A title", **fields})
     message = str(caught.value)

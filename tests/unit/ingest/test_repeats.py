@@ -119,7 +119,7 @@ def test_an_import_never_merges(vault: Recollect) -> None:
 
 
 def test_an_import_keeps_what_holds_at_another_time(vault: Recollect) -> None:
-    """The same words made the same id, and the second took the first one's place."""
+    """Equal words made equal ids, and the second memory replaced the first."""
     lines = [f'{{"text": "{KEYS}", "valid_until": "{day}"}}'.encode() for day in (MARCH, MAY)]
     assert vault.import_lines(raw_lines(lines))[:3] == (2, 0, 0)
     assert vault.import_lines(raw_lines(lines))[:3] == (0, 0, 2)

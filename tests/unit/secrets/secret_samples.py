@@ -114,7 +114,7 @@ def key(chance: random.Random) -> str:
     return chance.choice(kinds)()
 
 
-# Names that say secret, in the places where they stand.
+# Names that say secret, where they occur.
 PASSWORDS = (
     'password = "{}"',
     "password: {}",
@@ -253,7 +253,7 @@ LATER = (
 
 
 def later(seed: int = 20260303) -> list[Positive]:
-    """Names and places that nobody had in mind when the detectors were written."""
+    """Names and places that the detectors were not written for."""
     chance = random.Random(seed)
     made: list[Positive] = []
     for kind, around in LATER:
@@ -263,7 +263,7 @@ def later(seed: int = 20260303) -> list[Positive]:
 
 
 def hard(seed: int = 20260301) -> list[Positive]:
-    """Credentials that only somebody who knows them would recognise: what marks are for."""
+    """Credentials that only their owner recognises: the reason for marks."""
     chance = random.Random(seed)
     made = [
         ("passphrase", 'passphrase = "{}"', "correct horse battery staple"),
@@ -278,7 +278,7 @@ def hard(seed: int = 20260301) -> list[Positive]:
 
 
 def leaks(output: str, secret: str) -> bool:
-    """Whether the secret, or eight characters of it in a row, are still there."""
+    """Return whether the secret, or eight characters of it in a row, are still there."""
     piece = min(8, len(secret))
     return any(secret[at : at + piece] in output for at in range(len(secret) - piece + 1))
 

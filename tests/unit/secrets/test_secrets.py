@@ -471,12 +471,12 @@ def vault(tmp_path: Path) -> Iterator[Recollect]:
 
 
 def on_disk(folder: Path) -> bytes:
-    """Everything that was written, the log beside the vault too."""
+    """Return everything that was written, the log included."""
     return b"".join(file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file())
 
 
 def traces(folder: Path, secret: str) -> list[bytes]:
-    """What of the secret lies on the disk: as it is, or as an index or an id would have it."""
+    """Return the parts of the secret on the disk: as they are, or as an index or id has them."""
     held = on_disk(folder).lower()
     assert b"harmless" in held
     return [form for form in (secret.lower().encode(), secret[4:].lower().encode()) if form in held]

@@ -30,7 +30,7 @@ SERVERS = st.dictionaries(st.sampled_from(["a", "b", "c"]), VALUES, max_size=3)
 
 
 def laid_out(value: Any, draw: st.DrawFn) -> str:
-    """The value as somebody might have typed it: blanks, comments and last commas anywhere."""
+    """Write the value as people do: blanks, comments and trailing commas anywhere."""
 
     def gap() -> str:
         return draw(st.sampled_from(GAPS))

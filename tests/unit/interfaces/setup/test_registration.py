@@ -1,4 +1,4 @@
-"""What changes in a client's file, how it is written, and what is never lost."""
+"""Changes of a client's file: how they are written, and that nothing is lost."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ def test_the_command_is_the_one_beside_the_interpreter(
 
 
 def test_the_diff_does_not_show_what_is_not_ours(tmp_path: Path) -> None:
-    """Beside our entry stand others, with keys in them."""
+    """Next to our entry are others, with keys in them."""
     other = (
         '{\n  "mcpServers": {\n    "a": {\n      "env": {\n        "KEY": "secret"\n      }\n    }'
     )

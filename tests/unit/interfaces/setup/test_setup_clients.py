@@ -1,4 +1,4 @@
-"""Where each client keeps its servers, on every system, and what an entry looks like there."""
+"""Each client's file with its servers, on every system, and the form of an entry."""
 
 from __future__ import annotations
 
