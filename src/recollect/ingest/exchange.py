@@ -102,12 +102,12 @@ def _feedback(line: dict[str, object]) -> FeedbackEvent:
 
 
 def as_line(memory: Memory) -> bytes:
-    """A memory as one line, with every field."""
+    """Return a memory as one line, with every field."""
     return msgspec.json.encode(memory_json(memory)) + b"\n"
 
 
 def stored_line(item: Stored | FeedbackEvent) -> bytes:
-    """A memory, live or forgotten, or feedback as one line."""
+    """Return a memory, live or forgotten, or feedback as one line."""
     if isinstance(item, Stored):
         forgotten_at = item.forgotten_at
         forgotten = {} if forgotten_at is None else {"forgotten_at": iso(forgotten_at)}

@@ -160,6 +160,8 @@ def answer_event(argv: list[str]) -> str:
         return _format_output(asked, "")
 
 
+# `recollect mcp`
+
 RELATIVE_HOME = (
     "RECOLLECT_HOME is {}, which depends on the folder that a client starts this server in. Write "
     "the whole path into the client's entry, or run `recollect setup` again."

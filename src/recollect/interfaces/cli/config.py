@@ -114,6 +114,8 @@ def config(args: argparse.Namespace) -> int | None:
     return arg.find_action(args)(home_folder(os.environ), args)
 
 
+# Changes of `config.toml`
+
 Check = Callable[[], object]
 BOM = "\ufeff"  # some editors begin a file with it
 

@@ -176,6 +176,8 @@ def copy_text(text: str, to_terminal: Callable[[str], object] | None) -> bool:
     return True
 
 
+# `recollect find`
+
 OPEN = b"SQLite format 3\0"  # how a vault begins that is not locked
 DEFAULT = 20
 LEFT = 130  # exit code if nothing was chosen, so that a script that needs an id stops

@@ -69,7 +69,7 @@ def _run_action(args: argparse.Namespace) -> int | None:
 
 
 def _transcript_places(args: argparse.Namespace) -> list[tuple[str, str]]:
-    """The folders to add, each with the client whose transcripts it holds, or none."""
+    """Return the folders to add, each with the client whose transcripts it holds, or ""."""
     if args.transcripts is None:
         if args.folder is None:
             raise WrongUsage("Usage: recollect add FOLDER, or add --transcripts [CLIENT].")

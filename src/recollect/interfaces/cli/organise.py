@@ -92,7 +92,7 @@ def tag_list(args: argparse.Namespace) -> None:
     arg.add_json,
 )
 def tag_rename(args: argparse.Namespace) -> None:
-    """Put a tag in the place of others, in every memory."""
+    """Replace tags by another one, in every memory."""
     gone = [tag for tag in args.old if tag != args.new]
     with open_vault() as memory:
         found = {tag: memory.selected(filter=Filter(tags=(tag,))) for tag in gone}
@@ -169,6 +169,8 @@ def merge(args: argparse.Namespace) -> None:
     sentence = f"{counted(len(gone), 'memory')} merged into {kept}. To undo: recollect undo"
     say(args.json, sentence, merged=gone, into=kept)
 
+
+# Undo, redo, forget and trash
 
 MOST_NAMED = 10  # memories, a line each, or ids in the sentence that says how to undo it
 MOST_UNASKED = 5  # memories that are changed without a confirmation

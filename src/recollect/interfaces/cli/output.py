@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,6 +14,8 @@ import msgspec
 from recollect.present.visible import visible, visible_json
 
 if TYPE_CHECKING:
+    import argparse
+
     from recollect.engine import Recollect
 
 WIDEST = 120  # longer lines are hard to read
@@ -218,17 +219,14 @@ def progress(what: str, total: int | None, *, bytes_read: bool = False) -> Itera
         yield lambda step: bar.advance(task, step)
 
 
-# Start-up time: modules that only long texts need are imported in the functions.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+# The pager
 
-VARIABLES = ("RECOLLECT_PAGER", "PAGER")  # the first that is set decides
-DEFAULT = "less"
+PAGER_VARIABLES = ("RECOLLECT_PAGER", "PAGER")  # the first that is set decides
+DEFAULT_PAGER = "less"
 # Quit if the text fits after all, pass colours, leave the text on the screen. The user's own
 # options come after these.
-LESS = "-FRX"
-NONE = ("", "cat")
+LESS_OPTIONS = "-FRX"
+NO_PAGER = ("", "cat")
 
 
 def show(text: str) -> None:
@@ -260,12 +258,15 @@ def _pager_command() -> Sequence[str]:
     import shlex  # noqa: PLC0415  start-up time
     import shutil  # noqa: PLC0415  start-up time
 
-    chosen = next((os.environ[name] for name in VARIABLES if name in os.environ), DEFAULT)
+    chosen = next(
+        (os.environ[name] for name in PAGER_VARIABLES if name in os.environ), DEFAULT_PAGER
+    )
     try:
         command = shlex.split(chosen)
     except ValueError:  # a quote without its end
         return ()
-    return command if command and command[0] not in NONE and shutil.which(command[0]) else ()
+    usable = command and command[0] not in NO_PAGER and shutil.which(command[0])
+    return command if usable else ()
 
 
 def _run_pager(command: Sequence[str], text: str) -> bool:
@@ -276,7 +277,7 @@ def _run_pager(command: Sequence[str], text: str) -> bool:
 
     sys.stdout.flush()
     environment = os.environ | {
-        "LESS": f"{LESS} {os.environ.get('LESS', '')}".strip(),
+        "LESS": f"{LESS_OPTIONS} {os.environ.get('LESS', '')}".strip(),
         "LESSCHARSET": os.environ.get("LESSCHARSET", "utf-8"),
     }
     before = signal.signal(signal.SIGINT, lambda *_: None)

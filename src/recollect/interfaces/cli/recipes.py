@@ -161,6 +161,8 @@ def feedback(args: argparse.Namespace) -> None:
         say(args.json, sentence, accepted=accepted, dismissed=dismissed)
 
 
+# Models
+
 KINDS = {"embed": "embedding", "rerank": "rerank"}
 BYTES = 4.3  # in the file, for each number of a vector, with its share of the row and the codes
 # The settings that belong to a model.

@@ -243,6 +243,8 @@ def _print_edited(memory: Recollect, args: argparse.Namespace, done: list[Saved]
     report_later_vector(memory, *(saved.memory for saved in done))
 
 
+# The form in the editor
+
 EDITORS = ("sensible-editor", "nano", "vim", "vi")
 # Editors by how they take a line number: `+12 FILE`, `FILE:12`, or `--goto FILE:12`.
 PLUS_LINE = (
