@@ -1,4 +1,4 @@
-"""What a vault's words make of a word that none of its memories holds."""
+"""Typing errors corrected: words of the vault for a keyword that no memory holds."""
 
 from __future__ import annotations
 
@@ -17,25 +17,27 @@ from recollect.query.spelling import (
 from recollect.query.subwords import inner_words
 from recollect.store.base import KeywordIndexName, Store
 
-MOST_MEANT = 3  # the word that was meant is among the first few
-# What begins with so many of a word's letters is read of an index: the fewer, the longer it takes,
-# most of all of the stems, where common words are long lists.
-# These hold every field: the words of the plain index are among those of the stemmed one.
+MOST_MEANT = 3  # corrections of one word
+# Terms are read from each index by this many first letters of a word: fewer take longer, most of
+# all in the stemmed index. Together these indexes cover every field.
 START: dict[KeywordIndexName, int] = {"stemmed": SAME_START, "details": SAME_START, "subwords": 2}
-# A list of words has no room for all of their forms.
+# The list of English words does not have every inflected form.
 ENDING = re.compile("(?:s|es|ed|ing|ly)$")
 
 
 class Corrections:
-    """Words that are near to one which stands nowhere in the vault, in no form and no field."""
+    """Finds words of the vault that are close to a misspelled one."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._begun: dict[tuple[str, str], frozenset[str]] = {}
 
     def meant(self, typed: str) -> list[str]:
-        """What may have been meant, best first. Of an identifier each part is looked at, then all
-        of it in one piece; what has a digit in it is never corrected."""
+        """Return the words that may have been meant, best first.
+
+        Of an identifier each part is checked, then the whole in one piece. A word with a digit in
+        it is never corrected, nor one that the vault holds in any form.
+        """
         parts = inner_words(typed)
         name = "".join(parts)
         if not name.isalpha() or (len(parts) < 2 and not misspellable(name)) or self._holds(name):
@@ -53,9 +55,11 @@ class Corrections:
         return [corrected] if unknown else []
 
     def _words(self, word: str) -> list[str]:
-        """The words that are near, best first; none where English has the word as it was typed.
-        Those of title, text and tags that are one error away come before other ways to be near,
-        which cost more."""
+        """Return the closest words, best first; none if English has the word as it was typed.
+
+        Words of title, text and tags that are one error away are tried first; the other ways cost
+        more.
+        """
         if not misspellable(word):
             return []
         plain = folded(word)
@@ -79,7 +83,7 @@ class Corrections:
         return self._best(near)
 
     def _by_stems(self, word: str, near: Iterable[str]) -> list[str]:
-        """The words of which the vault has another form, such as `webhook` for `webhooks`."""
+        """Return words of which the vault has another form, such as `webhook` for `webhooks`."""
         stems = self._beginning("stemmed", word) | self._beginning("details", word)
         # A word begins with its stem, but for the last letter of some.
         starts = tuple(stem[:-1] if stem[-1] in "eil" else stem for stem in stems)
@@ -87,21 +91,23 @@ class Corrections:
         likely = [form for form in near if form.startswith(begins) and form.startswith(starts)]
         if not likely:
             return []
-        # A letter is left out more often than added: of several forms, the longest one is meant.
+        # A letter is left out more often than added, so of several forms the longest one counts.
         forms = sorted(likely, key=lambda form: (len(form), form))
         tokens = self._store.keyword.tokens(" ".join(forms))
         found = {stem: form for form, stem in zip(forms, tokens, strict=False) if stem in stems}
         return sorted(found.values())[:MOST_MEANT]
 
     def _best(self, known: Mapping[str, int]) -> list[str]:
-        """Those that most memories hold, of several forms of a word the first."""
+        """Return the words that most memories hold, one form of each."""
         order = sorted(known, key=lambda token: (-known[token], token))
         forms = {tuple(self._store.keyword.tokens(token)): token for token in reversed(order)}
         return [token for token in order if token in forms.values()][:MOST_MEANT]
 
     def _holds(self, word: str) -> bool:
-        """Whether the word is there, or a form of it: `deployed` where only `deploys` stands. A
-        word in one piece is looked for among what is read anyway to correct it."""
+        """Return True if the vault has the word or a form of it, such as `deploys` for `deployed`.
+
+        A word in one piece is looked up among the terms that a correction reads anyway.
+        """
         plain, stems = folded(word), self._store.keyword.tokens(word)
         if len(stems) != 1 or len(word) < SAME_START or not stems[0].startswith(plain[:SAME_START]):
             return any(self._store.keyword.holding(index, [word]).get(word) for index in START)
@@ -111,7 +117,7 @@ class Corrections:
         )
 
     def _beginning(self, index: KeywordIndexName, word: str) -> frozenset[str]:
-        """What an index holds that begins as the word does."""
+        """Return the terms of an index that begin like the word."""
         start = word[: START[index]]
         if (index, start) not in self._begun:
             self._begun[index, start] = frozenset(self._store.keyword.terms(index, start))
@@ -119,5 +125,5 @@ class Corrections:
 
 
 def _as_written(meant: str) -> Callable[[re.Match[str]], str]:
-    """A word with a capital where the one that it replaces has one."""
+    """Return a replacement for `re.sub` that keeps a capital first letter."""
     return lambda found: meant.capitalize() if found[0][0].isupper() else meant

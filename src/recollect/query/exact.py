@@ -1,8 +1,8 @@
-"""Exact things in a query: what somebody copied or typed as it stands, and means literally.
+"""Exact terms of a query: identifiers, versions, error codes, flags, paths, hashes, addresses,
+dates and quoted phrases.
 
-Identifiers, versions, error codes, flags, paths, hashes, addresses, dates, quoted phrases. A model
-sees little in them, and stemming would blur them, so they are also looked for as they are written.
-`MemoryText` is a memory as the words that they are looked for in.
+A model sees little in them and stemming blurs them, so they are also searched for as written.
+`MemoryText` is a memory prepared for that search.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from recollect.query.sameness import Wording
 from recollect.query.subwords import UNSPACED, joined, subwords
 from recollect.types import Memory
 
-# More would be a pasted log; each costs a lookup.
+# Each costs a lookup; a query with more is a pasted log.
 MOST_THINGS = 8
-# A word that at most so many memories hold, and so small a share of them, may be as good as a name.
+# A word in at most RARE memories, and at most this share of them, may be as good as a name.
 RARE = 3
 RARE_SHARE = 0.1
-# Words such as "keep", "run" and "take" stand in 0.3 to 20 % of the memories of four collections.
-# Under that share the vault itself shows that a word is rare. Above it, in a vault of less than a
-# thousand memories, chance may have kept a common word out: there it must be rare in English too.
+# In four collections, words such as "keep", "run" and "take" are in 0.3 to 20 % of the memories. A
+# word below that share is rare. Above it (a vault of less than a thousand memories) chance may have
+# kept a common word out, so the word must be rare in English too.
 TELLING_SHARE = 0.003
 QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|«([^»]+)»|`([^`]+)`|(?<!\w)'([^']+)'(?!\w)")
-# What stands around a word in a sentence, and does not belong to it.
+# Punctuation around a word that is not part of it.
 AROUND_START = "([{<\"'“«‘`,;:!?…*|"
 AROUND_END = ")]}>\"'”»’`,;:!?…*|."
 POSSESSIVE = re.compile(r"['’]s$", re.IGNORECASE)
-# Signs without which a name is other words: C++, C#, R&D, .NET. No index holds them.
+# Signs that distinguish names and that no index holds: C++, C#, R&D, .NET.
 SIGNED = r"\w&\w|[^\W\d_](?:\+\+|[+#]$)|^\.[^\W\d_]"
-# The signs of something that is not a plain word.
+# Patterns of terms that are not plain words.
 SIGNS = (
     SIGNED,
     r"[a-z][A-Z]|[A-Z]{2,}[a-z]{2}",  # getUserByID, HTTPServer; not the plural in PDFs
@@ -45,17 +45,19 @@ SIGNS = (
     r"[^\W\d_]\.[^\W\d_]{2}",  # config.toml, os.path; not e.g.
     r"\w-\w+-\w",  # kebab-case-name
 )
-# Not within a longer number; the v of a version may stand before it.
+# Not inside a longer number; a version may have a v before it.
 NUMBER_STARTS = r"(?<![0-9]\.)(?:(?<!\w)|(?<=\bv))"
-# Accents, once parted from their letters.
+# Accents, after decomposition.
 MARKS = re.compile("[\u0300-\u036f]+")
 ORDINAL = re.compile(r"[0-9]+(?:st|nd|rd|th|s)", re.IGNORECASE)
 
 
 def exact_things(text: str) -> list[str]:
-    """What is meant literally, in the order of the text, each once, and a bounded number of them:
-    quoted phrases first, then runs of a script without spaces, of two characters or more, then
-    words that bear the signs of an identifier, a number or a path."""
+    """Return the exact terms in the order of the text, without repeats, at most MOST_THINGS.
+
+    Quoted phrases come first, then runs of two characters or more in a script without spaces, then
+    words that look like an identifier, a number or a path.
+    """
     quoted = [next(filter(None, groups)) for groups in QUOTED.findall(text)]
     rest = QUOTED.sub(" ", text)
     runs = [] if text.isascii() else _runs(rest)
@@ -65,13 +67,13 @@ def exact_things(text: str) -> list[str]:
 
 
 def is_signed(thing: str) -> bool:
-    """Whether an index would take the name for its letters: `C++` for c."""
+    """Return True if an index reduces the name to its letters: `C++` to c."""
     return bool(re.search(SIGNED, thing))
 
 
 def holds(folded_text: str, thing: str) -> bool:
-    """Whether the thing stands in the text (`folded` already) as a whole: `1.4` is not in `1.4.2`,
-    nor `cache` in `cached`."""
+    """Return True if the text (already `folded`) has the term as a whole: not `1.4` in `1.4.2`, nor
+    `cache` in `cached`."""
     if not (plain := folded(thing)) or plain not in folded_text:
         return False
     if is_unspaced(thing):
@@ -86,7 +88,7 @@ def holds(folded_text: str, thing: str) -> bool:
 
 
 def folded(text: str) -> str:
-    """Case and accents aside, which people leave out when they type."""
+    """Remove case and accents, which people leave out when they type."""
     if text.isascii():
         return text.lower()
     return MARKS.sub("", unicodedata.normalize("NFKD", text.casefold()))
@@ -101,13 +103,13 @@ def _is_exact(word: str) -> bool:
 
 
 def is_unspaced(thing: str) -> bool:
-    """Whether it begins or ends in a script that puts no space between words."""
+    """Return True if the term begins or ends in a script without spaces between words."""
     return not thing.isascii() and bool(_unspaced_end().search(thing))
 
 
 def _runs(text: str) -> list[str]:
-    """Words of two characters or more; one that stands alone only with its neighbours, since a
-    piece of a Korean text may begin in one word and end in the next."""
+    """Return words of two characters or more. A single character counts only together with its
+    neighbours, since a piece of a Korean text may begin in one word and end in the next."""
     found: list[str] = []
     for row in _unspaced().findall(text):
         pieces = row.split(" ")
@@ -133,9 +135,12 @@ def _signs() -> re.Pattern[str]:
 
 
 def _borders(first: str, last: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """No letter or digit beside it; a number is not a piece of a longer one, nor a flag of another.
-    What begins or ends with another sign needs no border there. The patterns are few, whatever
-    stands between: compiling one for each term would take longer than looking for it."""
+    """Return patterns for the places before and after a term: no letter or digit there, a number is
+    not part of a longer number, a flag not part of another flag.
+
+    A term that begins or ends with another sign needs no border on that side. The patterns depend
+    only on the kinds of sign, so that `re` caches them all.
+    """
     starts = NUMBER_STARTS if first.isdigit() else r"(?<![-\w])" if first == "-" else r"(?<!\w)"
     ends = r"(?!\w)(?!\.[0-9])" if last.isdigit() else r"(?!\w)"
     if first == "-":
@@ -151,9 +156,13 @@ def _is_wordlike(sign: str) -> bool:
 
 
 class MemoryText:
-    """A memory's words: as stems, and as a text without case and accents, each read when it is
-    first needed. `subwords`: what identifiers and unspaced scripts hold beside words, where the
-    query asks for it."""
+    """A memory prepared for comparison: its stems, and its text without case and accents, each
+    computed on first use.
+
+    tokens: returns the stems of a text.
+    has_subwords: read the parts of identifiers and unspaced scripts, which the query needs.
+    details: the passage of the memory's details that answers the query.
+    """
 
     def __init__(
         self,
@@ -163,7 +172,6 @@ class MemoryText:
         has_subwords: bool,
         details: str = "",
     ) -> None:
-        """`details`: the passage of the memory's details that the query asks for."""
         self._memory = memory
         self._tokens = tokens
         self._details = details
@@ -171,15 +179,15 @@ class MemoryText:
 
     @cached_property
     def wording(self) -> Wording:
-        """What a person reads of it: its title, its text and context."""
+        """The stems of title, text and context."""
         memory = self._memory
         return Wording.of(
             self._tokens(memory.title), self._tokens(f"{memory.text}\n{memory.context}")
         )
 
     def holds(self, term: str) -> bool:
-        """Whether an exact term stands in it, or an identifier in another spelling. `--no-cache`
-        and `R&D` have no other."""
+        """Return True if the memory has an exact term, or the identifier in another spelling.
+        `--no-cache` and `R&D` have no other spelling."""
         if holds(self._folded, term):
             return True
         name = "" if term.startswith("-") or is_signed(term) else joined(term)

@@ -1,10 +1,10 @@
-"""What a query wants left out: `postgres NOT billing`, `stripe but not Tom`, `-billing`.
+"""Exclusions in a query: `postgres NOT billing`, `stripe but not Tom`, `-billing`.
 
-A false reading hides what is searched for, so a word of doubt leaves the query as it is: `without`
-names a topic in a question (`how to deploy without downtime`), and something to leave out only in a
-few bare words (`caches without redis`). A dash in a question may begin an option of a command; it
-is read at the end of one that asks for a thing (`which queue -redis`), unless it speaks of
-commands. What stands in double quotes or backticks is never read.
+A wrong reading hides results, so a doubtful one leaves the query as it is. `without` names a topic
+in a question (`how to deploy without downtime`) and excludes only after a few bare words (`caches
+without redis`). A dash in a question may begin a command's option; it excludes only at the end of a
+question for a thing (`which queue -redis`) that does not speak of commands. Text in double quotes
+or backticks is never read.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import NamedTuple
 from recollect.query.terms import keywords, lowered, outside, words
 from recollect.types import Span
 
-# A query of bare words has none of these, and at most so many words before `without`.
+# A query of bare words matches none of these and has at most MOST_BARE words before `without`.
 ASKING = (
     r"(?i)\b(?:how|what|why|when|where|which|who|can|could|may|do|does|did|is|are|was|were|should|will"
     r"|would|to|if)\b|\?"
 )
 MOST_BARE = 3
-# A question that asks for a thing, and words that speak of a command: programs among them are those
-# whose options are whole words behind one dash.
+# A question that asks for a thing; and words about commands, with the programs whose options are
+# whole words after a single dash.
 FOR_A_THING = (
     r"(?i)\W*(?:which|who|whose|where|when|what(?!\s+(?:does|do|did|is|are|was|were)\b))\b"
 )
@@ -34,30 +34,32 @@ OF_COMMANDS = (
     r"|ffmpeg|find|gcc|go|java|javac|mvn|openssl|perl|powershell|ruby|terraform|vim|xcodebuild)\b"
     r"|(?:^|\s)-\w{1,2}\b|--\w"
 )
-# What may stand behind it: more to leave out.
+# Only more exclusions may follow.
 ENDS = r'(?:\s+-(?:"[^"]+"|\w+))*\s*\??\s*'
-# Words that name nothing to leave out: "works for some but not others".
+# Words that exclude nothing: "works for some but not others".
 OBJECTLESS = frozenset(
     "others other all everyone everybody everything always me us them it this that here there yet "
     "now anymore mine ours yours today sure".split()
 )
 SHORTEST_SIGN = 3  # options of commands are often shorter
-# Most queries exclude nothing: this finds it out at once.
+# A quick check: most queries exclude nothing.
 HINT = re.compile(
     r"(?:^|\s)-[\w\"]|\bNOT\b|\b(?i:but\s+not|and\s+not|not\s+(?:in|about|from|by)|other\s+than|without|except|excluding|apart\s+from)\b"
 )
 
 
 class Exclusion(NamedTuple):
-    """Something to leave out: a memory that holds all of these words."""
+    """One exclusion: memories that hold all of these words are left out."""
 
     words: tuple[str, ...]
     span: Span
 
 
 def exclusions(text: str, *, alone: bool = False) -> tuple[Exclusion, ...]:
-    """What the query wants left out, left to right. Nothing where no word would be left to find,
-    unless exclusions may stand `alone`."""
+    """Return the exclusions of a query, left to right; none if no word would be left to search for.
+
+    alone: a query of exclusions only is allowed.
+    """
     if not HINT.search(text):
         return ()
     found = []
@@ -71,18 +73,19 @@ def exclusions(text: str, *, alone: bool = False) -> tuple[Exclusion, ...]:
 
 
 def left_out(exclusion: Exclusion) -> str:
-    """What was read, for people."""
+    """Return the exclusion as people read it."""
     return f"without {' '.join(exclusion.words)}"
 
 
 def without(text: str, excluded: Sequence[Exclusion]) -> str:
-    """The query less what it wants left out."""
+    """Return the query without these exclusions."""
     rest = outside(text, (exclusion.span for exclusion in excluded))
     return " ".join(rest.split()).rstrip(" ,;")
 
 
 def _meant(text: str, match: re.Match[str]) -> bool:
-    """Whether it is no option of a command (`what does -v print`), and no topic."""
+    """Return True if the match excludes something: it is no option of a command (`what does -v
+    print`) and no topic."""
     if (sign := match["sign"]) is not None:
         return len(sign) >= SHORTEST_SIGN and (
             not re.search(ASKING, text) or _is_left_out_in_question(text, match.end(), sign)

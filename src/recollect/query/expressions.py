@@ -1,6 +1,5 @@
-"""FTS5's match expressions as values: read from text by FTS5's grammar (fts5parse.y), and written
-as text again with every string quoted.
-"""
+"""FTS5 match expressions as values: parsed by FTS5's grammar (fts5parse.y), and written back with
+every string quoted."""
 
 from __future__ import annotations
 
@@ -10,8 +9,8 @@ from typing import NamedTuple
 
 from recollect.query.terms import quoted
 
-# FTS5's own tokens: white space is ASCII's, and every character beyond ASCII belongs to a word.
-# Compiled when first used, since that takes milliseconds and most recipes never parse a query.
+# FTS5's tokens: white space is ASCII only, and every character beyond ASCII belongs to a word.
+# Compiled on first use: it takes milliseconds, and most recipes never parse a query.
 LEXEME = r'[ \t\r\n]*(?:"((?:[^"]|"")*)"|([-(){}:+*,^])|([A-Za-z0-9_\x1a\u0080-\U0010ffff]+))'
 OPERATORS = ("OR", "AND", "NOT")  # the last binds tightest
 STRING = r'"((?:[^"]|"")*)"( ?\*)?'
@@ -23,7 +22,7 @@ class NotFts5(Exception):
 
 
 class Text(NamedTuple):
-    """A string that is tokenised; `prefix`: its last token may go on."""
+    """A string that the index tokenizes. `prefix`: its last token is a prefix."""
 
     text: str
     prefix: bool = False
@@ -33,8 +32,7 @@ class Text(NamedTuple):
 
 
 class Near(NamedTuple):
-    """Phrases that stand close to each other; one phrase alone has no distance. `first`: it begins
-    its column."""
+    """Phrases near each other; a single phrase has no distance. `first`: it begins its column."""
 
     phrases: tuple[tuple[Text, ...], ...]
     distance: str | None = None
@@ -49,7 +47,7 @@ class Near(NamedTuple):
 
 
 class Within(NamedTuple):
-    """An expression that these columns alone may match, or all others."""
+    """An expression limited to these columns, or (`others`) to all other columns."""
 
     columns: tuple[str, ...]
     others: bool
@@ -60,8 +58,8 @@ class Within(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """Expressions joined by an operator; '' where they stand side by side, which is FTS5's AND that
-    passes over what holds no word."""
+    """Expressions joined by an operator. The operator is empty for an implicit AND, which skips
+    strings without a word."""
 
     operator: str
     sides: tuple[Expression, ...]
@@ -83,7 +81,7 @@ Expression = Near | Within | Joined | Group
 
 
 class ExpressionLimits(NamedTuple):
-    """How many terms and NOTs an expression may have, and how deep it may be nested."""
+    """The most terms and NOTs in an expression, and its deepest nesting."""
 
     terms: int
     nots: int
@@ -91,8 +89,10 @@ class ExpressionLimits(NamedTuple):
 
 
 def parse(text: str, columns: Sequence[str], limits: ExpressionLimits | None = None) -> Expression:
-    """What the text says of an index with these columns; NotFts5 where it is not FTS5's syntax, or
-    exceeds the limits."""
+    """Parse a match expression; raise NotFts5 for a syntax error or one beyond the limits.
+
+    columns: the columns of the index.
+    """
     simple = None if limits else re.fullmatch(ANY_OF, text)
     if simple is not None:
         return _any_of(simple[1], simple[2], columns)
@@ -105,8 +105,8 @@ def parse(text: str, columns: Sequence[str], limits: ExpressionLimits | None = N
 
 
 def _any_of(within: str | None, strings: str, columns: Sequence[str]) -> Expression:
-    """What `any_of` and `any_prefix_of` write, in these columns alone: most expressions are that,
-    and this takes a tenth of the time."""
+    """Parse what `any_of` and `any_prefix_of` write. Most expressions are that, and this takes a
+    tenth of the time."""
     found = re.findall(STRING, strings)
     texts = (Text(text.replace('""', '"'), bool(star)) for text, star in found)
     joined = Joined("OR", tuple(Near(((text,),)) for text in texts))
@@ -140,7 +140,7 @@ def _lexemes(query: str) -> list[Lexeme]:
 
 
 class _Parser:
-    """Recursive descent over the grammar, one method a rule."""
+    """A recursive-descent parser with one method for each rule of the grammar."""
 
     def __init__(
         self, lexemes: list[Lexeme], columns: Sequence[str], limits: ExpressionLimits | None
@@ -149,7 +149,7 @@ class _Parser:
         self.columns = columns
         self.limits = limits
         self.at = 0
-        self.pending = 0  # what FTS5's parser would hold on its stack here
+        self.pending = 0  # the depth of FTS5's parser stack at this point
 
     def whole(self) -> Expression:
         expression = self.expression()
@@ -158,7 +158,7 @@ class _Parser:
         return expression
 
     def expression(self, level: int = 0) -> Expression:
-        """Operands joined by the operator of this level, or of one that binds tighter."""
+        """Parse operands joined by the operator of this level, or by one that binds tighter."""
         if level == len(OPERATORS):
             return self.operand()
         sides = [self.expression(level + 1)]
@@ -169,7 +169,7 @@ class _Parser:
         return sides[0] if len(sides) == 1 else Joined(OPERATORS[level], tuple(sides))
 
     def operand(self) -> Expression:
-        """Parentheses, or terms side by side: FTS5 allows no mixture of both without AND."""
+        """Parse parentheses or adjacent terms: FTS5 does not allow a mixture without AND."""
         if self.take("("):
             return self.rest_of_parentheses(1)
         terms: list[Expression] = []
@@ -182,7 +182,7 @@ class _Parser:
         return terms[0] if len(terms) == 1 else Joined("", tuple(terms))
 
     def rest_of_parentheses(self, symbols: int) -> Expression:
-        """What follows `(`, which stands as the last of so many symbols."""
+        """Parse what follows `(`. FTS5's stack has grown by `symbols` there."""
         self.pending += symbols
         if self.limits is not None and self.pending > self.limits.depth:
             raise NotFts5
@@ -192,7 +192,7 @@ class _Parser:
         return Group(inner)
 
     def column_filter(self) -> tuple[tuple[str, ...], bool] | None:
-        """`title :`, `{title tags} :`, either with `-` before it for every other column."""
+        """Parse `title :` or `{title tags} :`, with `-` before it for all other columns."""
         start = self.at
         others = self.take("-")
         if self.take("{"):
@@ -233,7 +233,7 @@ class _Parser:
         return number
 
     def phrase(self) -> tuple[Text, ...]:
-        """Words and strings joined by `+`, each with or without `*` behind it."""
+        """Parse words and strings joined by `+`, each optionally followed by `*`."""
         texts = [self.text()]
         while self.take("+"):
             texts.append(self.text())

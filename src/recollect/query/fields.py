@@ -1,8 +1,8 @@
 """Fields in a query: `kind:bug tag:auth,jwt project:"harbor api" -source:slack`.
 
-A field begins after white space, and its value follows the colon at once. Any other word with a
-colon is a word: `error: x`, `http://x`, `std::vector`, `C:\\temp`, `12:30`. What stands in double
-quotes or backticks is never read, nor a field that OR joins with something else.
+A field begins after white space, and its value follows the colon directly. Any other word with a
+colon is a word: `error: x`, `http://x`, `std::vector`, `C:\\temp`, `12:30`. Text in double quotes
+or backticks is never read, nor is a field that OR joins with something else.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from recollect.query.exclusions import exclusions, left_out, without
 from recollect.query.terms import LONGEST_READ, keywords, outside, words
 from recollect.types import Filter, Span
 
-# Field → the part of a filter that it is, and the part that leaves such memories out.
+# Field → the filter's attribute, and the attribute for `-field:`.
 FIELDS = {
     "kind": ("kind", "without_kinds"),
     "project": ("project", "without_projects"),
@@ -26,12 +26,12 @@ FIELDS = {
 }
 VALUE = r""""[^"]+"|'[^']+'|(?!:|//|["'])[^\s"()]+"""
 NAME = rf"(?i:{'|'.join(FIELDS)})"
-# What a shell gives for `"connection refused"`, `-"blue green"` and `project:"harbor api"`.
+# `"connection refused"`, `-"blue green"` and `project:"harbor api"` after a shell took the quotes.
 QUOTED_BEFORE = rf'^(-?(?:{NAME}:)?)((?=.*\S)[^"]*\s[^"]*)\Z'
 
 
 class QueryFields(NamedTuple):
-    """A query without its fields, the filter that they are, and what was read, for people."""
+    """A query without its fields, the filter they make, and their readings as people see them."""
 
     text: str
     filter: Filter = Filter()
@@ -39,8 +39,10 @@ class QueryFields(NamedTuple):
 
 
 def read_fields(text: str, ignored: Set[str] = frozenset()) -> QueryFields:
-    """Read the fields of a query, but for those readings that are `ignored`. Without a field, the
-    text stays as it is."""
+    """Read the fields of a query. Without a field, the text stays as it is.
+
+    ignored: readings that do not count.
+    """
     if ":" not in text:
         return QueryFields(text)
     spans: list[Span] = []
@@ -69,7 +71,7 @@ def read_fields(text: str, ignored: Set[str] = frozenset()) -> QueryFields:
 
 
 def read_exclusions(text: str, ignored: Set[str] = frozenset()) -> QueryFields:
-    """Read what a query wants left out. The text is empty if it has no other word to search for."""
+    """Read the exclusions of a query. The text is empty if it has no other word to search for."""
     excluded = [one for one in exclusions(text, alone=True) if left_out(one) not in ignored]
     if not excluded:
         return QueryFields(text)
@@ -79,15 +81,15 @@ def read_exclusions(text: str, ignored: Set[str] = frozenset()) -> QueryFields:
 
 
 def query_of(typed: Sequence[str]) -> str:
-    """Return the words of a command line as one query. A shell takes quotes away: among several
-    words, one with a space in it was quoted, as a phrase or as the value of a field."""
+    """Join the words of a command line into one query. A shell removes quotes, so a word with a
+    space in it was a quoted phrase or field value."""
     if len(typed) == 1:
         return typed[0]
     return " ".join(re.sub(QUOTED_BEFORE, r'\1"\2"', word) for word in typed)
 
 
 def _values(text: str) -> Iterator[str]:
-    """Yield the values of a field: one in quotes, or several with commas between them."""
+    """Yield the values of a field: one in quotes, or several separated by commas."""
     for match in re.finditer(rf"(?:^|\sOR\s+){NAME}:({VALUE})", text):
         value = match[1]
         several = [value[1:-1]] if value[0] in "\"'" else value.rstrip(".?!;").split(",")

@@ -1,4 +1,5 @@
-"""Words that a question is asked with and that no answer need hold, in several languages."""
+"""Function words in several languages: words that questions are asked with and answers need not
+hold."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ from functools import cache
 
 from recollect.query.terms import STOP_WORDS
 
-# Question words, articles, auxiliaries, pronouns, prepositions; none that is a thing in another of
-# these languages ("war", "hat", "dos"). English has those of `STOP_WORDS` besides.
+# Question words, articles, auxiliaries, pronouns, prepositions; none that names a thing in another
+# of these languages ("war", "hat", "dos"). English has STOP_WORDS in addition.
 ENGLISH = (
     "did done we our my me can could should would may might must were had been am "
     "they them he she his her their theirs here there than then so if not no any some much many "
@@ -76,8 +77,8 @@ OTHERS = {
         "का की में से को ने पर और या एक यह"
     ),
 }
-TELLING = 2  # so many words of a language tell that a query is in it
-# Letters that few other languages of these have.
+TELLING = 2  # function words of a language that identify a query's language
+# Letters that few of the other languages have.
 SCRIPTS = {
     "russian": range(ord("а"), ord("ё") + 1),
     "greek": range(ord("ά"), ord("ώ") + 1),
@@ -86,26 +87,28 @@ SCRIPTS = {
 
 
 def is_function_word(word: str) -> bool:
-    """Whether this lower-cased word is one of them, in a script that puts spaces between words."""
+    """Return True for a lower-cased function word of a script with spaces between words."""
     return word in STOP_WORDS or word in _spaced()
 
 
 def content_words(words: Sequence[str]) -> list[str]:
-    """Those of these lower-cased words that an answer would hold; all where none would."""
+    """Return the lower-cased words that are not function words; all if nothing else is left."""
     return [word for word in words if word not in _spaced()] or list(words)
 
 
 def is_english(words: Sequence[str]) -> bool:
-    """Whether more of these lower-cased words are such words of English than of other languages;
-    so it is where there are none."""
+    """Return True if more of the words are English function words than foreign ones, or none is
+    foreign."""
     counts = [sum(map(known.__contains__, words)) for known in (english_words(), _foreign())]
     return counts[0] > counts[1] or not counts[1]
 
 
 def languages_of(words: Sequence[str]) -> tuple[str, ...]:
-    """The languages that these lower-cased words may be of, other than English; several where they
-    have as many such words of each. A script tells, too. In plain letters one such word alone may
-    be a name: `es modules`."""
+    """Return the languages other than English that the lower-cased words may be in; several if they
+    tie.
+
+    The script counts too. In plain letters one function word alone may be a name: `es modules`.
+    """
     letters = "".join(words)
     found = {name: sum(map(known.__contains__, words)) for name, known in _by_language().items()}
     most = max(found.values())
@@ -116,7 +119,7 @@ def languages_of(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def words_of(language: str) -> frozenset[str]:
-    """Such words of one language other than English."""
+    """Return the function words of a language other than English."""
     return _by_language()[language]
 
 

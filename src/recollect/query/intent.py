@@ -1,6 +1,5 @@
-"""What a question asks for: words or meaning (source: the `router` recipe, the intent table), what
-holds, what was before, or what came after.
-"""
+"""The intent of a query: words or meaning (the `router` recipe's table), the present, the past, or
+a successor."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")
 
 
 def intent(query: str) -> Intent:
-    """The first rule that fits; three words or more with nothing special in them are semantic."""
+    """Apply the first rule that fits; three words or more without special signs are semantic."""
     text = query.strip()
     return "keyword" if any(rule(text) for rule in KEYWORD_RULES) else "semantic"
 
@@ -46,8 +45,8 @@ def is_slug(text: str) -> bool:
 KEYWORD_RULES = (is_empty, is_quoted, has_operator, has_date, is_short, is_slug)
 
 
-# Words that ask for what held before. The past tense alone does not: "what was decided" asks for
-# the decision that holds.
+# Words that ask about the past. The past tense alone does not: "what was decided" asks for the
+# decision that holds.
 PAST = (
     r"\b(?:before(?!\s+\w+ing\b)|formerly|previously|at the time|used to|use to|back then|back when"
     r"|in the past|originally|former|previous|prior|until now"
@@ -56,12 +55,12 @@ PAST = (
     r"|antes|anterior(?:mente)?|antigu[oa]|solía\w*"
     r"|раньше|прежде|прежн\w+)\b|以前|之前|原来|过去|前は|かつて|昔|예전|이전|전에는"
 )
-# Those that say nothing of what is searched for. "Before" does where something follows it.
+# Those that are no part of the topic. "Before" is part of it if something follows.
 BARE = (
     r"\bbefore(?=\W*$)|\b(?:formerly|previously|back then|in the past|used to|use to"
     r"|vorher|früher|damals|auparavant|autrefois|antes|раньше)\b"
 )
-# Words that ask for what holds after something else: "what replaced Redis", "are we still on 3.11".
+# Words that ask for a successor: "what replaced Redis", "are we still on 3.11".
 SUCCESSOR = (
     r"\b(?:replaced|replaces|instead of|in place of|took over|successor|now|nowadays|still"
     r"|currently|these days|anymore|jetzt|noch|aktuell|statt|maintenant|encore|ahora|todavía)\b"
@@ -69,17 +68,17 @@ SUCCESSOR = (
 
 
 def asks_before(query: str) -> bool:
-    """Whether the query asks for what held before."""
+    """Return True if the query asks about the past."""
     return not asks_for_successor(query) and bool(re.search(PAST, query, re.IGNORECASE))
 
 
 def asks_for_successor(query: str) -> bool:
-    """Whether the query asks for what took the place of something, or for what holds now."""
+    """Return True if the query asks for the successor of something, or for the present."""
     return bool(re.search(SUCCESSOR, query, re.IGNORECASE))
 
 
 def without_past(query: str) -> str:
-    """Return the query without the words that ask for what was before and nothing else; all of it
-    where nothing would be left."""
+    """Remove the words that only ask about the past; return the whole query if nothing would be
+    left."""
     rest = re.sub(BARE, " ", query, flags=re.IGNORECASE)
     return rest if re.search(r"\w", rest) else query

@@ -1,4 +1,4 @@
-"""How alike two queries are: whether feedback on one of them counts for the other."""
+"""The likeness of two queries: how far feedback on one counts for the other."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from msgspec import Struct
 from recollect.query.terms import keywords, lowered
 from recollect.recipes.ranges import Cosine
 
-# Words that turn a question into another one. Vectors hardly notice them: "why do we pin
-# dependencies" and "why do we not pin dependencies" have a cosine of 0.94. `t` is that of "don't".
+# Words that change a question's meaning. Vectors hardly notice them: "why do we pin dependencies"
+# and "why do we not pin dependencies" have a cosine of 0.94. `t` is the one in "don't".
 TURNING = frozenset("not no never t without except before after".split())
 
 
 def normalised(query: str) -> str:
-    """The words of a query in lower case, without punctuation; empty for a query without words."""
+    """Return the words of a query in lower case, without punctuation."""
     return " ".join(lowered(query))
 
 
 def turned(one: str, other: str) -> bool:
-    """Whether two normalised queries differ in a number or in a word that turns the meaning."""
+    """Return True if two normalised queries differ in a number or in a word that changes the
+    meaning."""
     return _marks(one) != _marks(other)
 
 
@@ -27,18 +28,18 @@ def _marks(query: str) -> list[str]:
 
 
 def overlap(one: str, other: str) -> float:
-    """The keywords that both queries have, of those that either has; 0 where neither has any."""
+    """Return the share of keywords that both queries have; 0 if neither has any."""
     first, second = frozenset(keywords(one)), frozenset(keywords(other))
     return len(first & second) / len(first | second) if first or second else 0.0
 
 
 class Likeness(Struct, frozen=True, forbid_unknown_fields=True):
-    """How far feedback on one query counts for another, 0…1.
+    """The weight of feedback on one query for another, 0…1.
 
-    1 for the same words, and from the cosine `same` on. Below that the square of
-    `(cosine − related) / (same − related)`: 0 from `related` down. Where a query has no vector, the
-    share of keywords that both have. 0 for queries that differ in a number, or in a word such as
-    "not" or "before".
+    1 for the same words, and from the cosine `same` on. Below that the square of `(cosine −
+    related) / (same − related)`; 0 from `related` down. Without a vector for one of the queries,
+    the share of keywords that both have. 0 for queries that differ in a number, or in a word such
+    as "not" or "before".
 
     `same` and `related` were measured with the models in `fitted_with`; with another model words
     are compared.
@@ -52,7 +53,7 @@ class Likeness(Struct, frozen=True, forbid_unknown_fields=True):
         return any(name in identity for name in self.fitted_with)
 
     def between(self, one: str, other: str, cosine: float | None) -> float:
-        """Of two normalised queries, with the cosine of their vectors where there are any."""
+        """Compare two normalised queries. `cosine`: of their vectors, or None."""
         if one == other:
             return 1.0
         if turned(one, other):

@@ -1,9 +1,8 @@
-"""Questions that ask for a list rather than for an answer: `bugs from last month`, `latest
-decision`, `what happened last week`.
+"""Queries for a list rather than for an answer: `bugs from last month`, `latest decision`, `what
+happened last week`.
 
-Words that name a time, a kind, a project, a person's tag, a severity or an order are read as
-filters and an order. A query lists when hardly anything else is left of it: no word, or one that
-memories hold.
+Words for a time, a kind, a project, a person's tag, a severity or an order become filters and an
+order. A query lists if at most one other word is left, which the memories must hold.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from recollect.types import Severity
 
 Order = Literal["newest", "oldest"]
 
-# Words for the kinds that memories usually have, by stem; a kind's own name counts anyway.
+# Stems of other words for common kinds; a kind's own name always counts.
 SYNONYMS = {
     "bug": ("problem", "defect", "fault"),
     "decision": ("decid", "choic"),
@@ -36,21 +35,22 @@ SEVERITIES: dict[str, Severity] = {
     "critical": "critical", "warning": "warning", "warnings": "warning",
 }  # fmt: skip
 EVERYTHING = frozenset("everything anything".split())
-# What may stand in such a question and names nothing to search for.
+# Words of such a question that are not searched for.
 FILLING = STOP_WORDS | frozenset(
     "about after all any before been between concerning did done each entries entry every give "
     "happen happened happening if list made me memories memory most my note noted notes our "
     "recorded regarding said saved see show since some stuff taken tell there thing things until "
     "us we were written wrote".split()
 )
-# Where a person's name stands: "what did Anna decide", "notes by Tom", "@mia", "Anna's decisions".
+# The name of a person: "what did Anna decide", "notes by Tom", "@mia", "Anna's decisions".
 PERSON = r"(?:\b(?:did|does|has|by|from)\s+@?|@)([^\W\d_][\w-]*)|\b([^\W\d_][\w-]*)['’]s\b"
 # A longer question has a topic.
 MOST_WORDS = 12
 
 
 class Asked(Struct, frozen=True):
-    """What a query asks for beside its topic. `lists`: there is no topic, or one word of it."""
+    """The filters and the order in a query's words. `lists`: there is no topic, or one word of
+    it."""
 
     kind: str | None = None
     project: str | None = None
@@ -62,7 +62,7 @@ class Asked(Struct, frozen=True):
     lists: bool = False
 
     def understood(self, lists: bool) -> list[str]:
-        """What was read, for people; `lists`: the query is answered by a list."""
+        """Return the readings as people see them. lists: the query is answered by a list."""
         return [
             *([f"kind {self.kind}"] if self.kind else []),
             *([f"project {self.project}"] if self.project else []),
@@ -88,15 +88,19 @@ def asked(
     stem: Callable[[str], frozenset[str]],
     ignored: Set[str] = frozenset(),
 ) -> Asked:
-    """What is asked for. `kinds`, `projects`, `sources` and `tags` are those in use, all but the
-    first among some names; `stem` is how the index knows a word. What is `ignored` is not read."""
+    """Read the filters and the order in a query's words.
+
+    kinds, projects, sources, tags: return those in use; all but the first, among some names.
+    stem: returns the stems of a word in the index.
+    ignored: readings that do not count.
+    """
     bounded = any(period.exact for period in periods)
     unquoted = re.sub(
         r"[\"`][^\"`]*[\"`]", " quoted quoted ", outside(text, (period.span for period in periods))
     )
     left = lowered(unquoted)
     if len(left) > MOST_WORDS or not re.search(r"[^\W\d]", text):
-        return NOTHING  # a date alone may stand in a text
+        return NOTHING  # a date alone may be searched for as text
 
     def read(name: str, found: Iterable[str]) -> str | None:
         return next((value for value in found if f"{name} {value}" not in ignored), None)
@@ -106,7 +110,7 @@ def asked(
         ordered = None
     kind = read("kind", _kinds(left, kinds, stem))
     tag = read("tag", tags(_people(unquoted, left)))
-    # Beside one of these a word of topic may stand; beside a time alone, it is what is asked about.
+    # With one of these a word of topic may remain; with a time alone, that word is the topic.
     topical = bool(kind or tag) or ordered is not None or bool(EVERYTHING & set(left))
     if not (bounded or topical):
         return NOTHING
@@ -143,7 +147,7 @@ def asked(
 
 
 def _people(text: str, left: Sequence[str]) -> list[str]:
-    """The tags that may name a person who is asked about: `anna` in `what did Anna decide`, and
+    """Return the tags that may name the person in question: `anna` in `what did Anna decide`, and
     `@anna` for any word."""
     named = (match[1] or match[2] for match in re.finditer(PERSON, text, re.IGNORECASE))
     return [*dict.fromkeys((*(f"@{word}" for word in left), *(name.lower() for name in named)))]
@@ -152,7 +156,7 @@ def _people(text: str, left: Sequence[str]) -> list[str]:
 def _kinds(
     left: Sequence[str], kinds: Callable[[], Sequence[str]], stem: Callable[[str], frozenset[str]]
 ) -> Iterator[str]:
-    """The kinds that a word names in the plural, or as what was done (`decided`)."""
+    """Yield the kinds that a word names in the plural, or as an act (`decided`)."""
     plural = [word for word in left if word not in FILLING and len(word) > 2]
     for kind in kinds() if plural else ():
         if kind in ("note", "memory"):
@@ -162,7 +166,8 @@ def _kinds(
 
 
 def _several(word: str, kind: str, left: Sequence[str]) -> bool:
-    """`bugs`, `decided`, and `bug` after `latest` or `every`: a kind, not one thing of a topic."""
+    """Return True for `bugs`, `decided`, and `bug` after `latest` or `every`: a kind, not one thing
+    of a topic."""
     if word != kind:
         return True
     marks = {*ORDERS, "all", "every", "each", *SEVERITIES}
@@ -175,6 +180,6 @@ def _names(word: str, kind: str, stem: Callable[[str], frozenset[str]]) -> bool:
 
 
 def _spellings(text: str, words: Sequence[str]) -> list[str]:
-    """What of the query may name a project: as it was typed, and in small letters."""
+    """Return the words that may name a project, as typed and in small letters."""
     typed = [name for name in re.findall(r"\w[\w.-]*", text) if set(lowered(name)) <= set(words)]
     return list(dict.fromkeys([*typed, *(name.lower() for name in typed)]))

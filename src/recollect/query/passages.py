@@ -1,4 +1,4 @@
-"""The passage of a memory that a query is about: where most of its words stand together."""
+"""The passage of a memory that best answers a query: the one with most of its words."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from recollect.query.exact import is_unspaced
 from recollect.query.subwords import pairs
 from recollect.types import Memory, Passage, Span
 
-# Where a passage may stand; of equally good ones the first is shown.
+# The fields with passages; ties go to the first.
 FIELDS = ("text", "details", "why", "impact", "context")
-# Endings change a word's last letters; so much of its beginning is enough to find it again.
+# Endings change a word's last letters, so its beginning is searched for.
 ENDING = 3
 LEAST_START = 4
-# Where a passage had better begin: with a line, or with a sentence.
+# A passage preferably begins with a line or a sentence.
 BEGINNING = re.compile(r"\n\s*|[.!?。！？]\s+")
 CUT = "…"
 LONG_WORD = 20  # characters
-# Small letters that a pattern without case takes for an i and an s.
+# Small letters that a case-insensitive pattern matches with i and s.
 ODD = ("ı", "ſ")
-# Characters of a field that are looked through: a book, in some milliseconds.
+# Characters of a field that are read: a book, in some milliseconds.
 MOST_READ = 200_000
 
 
 class Densest(NamedTuple):
-    """The window with the most different words: how many, and from where to where they reach."""
+    """The window with the most distinct words: their number, and its first and last match."""
 
     different: int = 0
     first: int = 0
@@ -37,9 +37,12 @@ class Densest(NamedTuple):
 def passage(
     memory: Memory, words: Sequence[str], size: int, at: int = 0, *, answering: bool = False
 ) -> Passage:
-    """The best passage of at most `size` characters and the marks of cuts. Where no field holds a
-    word, it is what stands at `at` in the first field that holds anything; so it is where that is
-    known to be `answering` and no other field holds more words."""
+    """Return the best passage of at most `size` characters plus the marks of cuts.
+
+    at: the start of the passage in the first field with a text, if no field has a word of the
+        query.
+    answering: that passage is known to answer; it is kept unless another field has more words.
+    """
     field, best = best_field(memory, words, size)
     text = getattr(memory, field)
     if not best.different or (answering and field == FIELDS[0]):
@@ -56,8 +59,7 @@ def passage(
 
 
 def longer(memory: Memory, found: Passage, words: Sequence[str], size: int) -> Passage:
-    """Return the passage with what stands around it, of at most `size` characters and the marks of
-    cuts."""
+    """Extend a passage on both sides to at most `size` characters plus the marks of cuts."""
     text, known = getattr(memory, found.field), found.text.strip(CUT)
     at = text.find(known)
     if at < 0:
@@ -75,7 +77,7 @@ def _cut_out(field: str, text: str, start: int, size: int) -> Passage:
 def best_field(
     memory: Memory, words: Sequence[str], size: int, fields: Sequence[str] = FIELDS
 ) -> tuple[str, Densest]:
-    """The field that holds the window with the most different words, and that window."""
+    """Return the field that holds the window with the most distinct words, and that window."""
     filled = [field for field in fields if getattr(memory, field)] or [fields[0]]
     found = {field: densest(getattr(memory, field), words, size) for field in filled}
     field = max(filled, key=lambda field: found[field].different)
@@ -83,8 +85,8 @@ def best_field(
 
 
 def window(text: str, words: Sequence[str], size: int) -> str:
-    """The part of a text with the most different words, of several the first, cut between words.
-    The beginning where there are none."""
+    """Return the part of a text with the most distinct words, cut between words; the first of
+    several, or the beginning."""
     if len(text) <= size:
         return text
     start, end = _around(text, densest(text, words, size), size)
@@ -92,7 +94,7 @@ def window(text: str, words: Sequence[str], size: int) -> str:
 
 
 def _around(text: str, best: Densest, size: int) -> Span:
-    """The part of a text that has such a window in its middle; nothing where there is none."""
+    """Return the span with the window in its middle; an empty one if no word was found."""
     different, first, last = best
     if not different:
         return Span(0, 0)
@@ -114,7 +116,7 @@ def _between_words(text: str, start: int, size: int) -> Span:
 
 
 def densest(text: str, words: Sequence[str], size: int) -> Densest:
-    """The best window of at most `size` characters; of equally good ones, the first."""
+    """Return the best window of at most `size` characters; ties go to the first."""
     best, first = Densest(), 0
     matches = _matches(text, words)
     inside: dict[str, int] = {}
@@ -132,8 +134,8 @@ def densest(text: str, words: Sequence[str], size: int) -> Densest:
 
 
 def _matches(text: str, words: Sequence[str]) -> list[tuple[int, str]]:
-    """Where a word begins that begins like one of the query's, and which. Scripts without spaces
-    are compared by neighbouring characters."""
+    """Return the positions of words that begin like one of the query's, with that beginning.
+    Scripts without spaces are compared by pairs of characters."""
     starts, plain = _starts(tuple(words)), text.lower()
     odd = not text.isascii() and (len(plain) != len(text) or any(map(plain.__contains__, ODD)))
     if all(map(str.isascii, words)) and not odd:
@@ -146,13 +148,14 @@ def _matches(text: str, words: Sequence[str]) -> list[tuple[int, str]]:
 
 @lru_cache(16)  # the queries that are being answered
 def _starts(words: tuple[str, ...]) -> list[str]:
-    """What of each word is looked for, the longest first."""
+    """Return the beginnings of the words, longest first."""
     starts = {word[: max(LEAST_START, len(word) - ENDING)] for word in words}
     return sorted(starts, key=len, reverse=True)
 
 
 def _plain_matches(plain: str, starts: Sequence[str]) -> list[tuple[int, str]]:
-    """The matches in plain letters, without a pattern: compiling one takes as long as ten texts."""
+    """Return the matches of ASCII words without a pattern: compiling one takes as long as reading
+    ten texts."""
     found: dict[int, str] = {}
     for start in starts:
         at = plain.find(start, 0, MOST_READ)

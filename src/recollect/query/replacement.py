@@ -1,9 +1,8 @@
-"""Which memories seem to be replaced by which: of two statements about one thing, the later one.
+"""Statements that seem to be replaced by a later statement about the same thing.
 
-A belief drawn from words, dates and vectors, never written into the vault. The stage `supersede`
-places a newer statement above an older one by how alike they are; that it seems to replace the
-other is said only where `seems_to_replace` does, which asks for more and is measured by
-`benchmarks/replacements.py`.
+The belief comes from words, dates and vectors and is never written into the vault. The stage
+`supersede` ranks a newer statement above an older similar one. `seems_to_replace` asks for more
+before people are told so, and is measured by `benchmarks/replacements.py`.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ from recollect.query.function_words import is_function_word
 from recollect.times import validity
 from recollect.types import Memory
 
-# Cosines of the bundled embedder. Two texts about different things have 0.4 to 0.6.
+# Cosines of the bundled embedding model. Texts about different things have 0.4 to 0.6.
 CLAIMED_CHANGE = 0.72
 ALIKE = 0.75
 VERY_ALIKE = 0.8
-# The statements share this many words.
+# The least number of words that both statements have.
 SHARED = 2
 # A longer text is a page or a story, and states more than one thing.
 LONGEST = 300
 # A time of day, or a date: the title of what was said then.
 MOMENT = r"\d:\d\d|\b(?:19|20)\d\d\b"
 
-# What labels a text and states nothing: a number before a colon (`Incident 244: …`), and a title
-# with a date or a time, such as who spoke and when.
+# Labels, which state nothing: a number before a colon (`Incident 244: …`), and a title with a date
+# or a time, such as the speaker and the time of a message.
 NUMBERED = r"^[^:]*\d[^:]*:\s"
 DATED = (
     r"\d:\d\d|\b\d{4}-\d\d-\d\d\b"
@@ -43,7 +42,7 @@ Tokens = Callable[[str], list[str]]
 
 
 class Statement:
-    """A memory as the rule reads it."""
+    """A memory as the rules below read it."""
 
     def __init__(self, memory: Memory, tokens: Tokens) -> None:
         self.memory = memory
@@ -55,7 +54,7 @@ class Statement:
 
     @cached_property
     def words(self) -> list[str]:
-        """The stems of the words that carry meaning, in order, without labels."""
+        """The stems of the content words, in order, without labels."""
         title = re.sub(NUMBERED, "", self.memory.title)
         title = "" if re.search(DATED, title) else title
         words = re.findall(r"\w+", f"{title} {self.memory.text}".lower())
@@ -64,40 +63,40 @@ class Statement:
 
     @cached_property
     def says_change(self) -> bool:
-        """Whether it says that something is not as it was."""
+        """True if it says that something has changed."""
         return bool(_pattern("says that something changed").search(self.text))
 
     @cached_property
     def adds(self) -> bool:
-        """Whether it says something beside what was said before."""
+        """True if it adds to an earlier statement, such as with "also"."""
         return bool(_pattern("adds to what was said").search(self.text))
 
     def shares_words(self, other: Statement) -> bool:
         return len({*self.words} & {*other.words}) >= SHARED
 
     def shared_words(self, other: Statement) -> float:
-        """Return how many of the shorter statement's words stand in the longer one, as a share."""
+        """Return the share of the shorter statement's words that the longer one has."""
         own, others = {*self.words}, {*other.words}
         return len(own & others) / max(1, min(len(own), len(others)))
 
 
 def is_statement(memory: Memory) -> bool:
-    """Whether it states one thing: it is short, no part of a file, neither asks nor exclaims, and
-    is no turn of a conversation, whose title says when it was said."""
+    """Return True if the memory states one thing: it is short, from no file, neither a question nor
+    an exclamation, and no message of a conversation, whose title has a time."""
     if len(memory.text) > LONGEST or memory.tier == "file":
         return False
     return not (re.search(r"[?!]", memory.text) or re.search(MOMENT, memory.title))
 
 
 def comparable(older: Memory, newer: Memory) -> bool:
-    """Whether both are of one project and space, and the second is newer."""
+    """Return True if both are of one project and space, and the second is newer."""
     together = (older.project, older.space) == (newer.project, newer.space)
     return together and older.updated_at < newer.updated_at
 
 
 def seems_to_replace(older: Statement, newer: Statement, cosine: float) -> bool:
-    """Whether the newer seems to state now what the older stated before, surely enough to say so:
-    it says that something changed, or both are one sentence but for one value."""
+    """Return True if the newer statement surely states now what the older one stated before: it
+    says that something changed, or only one value differs."""
     if newer.adds or not newer.shares_words(older):
         return False
     if newer.says_change and cosine >= CLAIMED_CHANGE:
@@ -106,8 +105,8 @@ def seems_to_replace(older: Statement, newer: Statement, cosine: float) -> bool:
 
 
 def _one_value_differs(older: Statement, newer: Statement) -> bool:
-    """Whether both are one sentence but for one number, or for the last word: a sentence begins
-    with what it is about, and ends with what it says of that."""
+    """Return True if the sentences differ in one number, or in the last word: a sentence begins
+    with its subject and ends with what it says of it."""
     if len(older.words) != len(newer.words):
         return False
     pairs = list(zip(older.words, newer.words, strict=True))
@@ -123,8 +122,10 @@ def replaced_by(
     cosines: Mapping[tuple[str, str], float],
     now: datetime,
 ) -> dict[str, str]:
-    """For each memory that one of the others seems to replace the id of that one, which is not
-    replaced itself. One that does not hold at `now`, or was not yet known, replaces nothing."""
+    """Map the id of each memory that seems to be replaced to its final successor.
+
+    A memory that does not hold at `now`, or is newer than `now`, replaces nothing.
+    """
     read = sorted(
         (one for one in statements if one.memory.updated_at <= now and is_statement(one.memory)),
         key=lambda one: (one.memory.updated_at, one.memory.id),

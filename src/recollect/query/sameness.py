@@ -1,4 +1,5 @@
-"""Whether two texts say the same: by their stems, to show them as one; by their words, to keep one.
+"""Comparison of two texts: by stems, to show repeats as one result; by words, to keep only one of
+them.
 
 Facts that differ in a number, a name or a "not" are different facts, however many words they share.
 """
@@ -12,13 +13,13 @@ from typing import NamedTuple
 
 from recollect.query.terms import STOP_WORDS, composed
 
-# Words that turn a sentence round: two that differ by one of them do not say the same. Both as
-# stems, since texts are compared by those: "befor", and "ar" for "are".
+# Words that reverse a sentence: texts that differ by one of them are not the same. These are stems:
+# "befor", and "ar" for "are".
 TURNING = frozenset("no not never none without except unless until befor after".split())
 FILLERS = STOP_WORDS | frozenset("ar wa doe ha thi".split())
 
-# The same as they are written, and others that one word more must not bring in unnoticed: modes and
-# tenses, and "not" in a few other languages.
+# The full words, and others that may not be the one word more: modes and tenses, and "not" in a few
+# other languages.
 REVERSING = frozenset(
     "no not never none nor neither nothing nobody nowhere without except unless until before after "
     "non off only cannot hardly rarely seldom barely almost nearly instead if maybe perhaps former "
@@ -27,31 +28,30 @@ REVERSING = frozenset(
     "nicht kein keine keinen keinem keiner nie niemals ohne ne pas jamais sans aucun aucune nunca "
     "sin ni mai senza não nem sem niet geen nooit inte ikke aldrig bez не нет ни без".split()
 )
-# What stands around a word and is no part of it. Signs are: C++, #7, 50%, <, and a `?`.
+# Punctuation that is no part of a word. Signs are: C++, #7, 50%, <, and a `?`.
 QUOTES = "\"'`“”„‘«»‹›"
 BEFORE, BEHIND = "(", ").,;:!…。、"
 SILENT = frozenset(("an", "the", "–", "—"))
 
-# Of these one is as good as another: two texts in different words say the same only if both have
-# one, or neither.
+# These count alike: two texts in different words say the same only if both have one, or neither.
 NEGATING = REVERSING & frozenset(
     "no not never none nor neither nothing nobody nowhere without cannot hardly nicht kein keine "
     "nie ohne ne pas jamais sans nunca sin mai senza niet geen nooit inte ikke".split()
 )
-# Not the first word of a sentence or of a line, which has a capital anyway; or a capital within.
+# A word with a capital that does not begin a sentence or line, or with a capital inside.
 NAME = re.compile(r"(?<=[a-z0-9,;] )[A-Z]\w+|\b\w*[a-z][A-Z]\w*")
 REPLACED = 2  # words that differ in one place: another fact in the same sentence
-# So large a share of the longer one's words makes two the same.
+# The share of the longer text's words that the shorter one must have.
 ALIKE = 0.9
 
 
-# A text of fewer words than these is no statement without its title.
+# A text of fewer words needs its title to be a statement.
 STATEMENT = 6
 
 
 class Wording(NamedTuple):
-    """What a person reads of a memory, as stems without fillers; `whole`: title and text; `first`:
-    the first stem of the text, or of the title where there is no text."""
+    """The stems of a memory without fillers. `whole`: title and text; `first`: the first stem of
+    the text, or of the title if there is no text."""
 
     title: frozenset[str]
     text: frozenset[str]
@@ -66,9 +66,12 @@ class Wording(NamedTuple):
         return cls(heading, body, whole, first)
 
     def says(self, other: Wording, alike: float) -> bool:
-        """Whether both say the same, titles included. Titles that only name a text may differ, if
-        it is a statement by itself: not in a number, and not in one of several words each."""
-        # One of them has all words of the other, so a single word of each tells most pairs apart.
+        """Return True if both say the same, titles included.
+
+        Titles of texts that are statements by themselves may differ, but not in a number, nor in
+        several words each.
+        """
+        # One has all words of the other, so a single word of each rules out most pairs.
         if self.first not in other.whole and other.first not in self.whole:
             return False
         if same(self.whole, other.whole, alike):
@@ -81,25 +84,24 @@ class Wording(NamedTuple):
 
 
 def same(one: Set[str], other: Set[str], alike: float) -> bool:
-    """Whether two sets of words say the same: equal, or one has a few words more, of which none is
-    a number or turns the meaning round."""
+    """Return True if the sets of words are equal, or one has a few more words, none a number or a
+    word that reverses the meaning."""
     few, many = len(one), len(other)
     if few > many:
         one, other, few, many = other, one, many, few
-    # Sizes tell most pairs apart, quicker than their words.
+    # Comparing sizes first is quicker.
     if few < alike * many or not few or not one <= other:
         return False
     return not any(map(_tells_apart, other - one))
 
 
 def same_in_order(one: str, other: str) -> bool:
-    """Whether two texts say the same in the same words, one perhaps with a few words more.
+    """Return True if two texts say the same in the same words; one may have a few words more.
 
-    Stricter than `same`, since of two that are the same only one is kept. The words are compared as
-    they are written and in their order: who replaced whom, `to` and `from`, `is` and `was`, `C++`
-    and `C#`, -5 and 5 are told by nothing else. Case, accents' encoding and the punctuation
-    around a word do not count. What one has more may be neither a number, a name or a sign, nor a
-    word that turns the meaning round.
+    Stricter than `same`, since only one of the two is kept. The words are compared as written and
+    in their order: only that tells apart `to` and `from`, `is` and `was`, `C++` and `C#`, -5 and 5.
+    Case, the encoding of accents and punctuation around a word do not count. A word more may not be
+    a number, a name, a sign, or a word that reverses the meaning.
     """
     shorter, longer = sorted((spoken(one), spoken(other)), key=len)
     if not shorter:
@@ -111,21 +113,22 @@ def same_in_order(one: str, other: str) -> bool:
 
 
 def spoken(text: str) -> list[str]:
-    """The words as they stand between white space, without the punctuation around them; articles
-    and dashes are left out."""
+    """Return the words between white space, without surrounding punctuation, articles and
+    dashes."""
     pieces = composed(text).replace("\u2019", "'").split()
     words = map(_bare, pieces)
     return [word for word in words if word != "a" and word.lower() not in SILENT]  # A: plan A
 
 
 def _bare(piece: str) -> str:
-    # Behind a number a quote is a measure: 5' are not 5".
+    # A quote after a number is a unit: 5' is not 5".
     quotes = "" if any(map(str.isdigit, piece)) else QUOTES
     return piece.lstrip(BEFORE + quotes).rstrip(BEHIND + quotes) or piece
 
 
 def _left_out(shorter: Sequence[str], longer: Iterable[str]) -> list[str] | None:
-    """The words of the longer that the shorter lacks; None where it is not part of the longer."""
+    """Return the words of the longer text that the shorter one lacks; None if it is no part of the
+    longer."""
     more = []
     place = 0
     for word in longer:
@@ -137,7 +140,8 @@ def _left_out(shorter: Sequence[str], longer: Iterable[str]) -> list[str] | None
 
 
 def _adds(word: str) -> bool:
-    """Whether one word more says another thing: a number, a sign, a name, or a turning word."""
+    """Return True if this extra word changes the statement: a number, a sign, a name, or a
+    reversing word."""
     plain = word.replace("'", "").replace("-", "")
     if not plain.isalpha() or word != word.lower():
         return True
@@ -149,9 +153,9 @@ def _tells_apart(word: str) -> bool:
 
 
 def same_facts(one: str, other: str) -> bool:
-    """Whether two texts in different words may state the same: they have the same numbers and the
-    same words that turn a sentence round, not each a name that the other lacks, and are not one
-    sentence with a part replaced: "Clara joined the team" and "Clara leads the team"."""
+    """Return True if two texts in different words may state the same: they have the same numbers
+    and negations, not each a name that the other lacks, and are not one sentence with a part
+    replaced ("Clara joined the team", "Clara leads the team")."""
     words, others = ([word.lower() for word in spoken(text)] for text in (one, other))
     if _telling(words) != _telling(others) or _part_replaced(words, others):
         return False
@@ -160,14 +164,14 @@ def same_facts(one: str, other: str) -> bool:
 
 
 def _telling(words: Sequence[str]) -> frozenset[str]:
-    """The numbers, and whether there is a "not" among the words."""
+    """Return the numbers, and "not" if a word negates."""
     numbers = frozenset(word for word in words if any(map(str.isdigit, word)))
     negated = any(word in NEGATING or word.endswith("n't") for word in words)
     return numbers | {"not"} if negated else numbers
 
 
 def _part_replaced(words: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether both are the same but for one or two words in one place."""
+    """Return True if the texts differ only by one or two words in one place."""
     pairs = list(zip(words, others, strict=False))
     start = next((place for place, (one, two) in enumerate(pairs) if one != two), len(pairs))
     behind = list(zip(reversed(words[start:]), reversed(others[start:]), strict=False))
@@ -177,5 +181,5 @@ def _part_replaced(words: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def _names(text: str) -> frozenset[str]:
-    """Words with a capital inside a sentence, or in the middle of a word, in small letters."""
+    """Return the lower-cased words with a capital inside a sentence or a word."""
     return frozenset(name.lower() for name in NAME.findall(text))

@@ -1,6 +1,6 @@
-"""Typing errors: which words may have been meant, and which are simply other words.
+"""Typing errors: the words that may have been meant.
 
-An error leaves the beginning of a word alone, mostly, and the shorter a word is, the more other
+An error mostly leaves the beginning of a word alone, and the shorter a word is, the more other
 words are one letter away: `bread` is neither `read` nor `broad`.
 """
 
@@ -14,9 +14,9 @@ FEWEST_LETTERS = 5  # of shorter words, too many others are one letter away
 MOST_LETTERS = (
     40  # the number of possible errors grows with the length, and a longer one is no word
 )
-ANY_LETTER = 7  # letters from which a wrong one may be any, also the first, and any other
-TWO_ERRORS = 9  # letters from which two errors are likelier than another word
-SAME_START = 4  # the letters at the beginning that two errors leave alone
+ANY_LETTER = 7  # from this length on any letter may be wrong, and be any other
+TWO_ERRORS = 9  # from this length on two errors are likelier than another word
+SAME_START = 4  # the letters at the beginning that have no error if there are two
 LAST_LATIN = "\u024f"
 KEYS = {
     letter: (row, column)
@@ -27,17 +27,19 @@ VOWELS = frozenset("aeiouy")
 
 
 def misspellable(word: str) -> bool:
-    """Whether an error in it can be told from another word: enough letters, nothing else, and of a
-    script that puts spaces between words."""
+    """Return True if an error can be told from another word: enough letters, nothing else, in a
+    script with spaces between words."""
     return FEWEST_LETTERS <= len(word) <= MOST_LETTERS and word.isalpha() and not is_unspaced(word)
 
 
 def one_error_away(word: str) -> set[str]:
-    """Every word that one typing error may have turned into this one: a letter added, left out or
-    replaced, or two neighbours swapped. In a word of less than seven Latin letters the first one is
-    right or swapped, and a letter is replaced only by one whose key is beside it; in one of six
-    letters also a vowel by a vowel. Letters are a to z and the word's own. The sharp s and its two
-    plain ones, which capitals do not tell apart, count as one letter."""
+    """Return every word that one typing error may have turned into this one.
+
+    An error adds, omits or replaces a letter, or swaps two neighbours. In a word of less than
+    ANY_LETTER Latin letters the first one is right or swapped, and a letter is replaced only by a
+    neighbouring key; in one of six letters also a vowel by a vowel. Letters are a to z and the
+    word's own. `ß` and `ss`, which capitals do not tell apart, count as one letter.
+    """
     letters = {*ascii_lowercase, *word}
     any_letter = len(word) >= ANY_LETTER or not _is_latin(word)
     first = 0 if any_letter else 1
@@ -58,13 +60,13 @@ def one_error_away(word: str) -> set[str]:
 
 
 def two_errors_away(word: str, other: str) -> bool:
-    """Whether two errors may have turned the other word into this one: both are long, of Latin
-    letters, and begin alike."""
+    """Return True if two errors may have turned the other word into this one: both are long, of
+    Latin letters, and begin alike."""
     return (
         min(len(word), len(other)) >= TWO_ERRORS
         and _is_latin(word)
         and word[:SAME_START] == other[:SAME_START]
-        and len({*word} ^ {*other}) <= 4  # the same, quicker
+        and len({*word} ^ {*other}) <= 4  # implied by the next line, and quicker
         and within(folded(word), folded(other), 2)
     )
 
@@ -74,7 +76,7 @@ def _is_latin(word: str) -> bool:
 
 
 def _confused(typed: str, meant: str, length: int) -> bool:
-    """Whether one letter may stand for the other in a short word of this length."""
+    """Return True if one letter may be a typing error for the other in a word of this length."""
     if length > FEWEST_LETTERS and {typed, meant} <= VOWELS:
         return True
     if typed not in KEYS or meant not in KEYS:
@@ -83,8 +85,8 @@ def _confused(typed: str, meant: str, length: int) -> bool:
 
 
 def within(one: str, other: str, most: int) -> bool:
-    """Whether the Damerau-Levenshtein distance is at most this: letters added, left out, replaced,
-    or neighbours swapped."""
+    """Return True if the Damerau-Levenshtein distance is at most `most`: letters added, omitted,
+    replaced, or neighbours swapped."""
     while one and other and one[0] == other[0]:
         one, other = one[1:], other[1:]
     while one and other and one[-1] == other[-1]:

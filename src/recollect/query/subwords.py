@@ -1,8 +1,9 @@
-"""What a text holds beside its plain words: parts of identifiers, and characters in pairs.
+"""Tokens that a text has in addition to its plain words: parts of identifiers, and pairs of
+characters.
 
-The tokenizers of the word indexes see `FileSyncService` as one word, and a Japanese or Thai
-sentence too. `subwords` gives the tokens that are missing for such texts, `subwords_query` the
-FTS5 expression that finds them. Only ASCII capitals and digits mark the parts of an identifier.
+The tokenizers of the word indexes take `FileSyncService` for one word, and a Japanese or Thai
+sentence too. `subwords` returns the missing tokens, `subwords_query` the FTS5 expression that finds
+them. Only ASCII capitals and digits mark the parts of an identifier.
 """
 
 from __future__ import annotations
@@ -31,39 +32,39 @@ UNSPACED = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han and Bopomofo
 )
 LOWER = r"[^\W0-9_A-Z]"
-# A word starts at each of these; the plural of initials and numbers such as 1990s are one.
+# One inner word; the plural of initials and numbers such as 1990s are one word.
 INNER_WORD = (
     r"(?<![^\W_])[0-9]+(?:st|nd|rd|th|s)(?![^\W_])"
     rf"|[A-Z]{{2,}}s(?!{LOWER})|[A-Z]+(?=[A-Z]{LOWER})|[A-Z]?{LOWER}+|[A-Z]+"
     r"|[0-9]+(?:\.[0-9]+)*"
 )
-# A dot between two identifiers; the dots of a version are part of it.
+# A dot between two identifiers; a version keeps its dots.
 DOT = r"(?<![0-9])\.|\.(?![0-9])"
-# Something that may have parts, found by the signs that are rare in prose: a capital, a digit, an
-# underscore, hyphen or dot inside a word. Whoever reads prose pays for a look at each character.
+# Something that may have parts, found by signs that are rare in prose: a capital, a digit, an
+# underscore, hyphen or dot inside a word. In prose this is all the work.
 SIGN = (
     r"(?:\b(?<=\w[.\-])|(?<=\w[A-Z0-9_])(?:(?<=_)"
     rf"|(?<={LOWER}.)|(?<=[A-Z][0-9])|(?<=[0-9][A-Z])|(?<=[A-Z][A-Z])(?={LOWER}))"
     r"|(?<=[0-9])(?=[^\W0-9_]))"
 )
-# Nobody types a longer identifier; it is base64, or a table of numbers.
+# A longer identifier is base64, or a table of numbers.
 LONGEST = 200
-# So many pieces of less than two characters each are a hash, not words.
+# More pieces of less than two characters on average are a hash, not words.
 FEW_PIECES = 3
-# What stands between blanks comes again and again, unless it is long: as much of it as a large
-# import uses often, in a few megabytes.
+# The cache of tokens: short words repeat. It holds what a large import uses often, in a few
+# megabytes.
 MOST_KNOWN = 16_384
 LONGEST_KNOWN = 80
-# A query of so many words may be a part of a name, and of so many a name; a longer one is a
-# sentence.
+# A query of up to FEW_WORDS may be a part of an identifier, up to MOST_NAMED an identifier; a
+# longer one is a sentence.
 FEW_WORDS = 2
 MOST_NAMED = 6
-# An identifier of more words is asked for as it is written.
+# Identifiers of more words are not made from the words of a query.
 MOST_JOINED = 4
 
 
 class Name(NamedTuple):
-    """An identifier by its parts, or a plain word, which is its only part."""
+    """The parts of an identifier, or a plain word as its only part."""
 
     parts: tuple[str, ...]
     in_one: bool  # written without a sign between the parts
@@ -74,12 +75,12 @@ class Name(NamedTuple):
 
 
 def subwords(text: str) -> list[str]:
-    """The extra tokens, in the order of the text; none for prose.
+    """Return the extra tokens in the order of the text; none for prose.
 
-    An identifier gives the words in it and all of them as one: `FileSyncService` is file, sync,
-    service, filesyncservice. What hyphens, underscores and dots join is split by every tokenizer,
-    so only the joined form is missing; that of `1.4.2` keeps its dots. A run of Chinese, Japanese,
-    Korean, Thai, Lao, Khmer or Burmese gives each two neighbouring characters, so that a phrase of
+    An identifier gives its words and all of them as one: `FileSyncService` is file, sync, service,
+    filesyncservice. Every tokenizer splits at hyphens, underscores and dots, so there only the
+    joined form is missing; that of `1.4.2` keeps its dots. A run of Chinese, Japanese, Korean,
+    Thai, Lao, Khmer or Burmese gives all pairs of neighbouring characters, so that a phrase of
     pairs is a piece of the text.
     """
     found: list[str] = []
@@ -89,10 +90,10 @@ def subwords(text: str) -> list[str]:
 
 
 def subwords_by_piece(pieces: Sequence[str]) -> tuple[list[Sequence[str]], list[int]]:
-    """The extra tokens of each of many pieces, which have no blank in them. And the numbers of
-    those whose texts have to be read as a whole: of scripts that put no space between words."""
+    """Return the extra tokens of each piece, and the numbers of the pieces whose texts must be read
+    as a whole, since their scripts put no space between words. Pieces have no blanks."""
     plain = [piece for piece in pieces if piece.isascii()]
-    # Accents alone change nothing, but other patterns read them.
+    # Accents alone change nothing, but need other patterns.
     accented = [piece for piece in pieces if not piece.isascii() and _is_accented(piece)]
     telling = {*_stretches(" ".join(plain)), *_stretches(" ".join(accented))}
     joined = {*plain, *accented}
@@ -109,13 +110,14 @@ def subwords_by_piece(pieces: Sequence[str]) -> tuple[list[Sequence[str]], list[
 
 
 def subwords_query(text: str) -> str:
-    """The FTS5 expression that finds a query's words among `subwords`; empty when nothing can.
+    """Return the FTS5 expression that finds a query's words among `subwords`; empty if nothing can
+    match.
 
     Whole things come first, so that they stay when there is too much: an identifier as the phrase
-    of its parts or joined, a run as the phrase of its pairs. Then neighbouring words joined, since
-    someone may write `file sync service`. Then what may match alone: pairs of characters, and the
-    words of a query of one or two; of a longer one, each two neighbouring words, since it is more
-    likely a sentence, and a single word of it says little about a name.
+    of its parts or joined, a run as the phrase of its pairs. Then neighbouring words joined, for
+    people who write `file sync service`. Last, single pairs of characters, and the words of a query
+    of one or two. In a longer query, probably a sentence, a single word says little about a name,
+    so each two neighbouring words are used instead.
     """
     whole: list[Sequence[str]] = []
     single: list[Sequence[str]] = []
@@ -141,37 +143,37 @@ def subwords_query(text: str) -> str:
 
 
 def unspaced_runs(text: str) -> list[str]:
-    """The pieces of a text that are written without spaces between words."""
+    """Return the pieces of a text that are written without spaces between words."""
     return [] if text.isascii() else [run for run, _ in _pieces(_normal(text)) if run]
 
 
 def inner_words(thing: str) -> tuple[str, ...]:
-    """The words in an identifier, however it is written: `file-sync-service` and `FileSyncService`
-    are file, sync and service."""
+    """Return the words in an identifier, however it is written: file, sync and service for
+    `file-sync-service` and `FileSyncService`."""
     names = _names(thing) if len(thing) <= LONGEST else []
     return names[-1].parts if names else ()
 
 
 @lru_cache(MOST_KNOWN)
 def joined(thing: str) -> str:
-    """An identifier in one piece, however it is written: `file-sync-service` is filesyncservice.
-    Empty for what has no parts."""
+    """Return an identifier in one piece: filesyncservice for `file-sync-service`; empty if it has
+    no parts."""
     parts = inner_words(thing)
     return "".join(parts) if len(parts) > 1 else ""
 
 
 def pairs(run: str) -> list[str]:
-    """Each character with its neighbour; a character that stands alone is as it is."""
+    """Return each character with its neighbour; a single character as it is."""
     folded = run.casefold()
     return [folded[at : at + 2] for at in range(max(1, len(folded) - 1))]
 
 
-# The patterns are compiled when first used: those of all scripts take milliseconds, so a text that
-# cannot hold an unspaced script is read without them.
+# Patterns are compiled on first use. Those of all scripts take milliseconds, so a text without an
+# unspaced script is read with simpler ones.
 
 
 def _letters(text: str) -> Literal["ascii", "spaced", "all"]:
-    """What there is to see in a text; `spaced` where nothing in it is of an unspaced script."""
+    """Return the kind of letters in a text; `spaced` if none is of an unspaced script."""
     if text.isascii():
         return "ascii"
     if max(text) < UNSPACED[0]:  # as most, and quicker
@@ -180,13 +182,14 @@ def _letters(text: str) -> Literal["ascii", "spaced", "all"]:
 
 
 def _may_be_unspaced(sign: str) -> bool:
-    """Whether a character may be one of UNSPACED: not so letters, punctuation, arrows, emoji."""
+    """Return False for characters that are surely not in UNSPACED: letters, punctuation, arrows,
+    emoji."""
     return UNSPACED[0] <= sign < "\u2000" or "\u2e80" <= sign < "\U0001b170" or sign >= "\U00020000"
 
 
 @cache
 def _hint(letters: str) -> re.Pattern[str]:
-    """Where there is something to see."""
+    """Return the pattern of places that may have subwords."""
     if letters == "all":
         return re.compile(rf"[A-Z0-9_.\-{UNSPACED}](?:(?<![A-Z0-9_.\-])|{SIGN})")
     return re.compile(rf"[A-Z0-9_.\-]{SIGN}", re.ASCII if letters == "ascii" else 0)
@@ -194,7 +197,8 @@ def _hint(letters: str) -> re.Pattern[str]:
 
 @cache
 def _piece(letters: str) -> re.Pattern[str]:
-    """An unspaced run, which is group 1, or a word with what hyphens and dots join to it."""
+    """Return the pattern of an unspaced run, which is group 1, or a word with what hyphens and dots
+    join to it."""
     if letters == "all":
         return re.compile(rf"([{UNSPACED}]++)|(?:[^\W{UNSPACED}]++(?:[.\-](?=\w))?+)++")
     return re.compile(r"((?!))|\w++(?:[.\-]\w++)*+", re.ASCII if letters == "ascii" else 0)
@@ -202,7 +206,7 @@ def _piece(letters: str) -> re.Pattern[str]:
 
 @cache
 def _blank() -> re.Pattern[str]:
-    # The blank first: it is found quickly, and only there is a look at the characters around.
+    # The blank comes first: it is found quickly.
     return re.compile(f" (?<=[{UNSPACED}] )(?=[{UNSPACED}])")
 
 
@@ -217,9 +221,11 @@ def _dot() -> re.Pattern[str]:
 
 
 def _normal(text: str) -> str:
-    """Full-width letters as plain ones, marks with their letters; the space of no width, which
-    some write between Thai or Khmer words and others do not, is left out. So is a blank between two
-    characters of such scripts: a piece of a Korean text may begin in one word and end in the next.
+    """Return full-width letters as plain ones and accents composed, without zero-width spaces,
+    which only some writers put between Thai or Khmer words.
+
+    A blank between two characters of unspaced scripts goes too: a piece of a Korean text may begin
+    in one word and end in the next.
     """
     if text.isascii():
         return text
@@ -228,13 +234,13 @@ def _normal(text: str) -> str:
 
 
 def _is_accented(piece: str) -> bool:
-    """Whether a piece is of letters that are read like ASCII, as they are."""
+    """Return True if a piece can be read like ASCII."""
     normal = "\u200b" not in piece and unicodedata.is_normalized("NFKC", piece)
     return normal and _letters(piece) == "spaced"
 
 
 def _stretches(text: str) -> list[str]:
-    """What stands between blanks, where there is something to see in it."""
+    """Return the words, split at blanks, that may have subwords."""
     hint = _hint(_letters(text))
     stretches: list[str] = []
     at = 0
@@ -247,7 +253,7 @@ def _stretches(text: str) -> list[str]:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:
-    """Unspaced runs, and what else is a word or an identifier: one of both is empty."""
+    """Yield pairs of an unspaced run and a word or identifier; one of both is empty."""
     for found in _piece(_letters(text)).finditer(text):
         if found[1]:
             yield found[1], ""
@@ -256,7 +262,7 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _names(compound: str, signs: str = ".-_") -> list[Name]:
-    """The names in `app.file-sync.startAll`, from the inside out: the last is all of it."""
+    """Return the names in `app.file-sync.startAll`, inner ones first; the last is the whole."""
     sign = next((sign for sign in signs if sign in compound), "")
     if not sign:
         return [Name(_inner_words(compound), in_one=True)]
@@ -271,8 +277,8 @@ def _names(compound: str, signs: str = ".-_") -> list[Name]:
 
 
 def _inner_words(word: str) -> tuple[str, ...]:
-    """`XMLHttpRequest2` is xml, http, request and 2; the v of a version says nothing."""
-    if word.isalpha() and (word.islower() or word.istitle()):  # the same, quicker
+    """Split `XMLHttpRequest2` into xml, http, request and 2. The v of a version is dropped."""
+    if word.isalpha() and (word.islower() or word.istitle()):  # a shortcut
         return (word.casefold(),)
     found = [one.casefold() for one in _inner_word().findall(word)]
     if len(found) > FEW_PIECES and len(word) < 2 * len(found):
@@ -288,7 +294,7 @@ def _known_tokens(stretch: str) -> tuple[str, ...]:
 
 @lru_cache(MOST_KNOWN)
 def _tokens_of(stretch: str) -> tuple[str, ...]:
-    """The extra tokens of what stands between blanks."""
+    """Return the extra tokens of a word between blanks."""
     found: list[str] = []
     for run, compound in _pieces(stretch):
         found += pairs(run) if run else _extra_tokens(compound)
@@ -296,7 +302,7 @@ def _tokens_of(stretch: str) -> tuple[str, ...]:
 
 
 def _extra_tokens(compound: str) -> tuple[str, ...]:
-    if compound.islower() or compound.istitle():  # `well-known` and its like, quicker
+    if compound.islower() or compound.istitle():  # a shortcut for words such as `well-known`
         joined = compound.replace("-", "")
         if joined.isalpha():
             return (joined.casefold(),) if len(joined) > compound.count("-") + 1 > 1 else ()
@@ -304,12 +310,12 @@ def _extra_tokens(compound: str) -> tuple[str, ...]:
 
 
 def _tokens(name: Name) -> list[str]:
-    """What the tokenizers do not make of the name themselves."""
+    """Return the tokens of a name that the tokenizers do not make."""
     if len(name.parts) == 1:
         return [part for part in name.parts if "." in part]
     if not name.in_one:
         return [name.joined] if _is_identifier(name) else []
-    # The O of OAuth2 is a letter of the word behind it as well.
+    # The O of OAuth2 belongs to the next word as well.
     initials = [
         one + behind
         for one, behind in zip(name.parts, name.parts[1:], strict=False)
@@ -319,13 +325,13 @@ def _tokens(name: Name) -> list[str]:
 
 
 def _is_identifier(name: Name) -> bool:
-    """Rather than initials such as U.S., a score, or years from and to."""
+    """Return False for initials such as U.S., a score, or a range of years."""
     initials = len(name.joined) == len(name.parts)
     return not initials and not (len(name.parts) == 2 and name.joined.isdigit())
 
 
 def _asked_whole(name: Name) -> list[Sequence[str]]:
-    """The phrase of the parts, the joined form, and the version in `python3.11`."""
+    """Return the phrase of the parts, the joined form, and the version in `python3.11`."""
     versions = [[part] for part in name.parts if "." in part]
     return [name.parts, [name.joined], *versions] if len(name.parts) > 1 else [*versions]
 
@@ -335,7 +341,7 @@ def _asked_alone(name: Name) -> bool:
 
 
 def _joined_neighbours(words: Sequence[str]) -> Iterator[str]:
-    """Two to four words as one; stop words alone make no name."""
+    """Yield two to four words joined; stop words alone make no name."""
     for count in range(2, MOST_JOINED + 1):
         for at in range(len(words) - count + 1):
             some = words[at : at + count]
@@ -344,5 +350,5 @@ def _joined_neighbours(words: Sequence[str]) -> Iterator[str]:
 
 
 def _neighbouring(words: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Each two words that follow each other; stop words alone are part of every sentence."""
+    """Return pairs of consecutive words, except pairs of stop words."""
     return (pair for pair in pairwise(words) if not STOP_WORDS.issuperset(pair))

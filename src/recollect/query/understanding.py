@@ -1,4 +1,4 @@
-"""What a query means, each part worked out once, when somebody first asks for it."""
+"""The meaning of a query; each part is computed on first use."""
 
 from __future__ import annotations
 
@@ -42,38 +42,43 @@ if TYPE_CHECKING:
 # LEAST_IDF.
 BM25_FACTOR = 2.2
 LEAST_IDF = 1e-6
-# Another form of a word, or what it may be a typing error of, is weaker evidence than the word.
+# Another form of a word, or its correction, is weaker evidence than the word.
 FORM_SHARE = 0.7
-# Fewer memories than FEW are too few to tell how rare a word is: it is counted as if there were
-# UNSEEN more, which do not hold it.
+# Fewer than FEW memories cannot tell how rare a word is: rarity is computed as if there were UNSEEN
+# more without it.
 FEW, UNSEEN = 100, 20
-# Words of a query that are looked at for typing errors: each costs a few milliseconds at most.
+# Words of a query that are checked for typing errors: each takes a few milliseconds at most.
 MOST_CORRECTED = 8
-# Memories that are read to see whether they hold a name as it is written: some milliseconds.
+# Memories that are read for a name as it is written: some milliseconds.
 MOST_READ = 200
 
 
 def inverse_frequency(documents: int, holding: int) -> float:
-    """`ln(1 + (N − n + ½) / (n + ½))`, the inverse document frequency of BM25 as Lucene has it:
+    """Return `ln(1 + (N − n + ½) / (n + ½))`, the inverse document frequency of BM25 in Lucene:
     never below 0."""
     return log(1 + (documents - holding + 0.5) / (holding + 0.5))
 
 
 def fts5_idf(documents: int, holding: float) -> float:
-    """`ln((N − n + ½) / (n + ½))`, the inverse document frequency of FTS5's bm25(), which counts a
-    word that half of the memories hold as next to nothing."""
+    """Return `ln((N − n + ½) / (n + ½))`, the inverse document frequency of FTS5's bm25(): next to
+    nothing for a word in half of the memories."""
     return max(log((documents - holding + 0.5) / (holding + 0.5)), LEAST_IDF)
 
 
 class Written(NamedTuple):
-    """The memories that hold a term as it is written, with their BM25, and the term's idf."""
+    """The BM25 of the memories that hold a term as it is written, and the term's idf."""
 
     scores: dict[str, float]
     idf: float
 
 
 class Understanding:
-    """The query as words, stems, exact terms, periods of time, and how rare its words are here."""
+    """The query as words, stems, exact terms, periods of time, and how rare its words are here.
+
+    before: the query asked about the past, in words that were removed from it.
+    languages: read times in other languages than English.
+    smooth: in a vault of a few memories compute rarity as if there were more.
+    """
 
     def __init__(
         self,
@@ -86,9 +91,6 @@ class Understanding:
         languages: bool = False,
         smooth: bool = False,
     ) -> None:
-        """`before`: the query asked for what was before, in words that it has no longer.
-        `languages`: times in other languages than English count. `smooth`: in a vault of a few
-        memories rarity is counted as if there were more."""
         self._asked_before = before
         self._reads_languages = languages
         self._smooth = smooth
@@ -111,7 +113,7 @@ class Understanding:
 
     @cached_property
     def periods(self) -> tuple[Period, ...]:
-        """The times that the query's words name, unless the caller does not want them read so."""
+        """The times that the query names, except those that the caller ignores."""
         if self._literal:
             return ()
         if not may_name_a_time(self._text, languages=self._reads_languages):
@@ -125,12 +127,12 @@ class Understanding:
         return tuple(period for period in read if period.said not in self._ignored)
 
     def _date_of(self, words: Sequence[str]) -> datetime | None:
-        """When the memory was made whose title holds all of these words."""
+        """Return when the memory whose title holds all of these words was made, or None."""
         found = self._holding("title", words)
         return None if found is None else found.created_at
 
     def _holding(self, column: str, words: Sequence[str]) -> Memory | None:
-        """The memory that holds all of these words in this field, best first."""
+        """Return the best memory that holds all of these words in this field, or None."""
         expression = fts5.within([column], fts5.all_of(words))
         found = self._store.keyword.match(
             KeywordQuery("stemmed", expression, {column: 1.0}, 1, Filter())
@@ -140,7 +142,7 @@ class Understanding:
 
     @cached_property
     def asked_periods(self) -> tuple[Period, ...]:
-        """The times that count: those that are bounded on purpose, without any the hints."""
+        """The times that count: the exact ones, else the hints."""
         return tuple(period for period in self.periods if period.exact) or self.periods
 
     @cached_property
@@ -154,7 +156,7 @@ class Understanding:
 
     @cached_property
     def past(self) -> bool:
-        """Whether what held at another time than now is asked for."""
+        """True if the query asks about another time than now."""
         return bool(self._include_expired or self.periods or self._formerly)
 
     @cached_property
@@ -162,10 +164,12 @@ class Understanding:
         return not self._literal and (self._asked_before or asks_before(self._text))
 
     def wants_before(self, newer: Memory, older: Memory) -> bool:
-        """Whether the older of two statements is asked for rather than the newer: it alone has a
-        name or a number that the query has; or it held at the time that the query names, or the
-        query asks for what was before, and the newer alone has no such name. A query for what
-        replaced something wants the newer."""
+        """Return True if the query asks for the older of two statements.
+
+        Either only the older one has a name or number of the query; or the query names the older
+        one's time or asks about the past, and the newer one has no such name alone. A query for a
+        successor wants the newer.
+        """
         if asks_for_successor(self._text):
             return False
         names = {*self.names, *re.findall(r"\w*\d\w*", self._text)}
@@ -180,8 +184,8 @@ class Understanding:
         return not newer_has - older_has and self.asks_for_time_of(newer, older)
 
     def asks_for_time_of(self, newer: Memory, older: Memory) -> bool:
-        """Whether the older of two statements held at the time that the query names, or the query
-        asks for what was before."""
+        """Return True if the query names a time at which the older statement held, or asks about
+        the past."""
         if not self.asked_periods:
             return self._formerly
         ends = [period.end for period in self.asked_periods if period.end]
@@ -194,7 +198,7 @@ class Understanding:
 
     @cached_property
     def asked(self) -> Asked:
-        """What the query asks for beside its topic, unless the caller does not want it read so."""
+        """The filters and the order in the query's words, except those that the caller ignores."""
         if self._literal:
             return NOTHING
         return asked(
@@ -209,7 +213,7 @@ class Understanding:
         )
 
     def _sources(self, names: Sequence[str]) -> list[str]:
-        """Those of these names that are sources."""
+        """Return those of these names that are sources."""
         asked = fts5.within(["source"], fts5.any_of(names))
         every = KeywordQuery("stemmed", asked, {"source": 1.0}, 1, Filter())
         if not self._store.keyword.match(every).matches:  # most queries name none
@@ -218,7 +222,7 @@ class Understanding:
         return [name for name, memory in found if memory and memory.source == name]
 
     def _tags(self, names: Sequence[str]) -> list[str]:
-        """Those of these names that are tags."""
+        """Return those of these names that are tags."""
         topics = self._store.topics
         if not names or not topics.carrying(names, 1, Filter()):  # most queries name none
             return []
@@ -226,7 +230,7 @@ class Understanding:
 
     @cached_property
     def listed(self) -> list[Memory]:
-        """What the query lists, in the order asked for; nothing where it has a topic."""
+        """The memories that the query lists, in its order; none if it has a topic."""
         if not self.asked.lists:
             return []
         from recollect.query.time.periods import bounds, within  # noqa: PLC0415  start-up time
@@ -249,37 +253,37 @@ class Understanding:
 
     @property
     def lists(self) -> bool:
-        """Whether the query is answered by a list, which may be empty. A word that no such memory
-        holds is searched for like any other."""
+        """True if a list, possibly empty, answers the query. With a word that no such memory holds,
+        it is searched instead."""
         return self.asked.lists and (bool(self.listed) or not self.asked.words)
 
     # Words
 
     @cached_property
     def keywords(self) -> list[str]:
-        """The different keywords of the query, in order."""
+        """The distinct keywords of the query, in order."""
         return list(dict.fromkeys(keywords(self._text)))
 
     @cached_property
     def searched(self) -> list[str]:
-        """The keywords, each with the words that a typing error may have made it of. Of a list only
-        those that its memories must hold: what was read as a filter stands in no passage."""
+        """The keywords with their other forms or corrections; for a list only the words that its
+        memories must hold, since words read as filters are in no passage."""
         words = self.asked.words if self.lists else self.keywords
         forms = ((word, *self.also(word)) for word in words)
         return list(dict.fromkeys(form for each in forms for form in each))[: fts5.MOST_TERMS]
 
     @cached_property
     def sought(self) -> list[str]:
-        """The words searched for and their stems: what a passage is looked for by."""
+        """The searched words and their stems, to find passages by."""
         return [*self.searched, *dict.fromkeys(s for w in self.searched for s in self.stems_of(w))]
 
     @cached_property
     def timeless_keywords(self) -> list[str]:
-        """The different keywords that name no time, in order."""
+        """The distinct keywords that name no time, in order."""
         return list(dict.fromkeys(keywords(self.timeless)))
 
     def stems_of(self, word: str) -> frozenset[str]:
-        """A word as the stemmed index knows it; an identifier may be several."""
+        """Return a word's terms in the stemmed index; an identifier may have several."""
         if word not in self._stems:
             self._stems[word] = frozenset(self._store.keyword.tokens(word))
         return self._stems[word]
@@ -288,26 +292,26 @@ class Understanding:
 
     @cached_property
     def frequencies(self) -> dict[str, int]:
-        """How many memories hold each keyword of the query; those that none holds are left out."""
+        """The number of memories that hold each keyword as it is; keywords without a memory are
+        missing."""
         return self._store.vocabulary.frequencies(self.keywords)
 
     @cached_property
     def holding(self) -> dict[str, int]:
-        """How many memories hold each keyword of the query in any form that the stemmed index
-        knows as the same."""
+        """The number of memories that hold each keyword in any form with the same stem."""
         return self._store.keyword.holding("stemmed", self.keywords) if self.keywords else {}
 
     @cached_property
     def documents(self) -> int:
-        """How many memories there are."""
+        """The number of memories."""
         return self._store.vocabulary.documents()
 
     @property
     def unseen(self) -> int:
-        """How many memories more the rarity of a word is counted in."""
+        """The number of memories that are added to compute how rare a word is."""
         return UNSEEN if self._smooth and self.documents < FEW else 0
 
-    # What is meant literally
+    # Exact terms
 
     @cached_property
     def names(self) -> list[str]:
@@ -315,9 +319,11 @@ class Understanding:
         return exact_things(self.timeless)
 
     def written(self, weights: Mapping[str, float] | None = None) -> dict[str, Written]:
-        """Return what was found of each term that the index takes for other words: `C++` for c.
+        """Return the matches of each term that the index reduces to other words, such as `C++` to
+        c.
 
-        weights: of the columns; they look the terms up. A recipe that never does so has none.
+        weights: of the columns to look the terms up in; without them, only earlier results are
+            returned.
         """
         if weights and not self._written:
             self._written = {
@@ -326,8 +332,8 @@ class Understanding:
         return self._written
 
     def _as_written(self, term: str, weights: Mapping[str, float]) -> Written:
-        """Return the BM25 that an index would give which holds the term as it is written: the best
-        that hold its letters are read, and stand for those that are not."""
+        """Return the BM25 of an index that would hold the term as it is written. Only the best
+        memories that hold its letters are read; the others are extrapolated from these."""
         lookup = KeywordQuery("stemmed", fts5.any_of([term]), weights, MOST_READ, self._filter)
         matches = self._store.keyword.match(lookup).matches
         memories = self._store.memories.get([match.memory_id for match in matches])
@@ -341,7 +347,7 @@ class Understanding:
 
     @cached_property
     def exact_terms(self) -> list[str]:
-        """The names, and keywords that are rare here."""
+        """The names, and the keywords that are rare here."""
         covered = {word for name in self.names for word in lowered(name)}
         rare = [
             word for word in self.timeless_keywords if word not in covered and self._is_rare(word)
@@ -349,9 +355,11 @@ class Understanding:
         return [*self.names, *rare][:MOST_THINGS]
 
     def _is_rare(self, word: str) -> bool:
-        """Whether so few memories hold the word that it is as good as a name, and, where there are
-        too few memories to tell, whether it is no common word. Which words are common in other
-        languages than English nobody says here: there it stands alone, or is written as a name."""
+        """Return True if so few memories hold the word that it is as good as a name.
+
+        In a vault too small to tell, the word must not be a common one either. That is known only
+        of English; in other languages the word must be the whole query, or written as a name.
+        """
         holding = self.frequencies.get(word, 0)
         if not 0 < holding <= min(RARE, RARE_SHARE * self.documents):
             return False
@@ -363,7 +371,7 @@ class Understanding:
 
     @cached_property
     def _capitalised(self) -> frozenset[str]:
-        """The words with a capital letter, but for the first: any sentence begins with one."""
+        """The words with a capital letter, without the first: it has one in any sentence."""
         return frozenset(word.lower() for word in words(self._text)[1:] if not word.islower())
 
     # Other languages, and typing errors
@@ -375,9 +383,11 @@ class Understanding:
 
     @cached_property
     def forms(self) -> dict[str, list[str]]:
-        """For each keyword that stands nowhere in the vault, its other forms that do: in a language
-        that the index does not stem, its inflections; else longer words that begin with it, and
-        shorter ones that it begins with (`postgres` and `postgresql`)."""
+        """Other forms, held by the vault, of each keyword that it does not hold.
+
+        Inflections in a language that the index does not stem; else words of which one is the
+        prefix of the other (`postgres`, `postgresql`).
+        """
         unknown = [word for word in self.keywords if not self.holding.get(word)]
         if self._literal or not unknown:
             return {}
@@ -392,14 +402,13 @@ class Understanding:
 
     @cached_property
     def content(self) -> list[str]:
-        """The keywords that carry meaning: they name no time, and no language asks with them. All
-        keywords where nothing else is left."""
+        """The keywords that name no time and are no function words; all keywords if nothing else is
+        left."""
         return content_words(self.timeless_keywords) if self.timeless_keywords else self.keywords
 
     @cached_property
     def terms(self) -> list[str]:
-        """The words of `content`, each with its other forms; in the place of a typing error, what
-        may have been meant."""
+        """The words of `content` with their other forms; corrections replace a typing error."""
         return [
             form
             for word in self.content
@@ -408,10 +417,12 @@ class Understanding:
 
     @cached_property
     def largest_bm25(self) -> float:
-        """The most that BM25 can give a memory that holds every word of `content` and every term of
-        `written`, as FTS5 counts it: `(k1 + 1) · Σ idf`. A word that no memory holds is rarer than
-        all. Where only other forms of a word are held, or corrections of it, they are worth
-        FORM_SHARE of it."""
+        """The largest BM25 that FTS5 can give: `(k1 + 1) · Σ idf` over the words of `content` and
+        the terms of `written`.
+
+        A word that no memory holds counts as the rarest. A word held only in other forms, or as a
+        correction, counts FORM_SHARE.
+        """
         others = [form for word in self.content for form in self.also(word)]
         holding = self._store.keyword.holding("stemmed", others) if others else {}
         documents = self.documents + self.unseen
@@ -425,14 +436,17 @@ class Understanding:
         return max(BM25_FACTOR * total, LEAST_IDF)
 
     def also(self, word: str) -> Sequence[str]:
-        """What is searched for beside this keyword: other forms of it, or what was meant by it."""
+        """Return what is searched for in addition to a keyword: its other forms, or its
+        corrections."""
         return self.forms.get(word) or self.corrections.get(word) or ()
 
     @cached_property
     def corrections(self) -> dict[str, list[str]]:
-        """For each keyword that stands nowhere in the vault, in any form, the words that typing
-        errors may have made it of. A word that is there is never corrected, so that no likeness can
-        outrank it. Of a long query only the first such words are looked at."""
+        """The words that may have been meant by each keyword that the vault holds in no form.
+
+        A word that the vault holds is never corrected, so that no similar word can outrank it. Only
+        the first MOST_CORRECTED unknown words are checked.
+        """
         if self._literal:
             return {}
         corrections = Corrections(self._store)
@@ -450,7 +464,7 @@ class Understanding:
 
     @cached_property
     def corrected(self) -> str:
-        """The query, with what may have been meant in the place of what is corrected."""
+        """The query with its corrections."""
         if not self.corrections:
             return self._text
         return WORD.sub(

@@ -1,6 +1,6 @@
-"""Which of many vectors are near each other, without comparing each with each.
+"""Near pairs among many vectors, without comparing all of them.
 
-Few are compared all. Of many, only those that fall on the same side of a dozen random planes, tried
+Few vectors are all compared. Of many, only those on the same side of a dozen random planes, tried
 with several sets of planes. Source: Charikar 2002, "Similarity estimation techniques from rounding
 algorithms".
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
     Places = NDArray[np.intp]
 
-# Up to so many are all compared: a second of work.
+# Up to this number all are compared: a second of work.
 FEW = 5_000
 BLOCK = 1_000
 # Chosen by benchmarks/bench_duplicates.py: nine of ten pairs with a cosine of 0.9 are found.
@@ -29,8 +29,11 @@ MOST = 8  # neighbours of one vector
 
 
 def near_pairs(vectors: Floats, least: float) -> dict[tuple[int, int], float]:
-    """The cosine of each two rows, the smaller place first, that is at least `least`. Of each row
-    only the nearest few. Rows have unit length; float16 will do."""
+    """Return the cosine of each two rows that is at least `least`; the lower row number comes
+    first.
+
+    Only the nearest few of each row are returned. Rows have unit length; float16 will do.
+    """
     found: dict[tuple[int, int], float] = {}
     for rows, others in _blocks(len(vectors)) if len(vectors) <= FEW else _buckets(vectors):
         cosines = vectors[rows].astype(np.float32) @ vectors[others].astype(np.float32).T
@@ -54,7 +57,7 @@ def _blocks(count: int) -> Iterator[tuple[Places, Places]]:
 def _buckets(vectors: Floats) -> Iterator[tuple[Places, Places]]:
     count, width = vectors.shape
     random = np.random.default_rng(1)
-    # Around their mean: embeddings point into one half of the space, which planes would not part.
+    # Planes through the mean: embeddings point into one half of the space.
     mean = vectors[:: max(1, count // FEW)].astype(np.float32).mean(axis=0)
     bits = int(np.log2(count / BUCKET)) + 1
     for _ in range(TABLES):

@@ -1,8 +1,8 @@
-"""Other forms of a word that a vault holds: the index stems English alone.
+"""Other forms of a word that a vault holds; the index stems only English.
 
-snowballstemmer has a stemmer for each language. They were measured on XQuAD (see
-docs/how-to/choose-a-model.md): what is listed here finds more with them; German, Spanish and
-Turkish find no more, French, Italian, Portuguese and Dutch are not in that set.
+snowballstemmer has a stemmer for each language. They were measured on XQuAD (docs/models.md): those
+listed here find more; German, Spanish and Turkish find no more; French, Italian, Portuguese and
+Dutch are not in that set.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any
 STEMMED = frozenset(("russian", "romanian", "greek", "arabic"))
 FEWEST_LETTERS = 3  # that all forms of a word begin with
 LONGEST_ENDING = 6
-# Each is stemmed, in 50 µs; of more words that begin alike, the most frequent ones.
+# Stemming takes 50 µs; of more words that begin alike, the most frequent are stemmed.
 MOST_STEMMED = 200
 MOST_FORMS = 8
-# A shorter word begins too many others; a beginning is most of the longer word.
+# A shorter word is the prefix of too many others; a prefix must be most of the longer word.
 SHORTEST_PREFIX = 4
 PREFIX_SHARE = 0.6
 MOST_PREFIX_FORMS = 3
@@ -28,8 +28,11 @@ MOST_PREFIX_FORMS = 3
 def other_forms(
     word: str, languages: Sequence[str], beginning: Callable[[str, int, int], Mapping[str, int]]
 ) -> list[str]:
-    """The words with the same stem that the vault holds, the most frequent first. `beginning` says
-    how many memories hold each word that begins so and has at least and at most so many letters."""
+    """Return the words of the vault with the same stem, the most frequent first.
+
+    beginning: maps the words that start with a prefix, of a least and a most length, to the number
+        of memories that hold them.
+    """
     found: dict[str, int] = {}
     for language in STEMMED.intersection(languages):
         stemmed = _stemmer(language)().stemWord
@@ -44,9 +47,11 @@ def other_forms(
 
 
 def prefix_forms(word: str, beginning: Callable[[str, int, int], Mapping[str, int]]) -> list[str]:
-    """The words of the vault that begin with this one, or that this one begins with: `postgres` is
-    a beginning of `postgresql`. The most frequent first; none for a word that is too short to be
-    recognised."""
+    """Return the words of the vault of which this word is a prefix (`postgres`, `postgresql`), or
+    the other way round.
+
+    The most frequent come first; none for a word too short to be recognised.
+    """
     if len(word) < SHORTEST_PREFIX:
         return []
     start = word[:SHORTEST_PREFIX]
@@ -65,8 +70,8 @@ def prefix_forms(word: str, beginning: Callable[[str, int, int], Mapping[str, in
 
 @cache
 def _stemmer(language: str) -> Callable[[], Any]:
-    """Return the class of a stemmer; each call of it makes a new one, since none may be used by two
-    threads."""
+    """Return the class of a stemmer. Each search makes an object of it, since threads may not share
+    one."""
     module = import_module(f"snowballstemmer.{language}_stemmer")
     made: Callable[[], Any] = getattr(module, f"{language.capitalize()}Stemmer")
     return made

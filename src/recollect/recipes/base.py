@@ -1,4 +1,5 @@
-"""A recipe: one ranking, declared as data, checked, printable, and known by its fingerprint."""
+"""A recipe: one ranking, declared as data, checked, printable, and identified by its
+fingerprint."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
-    """How many results come unasked, how many at most (0: no bound), what a query must have, and
-    how many results carry their whole text in the `preview` view."""
+    """The default and the largest number of results (0: no bound), the keywords that a query needs,
+    and the number of results with their whole text in the `preview` view."""
 
     default: AtLeastOne = 10
     most: Count = 0
@@ -30,9 +31,10 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WeightLearning(Struct, frozen=True, forbid_unknown_fields=True):
-    """How the weights of channels and signals learn: from `after` questions with an accepted result
-    on, and again every `every`. The newest `most` questions are searched again. No weight leaves
-    the range from `1 / span` to `span` times what is declared; with a span of 1 none moves."""
+    """Rules for learning the weights of channels and signals. They learn from `after` questions
+    with an accepted result on, and again every `every`; the newest `most` questions are searched
+    again. No weight leaves the range from `1 / span` to `span` times the declared one; with a span
+    of 1 none moves."""
 
     after: AtLeastOne = 20
     every: AtLeastOne = 10
@@ -41,7 +43,7 @@ class WeightLearning(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FeedbackRule(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a recipe makes of feedback: for which queries it counts, and how weights learn."""
+    """A recipe's use of feedback: the queries for which it counts, and how weights learn."""
 
     likeness: Likeness = Likeness()
     learning: WeightLearning = WeightLearning()
@@ -63,36 +65,36 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def fingerprint(self) -> str:
-        """The same for two recipes that rank the same way, whatever they are called."""
+        """Equal for recipes that rank alike, whatever their names."""
         deep = self.deep and msgspec.structs.replace(self.deep, name="", about="", source="")
         bare = msgspec.structs.replace(self, name="", about="", source="", deep=deep)
-        # Converted, so that 60 and 60.0 are the same number here too.
+        # Converted, so that 60 and 60.0 are the same number.
         plain = recipe_of(msgspec.to_builtins(bare))
         return content_digest(msgspec.json.encode(plain, order="sorted").decode(), 6).hex()
 
     @property
     def reads(self) -> bool:
-        """Whether it reads lists and exclusions in the words of a query."""
+        """True if it reads lists and exclusions in the words of a query."""
         return any(channel.lists for channel in self.recall)
 
     @property
     def languages(self) -> bool:
-        """Whether it reads the times that queries in other languages than English name."""
+        """True if it reads times in other languages than English."""
         return any(channel.reads_languages for channel in self.recall)
 
     @property
     def smooth(self) -> bool:
-        """Whether it counts rarity in a vault of a few memories as if there were some more."""
+        """True if in a vault of a few memories it computes rarity as if there were more."""
         return any(channel.smooths for channel in self.recall)
 
     @property
     def roles(self) -> dict[ChannelRole, str]:
-        """The names of the channels that do what no other channel does."""
+        """The names of the channels with a special role."""
         return {channel.role: channel.name for channel in self.recall if channel.role is not None}
 
     def deferral(self, query: str) -> dict[str, object]:
-        """The constants, by dotted name, with which no stage asks a reranker about this query;
-        empty where none would ask one anyway."""
+        """Return the constants, by dotted name, with which no stage reranks this query; empty if
+        none would anyway."""
         return {
             f"stages.{stage.name}.{field}": value
             for stage in self.stages
@@ -100,16 +102,16 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         }
 
     def asking_vectors(self, when: str) -> Recipe:
-        """The same recipe, its vector channel asked `when` (see `recall.vector`)."""
+        """Return this recipe with another `when` for its vector channel (see `recall.vector`)."""
         recall = tuple(channel.asking_vectors(when) for channel in self.recall)
         return msgspec.structs.replace(self, recall=recall)
 
 
 def recipe_of(values: object) -> Recipe:
-    """The recipe that plain values declare; msgspec.ValidationError where they declare none."""
+    """Convert plain values to a recipe; raise msgspec.ValidationError for anything else."""
     from recollect.recipes import unions  # noqa: PLC0415  start-up time: a search needs few of them
 
-    # msgspec looks the names of annotations up among those of this module.
+    # msgspec resolves annotations among the globals of this module.
     globals().update(
         AnyChannel=unions.AnyChannel, AnyFusion=unions.AnyFusion, AnyStage=unions.AnyStage
     )
@@ -117,7 +119,7 @@ def recipe_of(values: object) -> Recipe:
 
 
 def check(recipe: Recipe) -> None:
-    """Whether the recipe hangs together: raises UserError that names the part that does not."""
+    """Raise UserError, naming the part, if the recipe's parts do not fit together."""
     where = f"Recipe {recipe.name}"
     _check_channels(recipe, where)
     stages = [stage.name for stage in recipe.stages]
@@ -142,7 +144,7 @@ def check(recipe: Recipe) -> None:
 
 
 def _check_channels(recipe: Recipe, where: str) -> None:
-    """Every channel that a part names is there, once, and before the part that looks at it."""
+    """Check that every channel that a part names exists, once, and before that part."""
     names: list[str] = []
     for channel in recipe.recall:
         _check_named(f"{where}: recall.{channel.name}", channel.channels, names)
@@ -166,7 +168,7 @@ def _check_named(part: str, channels: tuple[str, ...], known: list[str]) -> None
 
 
 def _givers(product: str) -> Iterator[str]:
-    """The types of parts that give what another part needs."""
+    """Yield the types of parts that give a product."""
     from recollect.recipes.unions import AnyFusion, AnyStage  # noqa: PLC0415  start-up time
 
     for part in (*get_args(AnyFusion), *get_args(AnyStage)):

@@ -1,4 +1,4 @@
-"""Every number a recipe declares, with the range it may be set within."""
+"""The numbers that a recipe declares, with their allowed ranges."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from recollect.recipes.overrides import NAMED_LISTS
 
 
 class Constant(NamedTuple):
-    """A number by its dotted name; `least` and `most` are what the recipe's check allows, and
-    `least` itself only where it is not `above`."""
+    """A number by its dotted name. `least` and `most` are allowed; if `above`, `least` itself is
+    not."""
 
     name: str
     value: float
@@ -27,8 +27,8 @@ class Constant(NamedTuple):
 
 
 def constants(recipe: Recipe) -> list[Constant]:
-    """In the order in which the recipe declares them; those of its deep search are left out: deep
-    search is a recipe of its own."""
+    """Return the recipe's numbers in the order of their declaration, without those of its deep
+    search, which is a recipe of its own."""
     return [one for one in _within(recipe, "") if not one.name.startswith("deep.")]
 
 
@@ -67,7 +67,7 @@ def _number(name: str, value: object, kind: Any) -> Iterator[Constant]:
 
 
 def _bounded(kind: Any) -> tuple[type, Meta] | None:
-    """A field's bare type and its range; of `Weight | None`, those of Weight."""
+    """Return a field's bare type and its range; for `Weight | None`, those of Weight."""
     if get_origin(kind) is Annotated:
         base, *notes = get_args(kind)
         return next(((base, note) for note in notes if isinstance(note, Meta)), None)

@@ -1,4 +1,4 @@
-"""What feedback made of a recipe's weights."""
+"""The weights that a recipe has learned from feedback."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from recollect.recipes.base import Recipe
 from recollect.stages.signal_sums import Bonus, WeightedSum
 from recollect.store.feedback_log import StoredFeedback
 
-# How the weights are fitted: so many steps of this size down the slope of the loss, with so much
-# pull back to what is declared. Enough to settle on a few dozen questions.
+# Gradient descent: the number and size of steps, and the pull back to the declared weights. They
+# converge on a few dozen questions.
 STEPS, STEP, PULL = 200, 0.05, 0.1
-# A weight is kept with so many digits behind the point, and one that would change by less stays.
+# Decimal places of a learned weight; a smaller change is dropped.
 DIGITS = 3
 
 
 class Replay(Struct, frozen=True, kw_only=True):
-    """How accepted results rank when their questions are searched again, with the declared weights
-    (`before`) and with the learned ones (`after`): mean reciprocal ranks, and in how many questions
-    the accepted result stands higher or lower."""
+    """Ranks of accepted results when their questions are searched again, with declared weights
+    (`before`) and learned ones (`after`): mean reciprocal ranks, and the number of questions that
+    got better or worse."""
 
     questions: int
     before: float
@@ -36,9 +36,9 @@ class Replay(Struct, frozen=True, kw_only=True):
 
 
 class Lesson(Struct, frozen=True, kw_only=True):
-    """What was learned from `questions` with an accepted result, and the evidence for it: `fit` are
-    the newer ones that the weights were fitted to, `held_out` the older ones, which they were not.
-    `weights` are in use only where `applied`."""
+    """Weights learned from `questions` with an accepted result, and the evidence: `fit` for the
+    newer questions, to which they were fitted, `held_out` for the older ones. `weights` are in use
+    only if `applied`."""
 
     at: datetime
     questions: int
@@ -50,7 +50,7 @@ class Lesson(Struct, frozen=True, kw_only=True):
 
 
 def learnable(recipe: Recipe) -> dict[str, float]:
-    """The weights that can learn: those of the fused channels and of the added signals."""
+    """Return the weights that can learn: those of the fused channels and of the added signals."""
     fused = recipe.fuse.weights.used() if isinstance(recipe.fuse, FeatureSum) else {}
     signals = {
         signal.name: signal.weight
@@ -63,13 +63,13 @@ def learnable(recipe: Recipe) -> dict[str, float]:
 
 
 def lesson_for(recipe: Recipe, text: str) -> Lesson | None:
-    """What was learned, if that was with the weights that the recipe declares."""
+    """Return the stored lesson, or None if the recipe's declared weights have changed since."""
     lesson = msgspec.json.decode(text, type=Lesson) if text else None
     return lesson if lesson and lesson.declared == learnable(recipe) else None
 
 
 def taught(recipe: Recipe, text: str) -> Recipe:
-    """The recipe with what was learned, as far as that is in use."""
+    """Return the recipe with its learned weights, if they are in use."""
     lesson = lesson_for(recipe, text)
     if lesson is None or not lesson.applied:
         return recipe
@@ -99,12 +99,12 @@ def taught(recipe: Recipe, text: str) -> Recipe:
 def fitted(
     declared: Mapping[str, float], questions: Sequence[Sequence[Mapping[str, float]]], span: float
 ) -> dict[str, float]:
-    """Weights with which accepted results stand above the others more often.
+    """Return weights that rank accepted results above others more often.
 
     `questions` has for each question the differences between an accepted result and another one,
-    part by part. Pairwise logistic loss `ln(1 + exp(−Σ fᵢ · difference))`, each question counted
-    once, plus `PULL · Σ (ln fᵢ)²`; `fᵢ`, the factor of a weight, stays within `1/span…span`.
-    A weight that no question says anything of stays.
+    part by part. The loss is pairwise logistic, `ln(1 + exp(−Σ fᵢ · difference))`, each question
+    counted once, plus `PULL · Σ (ln fᵢ)²`; `fᵢ`, the factor of a weight, stays within
+    `1/span…span`. A weight without evidence stays.
     """
     pairs = [
         ({name: value for name, value in pair.items() if value}, 1 / (len(each) * len(questions)))
@@ -131,11 +131,10 @@ def fitted(
 
 
 class Learned(Struct, frozen=True, kw_only=True):
-    """What feedback made of a recipe: each weight as declared and as it is now, none for a recipe
-    whose weights do not learn. `events` counts what they learn from, and `after` says from how many
-    on: questions with an accepted result, or for `vault` each time that feedback was given.
-    `lesson` is the evidence, where weights are tried before they are used. `feedback`: the recipe
-    declares what it makes of feedback."""
+    """The weights of a recipe as declared and as they are now; none if they do not learn. `events`
+    are counted until `after`, when learning begins: questions with an accepted result, or for
+    `vault` feedback events. `lesson`: the evidence, for weights that are tested before use.
+    `feedback`: the recipe declares its use of feedback."""
 
     recipe: str
     feedback: bool = False
@@ -146,7 +145,7 @@ class Learned(Struct, frozen=True, kw_only=True):
 
 
 def learned_by(recipe: Recipe, log: StoredFeedback, *, vectors: bool) -> Learned:
-    """What a recipe has learned. `vectors`: whether a model makes them."""
+    """Return the learned weights of a recipe. vectors: a model makes vectors."""
     if recipe.feedback is not None:
         text = log.state().lesson
         declared, now = learnable(recipe), learnable(taught(recipe, text))

@@ -1,4 +1,4 @@
-"""A person's own recipe: a TOML file that `extends` a recipe and overrides declared fields.
+"""A user's own recipe: a TOML file that `extends` a recipe and overrides declared fields.
 
 A recipe is shown, overridden and compared as one tree of names: `recall.keyword.columns.title`,
 `stages.score.signals.severity.weight`, `limits.default`.
@@ -24,12 +24,12 @@ from recollect.types import View
 
 Tree = dict[str, Any]
 
-# Lists whose members have names of their own: in the tree they are tables.
+# Lists that are tables in the tree, by the name of each member.
 NAMED_LISTS = {"recall": "name", "stages": "name", "signals": "type"}
-# Tables from names to numbers, which may get names they did not have.
+# Tables from names to numbers, which may get new names.
 OPEN_TABLES = {"columns", "factors", "weights", "added", "least_deviation"}
-# Fields that say what a part is; another part is another recipe. In an open table they are names
-# like any other: `columns.source`.
+# Fields that identify a part and cannot change. In an open table they are ordinary names:
+# `columns.source`.
 FIXED = {"type", "name", "source"}
 CHOICES = {
     "view": get_args(View),
@@ -41,12 +41,12 @@ CHOICES = {
 
 
 def tree(recipe: Recipe) -> Tree:
-    """The recipe as nested tables; fields that hold nothing are left out."""
+    """Return the recipe as nested tables, without empty fields."""
     return _without_nulls(_named(msgspec.to_builtins(recipe)))
 
 
 def flat(nested: Tree, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Every leaf of a tree with its dotted name."""
+    """Yield every leaf of a tree with its dotted name."""
     for key, value in nested.items():
         if isinstance(value, dict):
             yield from flat(value, f"{prefix}{key}.")
@@ -55,7 +55,7 @@ def flat(nested: Tree, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def declared(file: Path) -> Tree:
-    """What the file says, unchecked."""
+    """Return the content of a recipe file, unchecked."""
     try:
         return toml_values(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -65,7 +65,7 @@ def declared(file: Path) -> Tree:
 
 
 def read_recipe(file: Path, find: Callable[[str], Recipe]) -> Recipe:
-    """The recipe the file declares; `find` gives the recipe it extends."""
+    """Read the recipe of a file. find: returns the recipe that it extends."""
     asked = declared(file)
     parent = asked.pop("extends", None)
     if not isinstance(parent, str):
@@ -80,7 +80,7 @@ def read_recipe(file: Path, find: Callable[[str], Recipe]) -> Recipe:
 
 
 def overridden(recipe: Recipe, asked: Tree, place: str) -> Recipe:
-    """The recipe with these fields changed; `place` stands in front of every error."""
+    """Return the recipe with these fields changed. place: begins every error message."""
     nested = _named(msgspec.to_builtins(recipe))
     _override(nested, asked, place, "", nested)
     changed = _recipe(nested)
@@ -92,7 +92,7 @@ def overridden(recipe: Recipe, asked: Tree, place: str) -> Recipe:
 
 
 def nested_changes(changes: Mapping[str, object]) -> Tree:
-    """`{"fuse.weights.vector": 2}` as `{"fuse": {"weights": {"vector": 2}}}`."""
+    """Return `{"fuse": {"weights": {"vector": 2}}}` for `{"fuse.weights.vector": 2}`."""
     nested: Tree = {}
     for name, value in changes.items():
         *tables, key = name.split(".")
@@ -126,7 +126,7 @@ def _override(nested: Tree, asked: Tree, place: str, prefix: str, whole: Tree) -
 
 
 def _try(whole: Tree, where: str, value: object, choices: Sequence[str]) -> None:
-    """Whether the tree is still a recipe after this one change."""
+    """Raise UserError if the tree is no recipe after this one change."""
     try:
         _recipe(whole)
     except msgspec.ValidationError as error:

@@ -1,4 +1,4 @@
-"""What the parts of recipes are about, by the names that explanations use."""
+"""Short descriptions of the parts of recipes, by the names in explanations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recollect.types import Family
 
 
 class PartInfo(NamedTuple):
-    """What a part says of a memory, in a few words, and what family of parts it belongs to."""
+    """A part's description in a few words, and its family."""
 
     about: str
     family: Family
@@ -21,7 +21,7 @@ class PartInfo(NamedTuple):
 
 @cache
 def part_infos() -> dict[str, PartInfo]:
-    """Every channel, stage and signal by the name it has unless a recipe calls it otherwise."""
+    """Return every channel, stage and signal by its default name."""
     found: dict[str, PartInfo] = {}
     for part in (*get_args(AnyChannel), *get_args(AnyStage), *get_args(AnySignal)):
         defaults = {field.name: field.default for field in fields(part)}
@@ -32,6 +32,6 @@ def part_infos() -> dict[str, PartInfo]:
 
 
 def about_part(name: str) -> str:
-    """What the part of this name is about; its name, where a recipe of a user's own gave it."""
+    """Return a part's description; its own name if a user's recipe named it."""
     info = part_infos().get(name)
     return info.about if info else name.replace("_", " ")

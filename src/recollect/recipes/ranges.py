@@ -1,6 +1,6 @@
-"""The ranges that a recipe's numbers keep to, so that no recipe file can divide by zero or rank by
-NaN. A value outside its range is refused when the recipe is loaded, with the range in the error.
-And the number that depends on the limit: how many candidates a channel fetches."""
+"""The ranges of a recipe's numbers, so that no recipe file can divide by zero or rank by NaN. A
+recipe with a value outside is refused when it is loaded. And the number of candidates that a
+channel fetches."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Weight = Annotated[float, Meta(ge=0.0, le=1000.0)]
 # A weight that may also count against.
 Number = Annotated[float, Meta(ge=-1000.0, le=1000.0)]
 Factor = Annotated[float, Meta(gt=0.0, le=1000.0)]
-# What something is divided by, or fades over: days, hours.
+# A divisor, or a time to fade over: days, hours.
 Span = Annotated[float, Meta(gt=0.0, le=1e9)]
 # The k of `1/(k + rank)`: ranks count from 1, so that 0 is still safe.
 Smoothing = Annotated[float, Meta(ge=0.0, le=1e9)]
 
 
 class Depth(Struct, frozen=True, forbid_unknown_fields=True):
-    """`max(per_result × limit, at_least)`: 3 and 30 say "three times the limit, 30 at least"."""
+    """`max(per_result × limit, at_least)`: 3 and 30 is "three times the limit, at least 30"."""
 
     per_result: Count = 0
     at_least: Count = 0

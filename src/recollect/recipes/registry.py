@@ -1,4 +1,4 @@
-"""The recipes there are: the built-in ones, and a person's own under `recipes/*.toml`."""
+"""All recipes: the built-in ones, and the user's own under `recipes/*.toml`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from recollect.recipes.overrides import declared, nested_changes, overridden, re
 
 
 class BuiltIn(Mapping[str, Recipe]):
-    """The recipes that come with Recollect, by name. Each has a module of its name, which is
-    imported when the recipe is asked for: a search needs the parts of one."""
+    """The built-in recipes by name. Each has its own module, imported on first use: a search needs
+    the parts of only one."""
 
     NAMES = ("blend", "vault", "echovault", "gnosis", "router", "covalence")
 
@@ -38,12 +38,12 @@ BUILT_IN = BuiltIn()
 
 
 def with_deep_search() -> list[str]:
-    """The built-in recipes that have a deep search."""
+    """Return the built-in recipes with a deep search."""
     return [name for name, recipe in BUILT_IN.items() if recipe.deep is not None]
 
 
 class Recipes:
-    """Finds a recipe by name: built-in ones first, then `folder/NAME.toml`."""
+    """Finds a recipe by name: a built-in one, else `folder/NAME.toml`."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
@@ -52,12 +52,11 @@ class Recipes:
         return [*BUILT_IN, *sorted(file.stem for file in self._files())]
 
     def unused(self) -> list[Path]:
-        """Files that are never read, since a recipe that comes with Recollect has their name."""
+        """Return the files that are never read, since a built-in recipe has their name."""
         return [file for file in self._every_file() if file.stem in BUILT_IN]
 
     def readable(self) -> tuple[list[Recipe], dict[str, str]]:
-        """Every recipe that can be used, and by name why others cannot: a file with an error hides
-        no other."""
+        """Return all usable recipes, and the error of each other one by name."""
         found: list[Recipe] = []
         broken: dict[str, str] = {}
         for name in self.names():
@@ -71,7 +70,7 @@ class Recipes:
         return self._found(name, ())
 
     def _found(self, name: str, chain: tuple[str, ...]) -> Recipe:
-        """The recipe; refused where it is one of `chain`, the recipes that lead to it."""
+        """Return the recipe; refuse one of `chain`, the recipes that extend each other up to it."""
         if name in BUILT_IN:
             return BUILT_IN[name]
         if name in chain:
@@ -86,14 +85,14 @@ class Recipes:
         raise NotFound(f"There is no recipe {name!r}; there are: {known}.")
 
     def changed(self, name: str, changes: Mapping[str, object]) -> Recipe:
-        """The named recipe with these constants, by dotted name, set otherwise."""
+        """Return a recipe with these constants, by dotted name, changed."""
         return overridden(self.get(name), nested_changes(changes), name)
 
     def save(
         self, name: str, extends: str, changes: Mapping[str, object], *, replace: bool = False
     ) -> Path:
-        """Write a recipe of one's own: `folder/NAME.toml`, whole or not at all. It is checked
-        before anything is written; one that is there stays unless it is to be replaced."""
+        """Write `folder/NAME.toml`, whole or not at all; it is checked first. replace: overwrite an
+        existing file."""
         from recollect.recipes.saving import write_recipe  # noqa: PLC0415  start-up time
 
         if self._folder is None:
@@ -105,7 +104,7 @@ class Recipes:
         return write_recipe(self._folder, name, extends, changes, replace=replace)
 
     def rename(self, name: str, new: str) -> None:
-        """Give a recipe of one's own another name, under the conditions of deleting it."""
+        """Rename a user's recipe, under the conditions of deleting it."""
         from recollect.recipes.saving import rename_recipe  # noqa: PLC0415  start-up time
 
         if new in BUILT_IN:
@@ -113,8 +112,8 @@ class Recipes:
         rename_recipe(self.own(name, "renamed"), new)
 
     def own(self, name: str, done: str) -> Path:
-        """The file of a recipe of one's own that no other one extends, and so can be `done`:
-        "deleted"."""
+        """Return the file of a user's recipe that no other one extends. done: "deleted" or
+        "renamed", for messages."""
         if name in BUILT_IN:
             raise UserError(f"{name!r} comes with Recollect and cannot be {done}.")
         files = {file.stem: file for file in self._files()}
@@ -122,7 +121,7 @@ class Recipes:
             self.get(name)  # NotFound, with the names there are
         parents: dict[str, object] = {}
         for other, file in files.items():
-            with suppress(UserError):  # one that cannot be read extends nothing
+            with suppress(UserError):  # an unreadable file extends nothing
                 parents[other] = declared(file).get("extends")
         for other, parent in parents.items():
             if parent == name:
@@ -133,7 +132,7 @@ class Recipes:
         return files[name]
 
     def read(self, file: Path) -> Recipe:
-        """The recipe a TOML file declares, checked."""
+        """Read and check the recipe of a TOML file."""
         return self._read(file, (file.stem,))
 
     def _read(self, file: Path, chain: tuple[str, ...]) -> Recipe:

@@ -1,4 +1,4 @@
-"""`related`: what else is about the same thing as a memory. Not for questions, so not by name."""
+"""`related`: memories about the same thing as another one. Internal: it is not for questions."""
 
 from recollect.fuse.feature_sum import FeatureSum, FeatureWeights
 from recollect.recall.keyword import Keyword

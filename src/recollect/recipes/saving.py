@@ -1,4 +1,4 @@
-"""Writing a recipe of one's own as a TOML file."""
+"""Write a user's own recipe as a TOML file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recollect.recipes.overrides import Tree, nested_changes
 from recollect.recipes.show import toml_lines
 from recollect.settings_reading import toml_values
 
-# Also a file's name, on every system, and a part of a URL.
+# A name is also a file name, on every system, and a part of a URL.
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)")  # names that Windows keeps for devices
 
@@ -20,7 +20,7 @@ RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)")  # names that Windows ke
 def write_recipe(
     folder: Path, name: str, extends: str, changes: Mapping[str, object], *, replace: bool
 ) -> Path:
-    """`folder/NAME.toml`, which holds what the recipe extends and what it sets otherwise."""
+    """Write `folder/NAME.toml` with the extended recipe's name and the changes; return the file."""
     file = folder / _file_name(name)
     text = _as_toml({"extends": extends} | nested_changes(changes))
     try:
@@ -35,7 +35,7 @@ def write_recipe(
 
 
 def rename_recipe(file: Path, name: str) -> None:
-    """Give a recipe's file another name, which no other one has."""
+    """Rename a recipe's file; raise Exists if there is one of that name."""
     new = file.with_name(_file_name(name))
     try:
         with locked_folder(file.parent):
@@ -56,7 +56,8 @@ def _file_name(name: str) -> str:
 
 
 def _as_toml(tree: Tree) -> str:
-    """TOML has no null and few control characters: what could not be read again is refused."""
+    """Return the tree as TOML; raise UserError for values that cannot be read back, such as null or
+    control characters."""
     text = "\n".join(toml_lines(tree)).rstrip() + "\n"
     try:
         toml_values(text.encode().decode())

@@ -1,4 +1,4 @@
-"""Recipes as text: TOML that can be copied, edited and loaded again; and what differs."""
+"""Recipes as text: TOML that can be copied, edited and loaded again; and their differences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class WeightJson(Struct):
 
 
 class LearnedJson(Struct):
-    """What feedback made of a recipe's weights, and the evidence for it."""
+    """The weights that a recipe learned from feedback, with the evidence."""
 
     recipe: str
     feedback: bool
@@ -47,7 +47,7 @@ class RecipeFacts(Struct):
 
 
 class RecipeList(Struct):
-    """Every recipe there is; `broken` says what is wrong with a file that cannot be read."""
+    """Every recipe; `broken` has the error of each file that cannot be read."""
 
     recipes: list[RecipeFacts]
     broken: dict[str, str]
@@ -61,21 +61,21 @@ class RecipeDetails(RecipeFacts):
 
 
 def as_toml(recipe: Recipe) -> str:
-    """The whole recipe. Every line below the heading but those of type, name and source can stand
-    in a recipe of your own."""
+    """Return the whole recipe. Every line below the heading, except those of type, name and source,
+    is allowed in a user's own recipe."""
     nested = tree(recipe)
     heading = [f"# {recipe.name} · {recipe.about}", f"# {recipe.source} · {recipe.fingerprint}", ""]
     return "\n".join([*heading, *toml_lines(nested, "")]).rstrip() + "\n"
 
 
 def facts(recipe: Recipe) -> dict[str, str]:
-    """What a recipe is, in short."""
+    """Return a recipe's name, description, source, view and fingerprint."""
     names = ("name", "about", "source", "view", "fingerprint")
     return {name: getattr(recipe, name) for name in names}
 
 
 def differences(one: Recipe, other: Recipe) -> list[tuple[str, Any, Any]]:
-    """Each field in which two recipes differ, with both values; None where a field is missing."""
+    """Return each field in which two recipes differ, with both values; None for a missing one."""
     left, right = dict(flat(tree(one))), dict(flat(tree(other)))
     names = dict.fromkeys((*left, *right))
     skipped = {f"{part}{field}" for part in ("", "deep.") for field in ("name", "about", "source")}
@@ -87,7 +87,7 @@ def differences(one: Recipe, other: Recipe) -> list[tuple[str, Any, Any]]:
 
 
 def learned_json(found: Learned) -> dict[str, Any]:
-    """What feedback made of a recipe, as JSON."""
+    """Return learned weights as JSON."""
     plain: dict[str, Any] = msgspec.to_builtins(found)
     return plain | {"weights": weights_json(found)}
 
@@ -97,7 +97,7 @@ def weights_json(found: Learned) -> dict[str, dict[str, float]]:
 
 
 def learned_lines(found: Learned) -> Iterator[str]:
-    """What feedback made of a recipe, by how much, and on what evidence."""
+    """Yield a recipe's learned weights and their evidence, for people."""
     changed = {name: pair for name, pair in found.weights.items() if pair[0] != pair[1]}
     if not found.weights:
         yield f"{found.recipe}: its weights do not learn from feedback."
@@ -127,7 +127,7 @@ def _evidence(found: Learned) -> str:
 
 
 def toml_lines(nested: Tree, prefix: str = "") -> Iterator[str]:
-    """A tree as TOML, values before tables."""
+    """Yield a tree as TOML, values before tables."""
     plain = {key: value for key, value in nested.items() if not isinstance(value, dict)}
     if prefix and plain:
         yield f"[{prefix.rstrip('.')}]"
@@ -141,5 +141,5 @@ def toml_lines(nested: Tree, prefix: str = "") -> Iterator[str]:
 
 
 def _key(name: str) -> str:
-    """A kind may hold what a bare TOML key may not."""
+    """Quote a key, such as a kind, that is no bare TOML key."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)

@@ -1,5 +1,5 @@
-"""Everything that a recipe may be made of. A search imports only the parts of its own recipe; what
-turns plain values into a recipe needs them all."""
+"""All parts of recipes as tagged unions. A search imports only the parts of its own recipe; to
+convert plain values to a recipe takes all of them."""
 
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ AnyStage = Union[  # noqa: UP007
     ConfidenceVerdict,
 ]
 
-# msgspec looks the names of annotations up in the module that has them, where only type checkers
-# import this one.
+# msgspec resolves annotations in the module that has them, which imports this one only for type
+# checkers.
 vars(signal_sums).update(AnySignal=AnySignal)

@@ -1,4 +1,5 @@
-"""What a signal is: one reason for a memory to stand higher, as a raw value per memory."""
+"""The base class of signals. A signal is one reason to rank a memory higher, as a raw value per
+memory."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from recollect.types import Family, Term, combine
 
 
 class SignalValue(NamedTuple):
-    """A signal's raw value for one memory, and where it comes from: in words, then figures in
-    brackets, which only a full explanation shows."""
+    """A signal's raw value for a memory and its origin: in words, then figures in brackets, which
+    only a full explanation shows."""
 
     raw: float
     how: str
@@ -24,8 +25,8 @@ NOTHING = SignalValue(0.0, "")
 
 
 class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A signal's share of a score. `with_vectors`, where given, is the weight that holds when an
-    embedding model answered for the query."""
+    """A signal's share of a score. `with_vectors`: the weight if an embedding model answered for
+    the query."""
 
     about: ClassVar[str]
     family: ClassVar[Family]
@@ -40,26 +41,26 @@ class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def name(self) -> str:
-        """Its name in explanations and in recipe files."""
+        """The name in explanations and recipe files."""
         return str(self.__struct_config__.tag)
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """The channels it needs, by name."""
+        """The names of the channels that it needs."""
         return ()
 
     @property
     def roles(self) -> tuple[ChannelRole, ...]:
-        """The channels it needs, by what they do."""
+        """The roles of the channels that it needs."""
         return ()
 
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
-        """The raw values of these memories; a memory left out counts 0."""
+        """Return the raw values of these memories; a missing memory counts 0."""
         raise NotImplementedError
 
 
 def added(why: Term, *parts: Term) -> Term:
-    """A sum with these parts more. What is no sum, such as one channel's own score, becomes the
-    first part of one."""
+    """Return a sum with more parts. A term that is no sum, such as a channel's score, becomes its
+    first part."""
     before = why.parts if why.formula == "sum" else (why,)
     return combine(why.name, "sum", (*before, *parts))

@@ -1,4 +1,4 @@
-"""Signals of time: what a query asks for, and the age of a memory."""
+"""Signals of time: the time that a query names, and the age of a memory."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ DAY = timedelta(days=1)
 
 class TimeMatch(Signal, frozen=True, tag="time_match", kw_only=True):
     """1 for a memory made in a period that the query bounds ("last week", "before 2026-03-01"),
-    `hint` for one that it only hints at ("recently"). Favours and never drops: a memory may speak
-    of a time without having been made in it."""
+    `hint` for a period that it only hints at ("recently"). Nothing is dropped: a memory may mention
+    a time without having been made then."""
 
     about = "made in the time asked for"
     family = "time"
@@ -41,14 +41,14 @@ class TimeMatch(Signal, frozen=True, tag="time_match", kw_only=True):
 
 
 def hyperbolic(updated_at: datetime, now: datetime, hours: float = YEAR_HOURS) -> SignalValue:
-    """`1 / (1 + age / 8760 h)`: a year 0.5, two years a third. Age is never below 0."""
+    """Return `1 / (1 + age / 8760 h)`: a year 0.5, two years a third. Age is never below 0."""
     age = max(0.0, (now - updated_at) / HOUR)
     how = f"{age / 24:.1f} days old (1/(1 + {age:.1f} h / {hours:g} h))"
     return SignalValue(1.0 / (1.0 + age / hours), how)
 
 
 class Recency(Signal, frozen=True, tag="recency", kw_only=True):
-    """Age counts from `updated_at`; for a file that is its modification time."""
+    """Newer is better. Age counts from `updated_at`; for a file that is its modification time."""
 
     about = "how new it is"
     family = "time"
@@ -62,13 +62,15 @@ class Recency(Signal, frozen=True, tag="recency", kw_only=True):
 
 
 def half_life(updated_at: datetime, now: datetime, days: float) -> SignalValue:
-    """`exp(-ln 2 · age / half-life)`: 1 new, 0.5 after one half-life. Age is never below 0."""
+    """Return `exp(-ln 2 · age / half-life)`: 1 new, 0.5 after one half-life. Age is never below
+    0."""
     age = max(0.0, (now - updated_at) / DAY)
     return SignalValue(exp(-log(2) * age / days), f"{age:.1f} days old (half-life {days:g} days)")
 
 
 def window(memory: Memory, until: datetime, now: datetime, zone_share: float) -> SignalValue:
-    """1 until the last `zone_share` of the window, then down in a line to 0 at its end.
+    """Return 1 until the last `zone_share` of the validity window, then down linearly to 0 at its
+    end.
 
     A window of no length, or a negative one, counts as 1 until it has expired.
     """
@@ -84,7 +86,7 @@ def window(memory: Memory, until: datetime, now: datetime, zone_share: float) ->
 
 
 class TemporalDecay(Signal, frozen=True, tag="temporal_decay", kw_only=True):
-    """By age, or by validity window for a memory that has `valid_until`."""
+    """By age, or by validity window for a memory with `valid_until`."""
 
     about = "how new it is, or how long it stays valid"
     family = "time"

@@ -1,4 +1,4 @@
-"""Signals of what a memory is: its kind, project, domain, tags, tier, importance, severity."""
+"""Signals of a memory's labels: kind, project, domain, tags, tier, importance, severity."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from recollect.types import Memory
 
 
 class AskedMatch(Signal, frozen=True, tag="asked_match", kw_only=True):
-    """The share of what the query names (`bugs`, `critical`, `atlas`) that the memory is. Favours
-    and never drops: beside a topic such a word may be part of it."""
+    """The share of the labels in the query's words (`bugs`, `critical`, `atlas`) that the memory
+    has. Nothing is dropped: in a query with a topic such a word may be part of it."""
 
     about = "the kind or project asked for"
     family = "structure"
@@ -50,7 +50,7 @@ class DomainMatch(Signal, frozen=True, tag="domain_match", kw_only=True):
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
         asked = context.search.wanted_domains
         domains = {id: context.memory(id).domain.lower() for id in ids}
-        # One that was not asked for is the memory's own text, which no explanation repeats.
+        # Explanations never repeat text of the memory that is not in the query.
         return {
             id: SignalValue(1.0, domain) if domain in asked else NOTHING
             for id, domain in domains.items()
@@ -58,8 +58,8 @@ class DomainMatch(Signal, frozen=True, tag="domain_match", kw_only=True):
 
 
 class ProjectMatch(Signal, frozen=True, tag="project_match", kw_only=True):
-    """1 for a memory of the project that is preferred, and for a core memory of no project, which
-    holds everywhere; else 0. Nothing where no project is preferred."""
+    """1 for a memory of the preferred project, and for a core memory of no project, which applies
+    everywhere; else 0. Nothing if no project is preferred."""
 
     about = "project preferred"
     family = "literal"
@@ -77,12 +77,12 @@ class ProjectMatch(Signal, frozen=True, tag="project_match", kw_only=True):
 
 
 def jaccard(one: Set[str], other: Set[str]) -> float:
-    """Shared over all; 0 when neither has any."""
+    """Return the shared over all; 0 if both are empty."""
     return len(one & other) / len(one | other) if one or other else 0.0
 
 
 class TagOverlap(Signal, frozen=True, tag="tag_overlap", kw_only=True):
-    """Jaccard, case-insensitive; 0 when no tag is asked for."""
+    """Jaccard index, case-insensitive; 0 if the search names no tag."""
 
     about = "tags asked for"
     family = "structure"
@@ -97,7 +97,7 @@ class TagOverlap(Signal, frozen=True, tag="tag_overlap", kw_only=True):
 
 
 class Importance(Signal, frozen=True, tag="importance", kw_only=True):
-    """`core` for a pinned memory, else by severity; most memories have neither, and 0."""
+    """`core` for a pinned memory, else by severity; 0 for most memories."""
 
     about = "pinned, or of high severity"
     family = "trust"
@@ -126,7 +126,7 @@ def _is_marked(memory: Memory) -> bool:
 
 
 class Severity(Signal, frozen=True, tag="severity", kw_only=True):
-    """One value per severity; unset counts as suggestion."""
+    """One value per severity; none counts as suggestion."""
 
     about = "how severe it is"
     family = "rarity"

@@ -1,4 +1,4 @@
-"""Which signals there are."""
+"""The union of all signals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals of use: what people said of a memory, and how often it was of use."""
+"""Signals of use: feedback on a memory, and how often it was used."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from recollect.types import Use
 
 
 class Feedback(Signal, frozen=True, tag="feedback", kw_only=True):
-    """From −1 (dismissed) to 1 (accepted), by how alike the questions are: the recipe's `feedback`
-    says how that is measured. What was dismissed for another question is not worse for this one."""
+    """From −1 (dismissed) to 1 (accepted), weighted by the likeness of the queries, which the
+    recipe's `feedback` defines: a memory dismissed for another question is no worse for this
+    one."""
 
     about = "accepted or dismissed before"
     family = "rarity"
@@ -21,16 +22,16 @@ class Feedback(Signal, frozen=True, tag="feedback", kw_only=True):
         return {id: SignalValue(opinions[id].raw, opinions[id].how) for id in ids if id in opinions}
 
 
-# Being returned says little: the ranking itself brought that about. Somebody who opens a memory has
-# chosen it, and an acceptance says that it was right.
+# Being returned says little: it is the work of the ranking itself. An opened memory was chosen, and
+# an accepted one was right.
 RETURNED, OPENED, ACCEPTED = 0.1, 1.0, 3.0
-# A memory of so much use has half of what can be had.
+# The use for which the signal is 0.5.
 HALF = 5.0
 
 
 class Used(Signal, frozen=True, tag="used", kw_only=True):
-    """From 0 (never used, or not counted) towards 1. It is off in the documented recipes: with it,
-    what was found once is found more often, whether it is better or not."""
+    """From 0 (never used, or not counted) towards 1. Off in the documented recipes: it would keep
+    raising results that were found once, good or bad."""
 
     about = "opened or accepted before"
     family = "trust"
@@ -41,8 +42,8 @@ class Used(Signal, frozen=True, tag="used", kw_only=True):
 
 
 def usefulness(use: Use) -> float:
-    """`u / (u + 5)`, where `u` is `0.1 × returned + opened + 3 × accepted`: it saturates, so that
-    what is used daily does not outweigh everything."""
+    """Return `u / (u + 5)`, where `u` is `0.1 × returned + opened + 3 × accepted`. It saturates, so
+    that daily use does not outweigh everything."""
     amount = RETURNED * use.returned + OPENED * use.opened + ACCEPTED * use.accepted
     return amount / (amount + HALF)
 

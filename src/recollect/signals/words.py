@@ -15,13 +15,13 @@ from recollect.recipes.ranges import Share, Smoothing, Weight
 from recollect.signals.base import Signal, SignalValue
 from recollect.types import Ranking
 
-# Words as they are written: "US" is a country, and "use" another word.
+# Case matters: "US" is a country.
 FIRST_PERSON = re.compile(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself|[Ww]e|us|[Oo]urs?|[Oo]urselves)\b")
 
 
 class ExactMatch(Signal, frozen=True, tag="exact", kw_only=True):
-    """The share of the query's names that the memory holds as they are written, case and accents
-    aside: identifiers, versions, paths, quoted phrases."""
+    """The share of the query's exact terms that the memory holds, ignoring case and accents:
+    identifiers, versions, paths, quoted phrases."""
 
     about = "holds an exact term"
     family = "literal"
@@ -41,13 +41,13 @@ def _value(found: Sequence[str], terms: int) -> SignalValue:
 
 
 def holds_all(title: str, query: str) -> bool:
-    """Whether every white-space-separated word of the query is a substring of the title,
-    case-insensitive: `roadmap 1.4` is in `v1.4-ROADMAP.md`. False for an empty query."""
+    """Return True if each white-space-separated word of the query is a substring of the title,
+    ignoring case: `roadmap 1.4` is in `v1.4-ROADMAP.md`. False for an empty query."""
     wanted, folded = _folded_pieces(query), composed(title).casefold()
     return bool(wanted) and all(map(folded.__contains__, wanted))
 
 
-@lru_cache(maxsize=16)  # the queries that are being answered
+@lru_cache(maxsize=16)  # the current queries
 def _folded_pieces(query: str) -> list[str]:
     return pieces(composed(query).casefold())
 
@@ -70,18 +70,18 @@ class Title(Signal, frozen=True, tag="title", kw_only=True):
 
 
 def idf(documents: int, holding: int) -> float:
-    """`ln((N + 1) / (df + 1)) + 1` over N live memories; a token never seen has df = 0."""
+    """Return `ln((N + 1) / (df + 1)) + 1` over N live memories; an unknown token has df = 0."""
     return log((documents + 1) / (holding + 1)) + 1
 
 
 def tfidf(found: Sequence[str], weights: Mapping[str, float]) -> dict[str, float]:
-    """tf · idf per token, where tf is the count divided by the number of tokens."""
+    """Return tf · idf per token, where tf is the count divided by the number of tokens."""
     size = len(found)
     return {token: n / size * weights[token] for token, n in Counter(found).items()}
 
 
 def cosine(one: Mapping[str, float], other: Mapping[str, float]) -> float:
-    """The cosine of two sparse vectors; 0 when either is empty."""
+    """Return the cosine of two sparse vectors; 0 if either is empty."""
     shared = sum(weight * other[token] for token, weight in one.items() if token in other)
     if not shared:
         return 0.0
@@ -118,11 +118,11 @@ class _Rank(Signal, frozen=True, kw_only=True):
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """A memory's place in the channel of the signal's name."""
+        """The channel of the signal's name."""
         return (self.name,)
 
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
-        """Absent from the list: 0."""
+        """Return `1 / (k + rank)` of the memories in the channel."""
         where = passages_of(context.channels.get(self.name, Ranking()))
         return {
             id: SignalValue(
@@ -156,7 +156,8 @@ class VectorRank(_Rank, frozen=True, tag="vector_rank", kw_only=True):
 
 
 class Cosine(Signal, frozen=True, tag="vector", kw_only=True):
-    """Never below 0, and 0 without a vector; also for memories the keywords alone found."""
+    """Cosine of query and memory, never below 0, and 0 without a vector; also of memories that only
+    keywords found."""
 
     about = "near in meaning"
     family = "meaning"
@@ -178,9 +179,11 @@ class Cosine(Signal, frozen=True, tag="vector", kw_only=True):
 
 
 class Person(Signal, frozen=True, tag="person", kw_only=True):
-    """Where the query speaks in the first person ("where did I leave my bike?"), how much the
-    memory does: 1 where at least `share` of its words are I, my, we and the like, and in proportion
-    below. In a conversation this tells what a user said of themselves from what was answered."""
+    """For a query in the first person ("where did I leave my bike?"): how much the memory is too.
+
+    1 if at least `share` of its words are I, my, we and the like, proportional below. In a
+    conversation this distinguishes what users said of themselves from the answers.
+    """
 
     about = "speaks in the first person, as the query does"
     family = "structure"

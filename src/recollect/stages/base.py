@@ -1,4 +1,4 @@
-"""What a stage is: whatever turns a ranking into a ranking."""
+"""The base class of stages. A stage maps a ranking to another ranking."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from msgspec import Struct
 from recollect.context import ChannelRole, SearchContext
 from recollect.types import Family, Ranking
 
-# What one part of a recipe may need of another before it: scores that a rank fusion made, scores
-# that are log odds, the word of a reranker, the cut to the limit.
+# Products that a part of a recipe may need from an earlier part: scores of a rank fusion, scores
+# that are log odds, scores of a reranker, the cut to the limit.
 Product = Literal["rrf", "log_odds", "reranking", "limit"]
 
 
-# More candidates than any recall finds, more words than any query has: a stage that waits for so
-# many asks no reranker.
+# More candidates than any recall finds, more words than any query has: a stage with this minimum
+# never calls a reranker.
 NEVER = 1_000_000
 
 
 class Stage(Struct, frozen=True, forbid_unknown_fields=True):
-    """Takes a ranking and returns another; the one it was given stays as it is. What it drops, it
-    drops with a reason, which the response counts."""
+    """Takes a ranking and returns a new one. Each dropped hit gets a reason, which the response
+    counts."""
 
     about: ClassVar[str] = ""
     family: ClassVar[Family] = "trust"
@@ -30,25 +30,25 @@ class Stage(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """The channels it needs, by name."""
+        """The names of the channels that it needs."""
         return ()
 
     @property
     def roles(self) -> tuple[ChannelRole, ...]:
-        """The channels it needs, by what they do."""
+        """The roles of the channels that it needs."""
         return ()
 
     @property
     def reads_time(self) -> bool:
-        """Whether it counts the times that the query's words name."""
+        """True if it uses the times that the query's words name."""
         return False
 
     def check(self, where: str) -> None:
-        """UserError that begins with `where` for what no recipe can mean."""
+        """Raise UserError, beginning with `where`, for settings that make no sense."""
 
     def deferral(self, query: str) -> dict[str, object]:
-        """The fields, set otherwise, with which it asks no reranker about this query; empty where
-        it would not ask one anyway."""
+        """Return the changed fields with which it does not rerank this query; empty if it would not
+        anyway."""
         return {}
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:

@@ -1,4 +1,4 @@
-"""Memories that say the same, or are passages of one file, take one place."""
+"""Stages that show repeats, or chunks of one file, as one result."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 
 
 class NearDuplicates(Stage, frozen=True, tag="near_duplicates"):
-    """Of the best `top`, or as many as will be returned, memories of one project and space that say
-    the same are shown as one: the best of them. The others are counted, and named beside it.
-    `alike` is the share of words they must have in common; with `top` 0 all are shown."""
+    """Shows memories of one project and space that say the same as one result: the best of them,
+    which names the others.
+
+    Looks at the best `top`, or at the number of results if that is more; 0 turns it off. `alike` is
+    the share of words that they must have in common.
+    """
 
     alike: Share = ALIKE
     top: Count = 20
@@ -46,7 +49,7 @@ class NearDuplicates(Stage, frozen=True, tag="near_duplicates"):
 
 
 def _shown(hits: Sequence[Hit], hidden: set[str], context: SearchContext) -> Hit:
-    """The best of a group, which names the others."""
+    """Return the best of a group, which names the others."""
     best, *others = hits
     if others:
         best = best.finding(same=tuple(context.memory(hit.memory_id) for hit in others))
@@ -54,7 +57,7 @@ def _shown(hits: Sequence[Hit], hidden: set[str], context: SearchContext) -> Hit
 
 
 def _naming_only_shown(hit: Hit, hidden: set[str]) -> Hit:
-    """Return the hit without beliefs about what is shown as another."""
+    """Return the hit without beliefs about hidden hits."""
     older, newer = hit.findings.seems_to_replace, hit.findings.seems_replaced_by
     if newer and newer.id in hidden:
         hit = hit.finding(seems_replaced_by=None)
@@ -64,9 +67,11 @@ def _naming_only_shown(hit: Hit, hidden: set[str]) -> Hit:
 
 
 class Neighbours(Stage, frozen=True, tag="neighbours"):
-    """Joins chunks that follow each other in a file to the best of them, and says in which lines of
-    the file that one stands. Looks at more hits than will be returned (`depth`): what is joined
-    makes room for what comes after. What is no part of a file stays as it is."""
+    """Joins consecutive chunks of a file to the best of them, with its lines in the file.
+
+    Reads more hits than will be returned (`depth`), since joined chunks make room for later ones.
+    Other memories stay as they are.
+    """
 
     depth: Depth = Depth(per_result=5, at_least=50)
     name: str = "neighbours"
@@ -99,7 +104,7 @@ def _placed(hit: Hit, found: dict[str, tuple[FilePlace, list[str]]], context: Se
 
 
 def _runs(places: Sequence[ChunkPlace]) -> Iterator[list[ChunkPlace]]:
-    """Chunks of one file that follow each other, in the order of the file."""
+    """Yield groups of consecutive chunks of one file, in the order of the file."""
     run: list[ChunkPlace] = []
     for place in sorted(places, key=lambda place: (place.file, place.chunk.number)):
         if run and (place.file, place.chunk.number) != (run[-1].file, run[-1].chunk.number + 1):

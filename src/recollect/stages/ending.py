@@ -1,4 +1,4 @@
-"""The last stages: how many results stay, and how sure the first one is."""
+"""The last stages: the number of results, and the confidence in the first one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ DIGITS = 4  # of a confidence
 
 
 class Cut(Stage, frozen=True, tag="cut"):
-    """The best `limit` remain. With a guard: when `guard_channel` found fewer than `guard_below`
+    """Keeps the best `limit`. With a guard: if `guard_channel` found fewer than `guard_below`
     memories and the limit is less than `guard_share` of them, nothing is cut.
+
     Source of the guard: the `vault` recipe, "Small corpus guard".
     """
 
@@ -41,9 +42,9 @@ class Cut(Stage, frozen=True, tag="cut"):
 
 
 class ConfidenceVerdict(Stage, frozen=True, tag="verdict"):
-    """Says how sure the first result is: `logistic(score)`. From `strong` on the evidence is
-    strong, under `weak` there is none; nothing is dropped for it. A list that a query asks for is
-    strong, since it holds what is asked for. Needs a fusion whose scores are log odds."""
+    """Judges the first result by `logistic(score)`: strong evidence from `strong` on, none under
+    `weak`. Drops nothing. A list that the query asks for is strong. Needs a fusion whose scores are
+    log odds."""
 
     needs = ("log_odds", "limit")
 

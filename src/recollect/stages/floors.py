@@ -1,4 +1,4 @@
-"""Stages that keep a place or a least score for some results."""
+"""Stages that guarantee a place or a least score to some results."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from recollect.types import Hit, Memory, Ranking, combine, leaf, order
 
 
 def matched(asked: set[str], memory: Memory) -> set[str]:
-    """The keywords that stand as whole words in title, text or tags: `how` is not in `show`."""
+    """Return the keywords that are whole words of title, text or tags: `how` is not in `show`."""
     return asked.intersection(lowered(" ".join((memory.title, memory.text, *memory.tags))))
 
 
 class KeywordFloor(Stage, frozen=True, tag="keyword_floor"):
-    """`max(score, floor · matched / keywords)`, on what the reranker verified."""
+    """`max(score, floor · matched / keywords)` for results that the reranker verified."""
 
     about = "literal matches are never buried"
     family = "literal"
@@ -49,8 +49,8 @@ class KeywordFloor(Stage, frozen=True, tag="keyword_floor"):
 
 
 class MeaningFloor(Stage, frozen=True, tag="meaning_floor"):
-    """What has no word of the query and scores under `floor` is dropped, and counted: something is
-    always nearest in meaning. Needs a fusion whose scores are log odds."""
+    """Drops results without a word of the query that score under `floor`, since something is always
+    nearest in meaning. Needs a fusion whose scores are log odds."""
 
     needs = ("log_odds",)
 
@@ -69,7 +69,7 @@ class MeaningFloor(Stage, frozen=True, tag="meaning_floor"):
 
 
 class ScoreFloor(Stage, frozen=True, tag="score_floor"):
-    """Under `floor` is dropped, and counted; what the reranker did not reach is not judged."""
+    """Drops results under `floor`, except those that the reranker did not reach."""
 
     needs = ("reranking",)
 
@@ -82,10 +82,11 @@ class ScoreFloor(Stage, frozen=True, tag="score_floor"):
 
 
 class ExactFloor(Stage, frozen=True, tag="exact_floor"):
-    """Where none of the memories that will be returned holds one of the query's exact terms, the
-    best memory that does is lifted onto the last places: a name is found however many memories are
-    nearer in meaning. Of the places `share` is given away so, one at least, and never the first;
-    with 0 none is."""
+    """Lifts the best memory with an exact term of the query into the last places if no result has
+    the term: a name is found however many memories are nearer in meaning.
+
+    At most `share` of the places are used, at least one and never the first; with 0 none is.
+    """
 
     about = "holds an exact term"
     family = "literal"
@@ -108,7 +109,7 @@ class ExactFloor(Stage, frozen=True, tag="exact_floor"):
             room += shown[place].memory_id not in sole
         if not room:
             return ranking
-        # Those above the place stay; of those below, the sole holders of a term rise with them.
+        # Hits above the place stay; below it, sole holders of a term are raised too.
         risen = [hit for hit in shown[place:] if hit.memory_id in sole] + lifted[:room]
         above = {term for hit in shown[:place] for term in context.exact_terms(hit.memory_id)}
         raised: dict[str, Hit] = {}
@@ -125,7 +126,7 @@ class ExactFloor(Stage, frozen=True, tag="exact_floor"):
         return ranking.resorted(raised.get(hit.memory_id, hit) for hit in ranking)
 
     def _sole_holders(self, shown: Sequence[Hit], context: SearchContext) -> set[str]:
-        """The memories of the answer that alone hold one of the terms."""
+        """Return the memories of the answer that alone hold one of the terms."""
         holders: dict[str, list[str]] = {}
         for hit in shown:
             for term in context.exact_terms(hit.memory_id):
@@ -133,7 +134,7 @@ class ExactFloor(Stage, frozen=True, tag="exact_floor"):
         return {ids[0] for ids in holders.values() if len(ids) == 1}
 
     def _lifted(self, ranking: Ranking, context: SearchContext) -> list[Hit]:
-        """For each term that is not in the answer, the best hit that holds it; each hit once."""
+        """Return the best hit for each term that is not in the answer, without repeats."""
         shown, rest = ranking.hits[: context.limit], ranking.hits[context.limit :]
         covered = {term for hit in shown for term in context.exact_terms(hit.memory_id)}
         lifted: list[Hit] = []
@@ -145,7 +146,7 @@ class ExactFloor(Stage, frozen=True, tag="exact_floor"):
         return lifted
 
     def _raised(self, hit: Hit, score: float, how: str) -> Hit:
-        """The hit, just above this score: what it lacked is a part of its sum."""
+        """Return the hit just above this score; the difference becomes a part of its sum."""
         lift = score - hit.score
         while (why := added(hit.why, leaf(self.name, lift, how))).value <= score:
             lift += ulp(max(abs(score), abs(lift)))
@@ -153,8 +154,8 @@ class ExactFloor(Stage, frozen=True, tag="exact_floor"):
 
 
 class FixedScore(Stage, frozen=True, tag="fixed_score"):
-    """Everything `channel` found, and no other channel, joins the ranking with `score`. All of it
-    ties, so it keeps the channel's own order: the most relevant first."""
+    """Adds everything that only `channel` found, with `score`. These hits tie and keep the
+    channel's order."""
 
     channel: str
     score: Weight
@@ -174,7 +175,7 @@ class FixedScore(Stage, frozen=True, tag="fixed_score"):
 
 
 class Browsed(Stage, frozen=True, tag="browsed"):
-    """Everything `channel` found joins the ranking with the channel's own score."""
+    """Adds everything that `channel` found, with the channel's own score."""
 
     channel: str
     name: str = "browsed"

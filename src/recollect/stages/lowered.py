@@ -1,4 +1,4 @@
-"""Stages that place some results lower."""
+"""Stages that move results down, or multiply scores by kind."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ DONE = "_done"
 
 
 class Validity(Stage, frozen=True, tag="validity"):
-    """A memory whose `valid_until` has passed, or whose `valid_from` lies ahead, goes below every
-    valid one that answers the query too: one that scores at most `within` less. None is dropped. A
-    query about the past, or about a time, wants what held then: nothing is moved."""
+    """Moves a memory whose `valid_until` has passed, or whose `valid_from` is in the future, below
+    every valid one that scores at most `within` less. Nothing is dropped. A query about the past or
+    a time wants what held then, so nothing is moved."""
 
     about = "below what is valid now"
     family = "time"
@@ -41,9 +41,8 @@ class Validity(Stage, frozen=True, tag="validity"):
 
 
 class Dismissed(Stage, frozen=True, tag="dismissed"):
-    """A memory that was dismissed for this very question goes below every one that was accepted for
-    it, whatever they score, and below every other that answers it too: one that was not dismissed
-    and scores at most `within` less. It is never dropped."""
+    """Moves a memory that was dismissed for this very question below every accepted one, and below
+    every other that scores at most `within` less. Nothing is dropped."""
 
     about = "dismissed for this question"
     family = "rarity"
@@ -101,8 +100,8 @@ class KindBoost(Stage, frozen=True, tag="kind_boost"):
 
 
 class KindAdjust(Stage, frozen=True, tag="kind_adjust"):
-    """For `kind`, and for `kind_done`: score × factor, at most `cap`, or `unverified_cap` for what
-    no reranker verified. The ranking is sorted again after each."""
+    """For `kind` and `kind_done`: score × factor, at most `cap`, or `unverified_cap` if no reranker
+    verified it. Sorts again."""
 
     about = "its kind counts for more, or for less"
     needs = ("reranking",)
@@ -126,7 +125,7 @@ class KindAdjust(Stage, frozen=True, tag="kind_adjust"):
 
 
 class DonePenalty(Stage, frozen=True, tag="done_penalty"):
-    """A kind that ends in `_done` is behind us: score × factor."""
+    """Multiplies the score of a kind that ends in `_done` by `factor`."""
 
     about = "its task is done"
 

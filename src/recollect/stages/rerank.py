@@ -1,4 +1,5 @@
-"""The stages that ask a reranker: which texts it reads, until when, and what its scores do."""
+"""The reranking stages: the texts that the reranker reads, its deadline, and the use of its
+scores."""
 
 from __future__ import annotations
 
@@ -21,30 +22,30 @@ from recollect.signals.base import added
 from recollect.stages.base import NEVER, Stage
 from recollect.types import Hit, Memory, Ranking, Reach, Term, combine, leaf, weighted
 
-# Words in one piece: camelCase, and what underscores join.
+# Identifiers: camelCase, and words joined by underscores.
 COMPOUND = re.compile(r"\b[A-Za-z]+(?:[a-z][A-Z]|_)\w*")
 BORDER = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-# What was not reached stands in order below the lowest verified score, even where that is 0.
+# The least bound for hits that were not reached, so that they keep their order below a score of 0.
 LEAST = 1e-6
 
 
 def whole(memory: Memory) -> str:
-    """Everything; the model cuts what it cannot take in."""
+    """Return title and text; the model truncates them."""
     return f"{memory.title}\n{memory.text}".strip()
 
 
 def focused(memory: Memory, query: str, size: int) -> str:
-    """The title and about `size` characters of the text, or of the details where more of the
-    query's words stand together there; the beginning where there are none. Identifiers that the
-    query says in plain words are read as these."""
+    """Return the title and about `size` characters around the query's words, from the details if
+    these hold more of them than the text; else the beginning. Identifiers that the query has in
+    plain words are split."""
     words = keywords(query)
     body = getattr(memory, best_field(memory, words, size, ("text", "details"))[0])
     return spoken(f"{memory.title}\n{window(body, words, size)}".strip(), query)
 
 
 def spoken(text: str, query: str) -> str:
-    """`FileSyncService` as `File Sync Service` where the query has these words; a model sees one
-    word that it does not know otherwise."""
+    """Write `FileSyncService` as `File Sync Service` if the query has these words. A model would
+    see one unknown word otherwise."""
     asked = set(lowered(query))
 
     def plain(found: re.Match[str]) -> str:
@@ -55,8 +56,8 @@ def spoken(text: str, query: str) -> str:
 
 
 class RerankRun:
-    """What a reranker has said so far, gathered by a thread that the search does not have to wait
-    for: a remote reranker that hangs holds up nothing."""
+    """A reranker's scores, collected by a thread, so that a remote reranker that hangs blocks no
+    search."""
 
     def __init__(
         self, reranker: Reranker, query: str, batch: int, deadline: Deadline = NO_DEADLINE
@@ -71,8 +72,11 @@ class RerankRun:
         self.failure: str | None = None
 
     def by(self, seconds: float, candidates: Sequence[tuple[str, str]]) -> dict[str, float]:
-        """The scores of the candidates, (id, text) best first, that were read in time. Loading the
-        model does not count, since it happens once, unless the search itself has a deadline."""
+        """Return the scores that arrive within these seconds. Loading the model does not count,
+        since it happens once, unless the search itself has a deadline.
+
+        candidates: pairs of id and text, best first.
+        """
         thread = threading.Thread(target=self._read, args=(candidates,), daemon=True)
         thread.start()
         self._ready.wait(self._deadline.within(None))
@@ -104,8 +108,12 @@ def rerank_scores(
     batch: int,
     context: SearchContext,
 ) -> dict[str, float]:
-    """What the reranker said of these memories, best first, by the search's deadline; empty, and
-    said why under the stage's name, when it said nothing. Where there is none, no text is made."""
+    """Return the reranker's scores of these memories by the search's deadline. Without any, the
+    response names the stage and the reason.
+
+    ids: best first.
+    text_of: returns the text to read; not called without a reranker.
+    """
     if context.deadline.over:
         context.degrade(stage, context.deadline.reason)
         return {}
@@ -129,8 +137,9 @@ def rerank_scores(
 
 
 class Skip(Struct, frozen=True, forbid_unknown_fields=True):
-    """`base + span · logistic(steepness · (x − centre))`, at most `cap`, where `x` is the RRF over
-    the largest that the fusion can give, times the cosine for a memory that came through vectors.
+    """`base + span · logistic(steepness · (x − centre))`, at most `cap`. `x` is the RRF over the
+    largest that the fusion can give, times the cosine of a memory that vectors found.
+
     Source: the `gnosis` recipe, "Skip", where the largest is 2/61; the RRF is the one before the
     kind boosts.
     """
@@ -151,19 +160,18 @@ class Skip(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def capped(name: str, term: Term, cap: float) -> Term:
-    """`min(term, cap)`; the cap appears in the explanation only where it bites."""
+    """Return `min(term, cap)`; the cap is in the explanation only if it applies."""
     if term.value <= cap:
         return term
     return combine(name, "min", (term, leaf("cap", cap, f"at most {cap:g}")))
 
 
 class CrossEncoder(Stage, frozen=True, tag="cross_encoder"):
-    """Each candidate's score becomes what the reranker says of it, 0…1.
+    """Replaces each score by the reranker's, 0…1.
 
-    Fewer than `skip_below` candidates are not worth a reranker: `skip` scores them from ranks and
-    cosine, unverified. The same holds for all of them when there is no reranker. Candidates are
-    read best first, `batch` at a time, until the deadline; what is not reached keeps its fused
-    order below what was verified.
+    With fewer than `skip_below` candidates, or without a reranker, `skip` computes unverified
+    scores from ranks and cosine. Candidates are read best first, `batch` at a time, until the
+    deadline; the rest keep their fused order below the verified ones.
     """
 
     about = "the model that reads query and memory together"
@@ -203,7 +211,7 @@ class CrossEncoder(Stage, frozen=True, tag="cross_encoder"):
         return hit.rescored(combine("not_reached", "product", parts)).finding(unreached=True)
 
     def _unverified(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        # The RRF as it was fused, before any stage changed it.
+        # The fused RRF, before any stage changed it.
         fused, cosines = scores_of(context.fused), scores_of(context.by_vectors())
         largest = context.fused.largest
         return ranking.resorted(
@@ -215,21 +223,20 @@ class CrossEncoder(Stage, frozen=True, tag="cross_encoder"):
 
 
 class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
-    """`score + weight · (clip(logit, floor, bound) − floor)` for the best `top` candidates: a logit
-    of `floor` or less says nothing, since a cross-encoder rejects whatever shares no word with the
-    query, the right answer in other words included.
+    """`score + weight · (clip(logit, floor, bound) − floor)` for the best `top` candidates. A logit
+    of `floor` or less counts nothing, since a cross-encoder rejects every text that shares no word
+    with the query, right answers in other words included.
 
     A cross-encoder alone is right about questions in whole sentences and often wrong about
-    keywords, so it moves candidates and does not order them; a query of fewer than
-    `least_words` words it does not see at all, and none that was compared word by word, unless
-    `always`. Of a long text it reads `characters` where the query's words stand: half the time,
-    and no worse. What it did not reach by the deadline, and what stands further down, is held
-    to be as good as the worst it read: the order of fusion stays among them.
+    keywords, so it moves candidates but does not order them. It does not read queries of fewer than
+    `least_words` words, nor, unless `always`, those compared word by word. Of a long text it reads
+    `characters` around the query's words: half the time, and no worse. Candidates beyond the
+    deadline or `top` count as the worst it read, so they keep their order.
 
-    No logits can exchange two candidates that stand further apart than `weight · (bound − floor)`.
-    So it reads the first candidate, on which the verdict depends, and on down to the first such
-    gap; of those behind the results that are asked for only what can still become the first: half
-    the reading, and no worse (benchmarks/reading.py).
+    No logits can exchange two candidates that are further apart than `weight · (bound − floor)`. So
+    it reads down to the first such gap; beyond the number of results only candidates that can still
+    become the first, on which the verdict depends: half the reading, and no worse
+    (benchmarks/reading.py).
     """
 
     about = "the model that reads query and memory together"
@@ -271,7 +278,7 @@ class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
         return structs.replace(reranked, reranked=len(logits))
 
     def _contested(self, scores: Sequence[float], limit: int) -> int:
-        """How many of the best the reranker could exchange."""
+        """Return the number of best candidates that the reranker could exchange."""
         reach = self.weight * (self.bound - self.floor)
         for place in range(1, min(self.top, len(scores))):
             above = scores[place - 1] if place < limit else scores[0]

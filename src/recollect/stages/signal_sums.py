@@ -1,5 +1,5 @@
-"""The stages that score by signals: a sum of its own, with weights that may learn from feedback, or
-one added to what is there."""
+"""Stages that score by signals: a sum that replaces the score, with weights that may learn from
+feedback, or one added to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SignalStage(Stage, frozen=True):
-    """A stage that weighs signals; it needs the channels that they need."""
+    """A stage of signals; it needs their channels."""
 
     signals: tuple[AnySignal, ...]
 
@@ -37,8 +37,8 @@ class SignalStage(Stage, frozen=True):
 
 
 class Adaptive(Struct, frozen=True, forbid_unknown_fields=True):
-    """From `after` feedback events on, `signal` gains `(a − 0.5) · 2 · span`, `a` being the share
-    accepted; the weights other than it and `fixed` are scaled alike so that all sum to 1. No
+    """From `after` feedback events on, `signal` gains `(a − 0.5) · 2 · span`, where `a` is the
+    accepted share; the weights other than it and `fixed` are scaled alike so that all sum to 1. No
     weight falls below 0."""
 
     signal: str
@@ -59,13 +59,13 @@ class Adaptive(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WeightedSum(SignalStage, frozen=True, tag="weighted_sum"):
-    """`Σ weight · signal`: every candidate scored afresh."""
+    """`Σ weight · signal`: computes every score anew."""
 
     adaptive: Adaptive | None = None
     name: str = "score"
 
     def check(self, where: str) -> None:
-        """Weights that learn need names that are there, and others to take from and give to."""
+        """Raise UserError if `adaptive` names unknown signals, or leaves none to scale."""
         if self.adaptive is None:
             return
         signals = {signal.name: signal for signal in self.signals}
@@ -86,15 +86,15 @@ class WeightedSum(SignalStage, frozen=True, tag="weighted_sum"):
                 )
 
     def declared(self, *, vectors: bool) -> dict[str, float]:
-        """The weights as the recipe has them, with or without a model that answers."""
+        """Return the weights of the recipe, with or without vectors."""
         return {
             signal.name: signal.weight_with_vectors if vectors else signal.weight
             for signal in self.signals
         }
 
     def weights(self, context: SearchContext) -> dict[str, float]:
-        """The weights that hold for this query in this vault. A vector channel that took part is a
-        model that answered."""
+        """Return the weights for this query in this vault. A vector channel that took part means
+        that a model answered."""
         weights = self.declared(vectors=context.vectors_answered)
         if self.adaptive is None:
             return weights
@@ -122,8 +122,8 @@ class WeightedSum(SignalStage, frozen=True, tag="weighted_sum"):
 
 
 class Bonus(SignalStage, frozen=True, tag="bonus"):
-    """`score + Σ weight · signal`. A signal that has nothing to say of any candidate, since the
-    query does not ask for it, is left out of the explanation."""
+    """`score + Σ weight · signal`. A signal that is 0 for every candidate, since the query does not
+    use it, is not in the explanation."""
 
     name: str = "bonus"
 

@@ -1,6 +1,6 @@
-"""Of statements about the same thing, the one that holds at the time asked for stands first.
+"""The stage that ranks a statement above the one that it replaces.
 
-A link was made by somebody; everything else here is what the ranking believes.
+Links were made by people; everything else here is a belief of the ranking.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ CHANGE_FROM = 0.6
 
 
 def successors(context: SearchContext, memories: Iterable[Memory]) -> dict[str, Memory]:
-    """By id, what took the place of each of these memories that has a link: of all that follow, the
-    last that is valid now, else the last that is there."""
+    """Map the id of each linked memory to its successor: the last one that is valid now, else the
+    last one."""
     found = {}
     for memory in memories:
         followed = _followed(context, memory) if memory.superseded_by else []
@@ -39,7 +39,7 @@ def successors(context: SearchContext, memories: Iterable[Memory]) -> dict[str, 
 
 
 def _followed(context: SearchContext, memory: Memory) -> list[Memory]:
-    """The memories behind the links, in order. Links that were imported may form a ring."""
+    """Return the memories that the links lead to, in order. Imported links may form a ring."""
     followed: list[Memory] = []
     seen = {memory.id}
     while (link := memory.superseded_by) and link not in seen:
@@ -53,14 +53,14 @@ def _followed(context: SearchContext, memory: Memory) -> list[Memory]:
 
 
 def passing(context: SearchContext, memories: Sequence[Memory]) -> list[Memory]:
-    """Those of these memories that pass the filter of the search."""
+    """Return the memories that pass the filter of the search."""
     among = replace(context.search.filter, among=tuple(memory.id for memory in memories))
     return context.store.memories.browse(among, len(memories)) if memories else []
 
 
 def named(ranking: Ranking, context: SearchContext) -> Ranking:
-    """The same ranking, in which each hit names what took its place and what it replaces, by
-    links."""
+    """Return the ranking with the links of each hit: its successor, and the memories it
+    replaces."""
     newer = successors(context, map(context.memory, ranking.ids))
     older: dict[str, list[Memory]] = {}
     for memory in context.store.memories.replaced(ranking.ids):
@@ -72,7 +72,7 @@ def named(ranking: Ranking, context: SearchContext) -> Ranking:
 
 
 def _naming(hit: Hit, newer: dict[str, Memory], older: Sequence[Memory]) -> Hit:
-    """Return the hit with its links; what is known is no longer believed."""
+    """Return the hit with its links; linked memories are removed from its beliefs."""
     if older:
         known = {memory.id for memory in older}
         believed = tuple(each for each in hit.findings.seems_to_replace if each.id not in known)
@@ -81,15 +81,17 @@ def _naming(hit: Hit, newer: dict[str, Memory], older: Sequence[Memory]) -> Hit:
 
 
 class Supersede(Stage, frozen=True, tag="supersede"):
-    """A memory that took the place of another by a link is placed above it, and is found where only
-    the other answers the query. Of two statements of one project and space that answer the query,
-    the newer is placed above the older if their scores differ at most by
+    """Ranks a memory above those that it replaces by a link, and adds it if only those match the
+    query.
+
+    Of two statements of one project and space that match the query, the newer goes above the older
+    if their scores differ at most by
 
         base + alike · cosine + shared · (words of the shorter in the longer)
-             + change · (cosine − CHANGE_FROM), where the newer says that something changed
+             + change · (cosine − CHANGE_FROM), if the newer says that something changed
 
-    A query about the past, or about a time at which the newer was not yet known, wants the other,
-    which is placed above then. Statements are looked for among the best `top`, by vectors.
+    A query about the past, or about a time before the newer was known, reverses this. Only the best
+    `top` are compared, by vectors.
     """
 
     about = "newer than what it replaces, or what held at the time asked for"
@@ -110,7 +112,7 @@ class Supersede(Stage, frozen=True, tag="supersede"):
         return self._newer_first(self._linked(ranking, context), context)
 
     def _linked(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        """The ranking with what links lead to above what they lead from."""
+        """Return the ranking with linked successors above what they replace."""
         newer = successors(context, map(context.memory, ranking.ids))
         if not newer or context.search.include_expired:
             return ranking
@@ -130,7 +132,7 @@ class Supersede(Stage, frozen=True, tag="supersede"):
     def _newer_first(self, ranking: Ranking, context: SearchContext) -> Ranking:
         if context.search.include_expired:
             return ranking
-        # Of a memory that has a link it is known what replaces it.
+        # The successor of a linked memory is known.
         before = {
             hit.memory_id: hit
             for hit in ranking.hits[: self.top]
@@ -139,7 +141,7 @@ class Supersede(Stage, frozen=True, tag="supersede"):
         cosines = context.cosines_between(list(before)) if len(before) > 1 else {}
         if not cosines:
             return ranking
-        # Oldest first, so that what is raised above something is above it for good.
+        # Oldest first, so that a raised statement stays above the other.
         order = sorted(map(context.memory, before), key=lambda each: (each.updated_at, each.id))
         statements = [Statement(memory, context.store.keyword.tokens) for memory in order]
         believed = replaced_by(statements, cosines, context.now)
@@ -171,7 +173,7 @@ class Supersede(Stage, frozen=True, tag="supersede"):
     def _allowed(
         self, older: Statement, newer: Statement, cosines: Mapping[tuple[str, str], float]
     ) -> float:
-        """Return how far apart the scores of two statements about one thing may be."""
+        """Return the largest difference of scores of two statements about one thing."""
         ids = (older.memory.id, newer.memory.id)
         cosine = cosines.get(ids, cosines.get((ids[1], ids[0]), 0.0))
         said = max(0.0, cosine - CHANGE_FROM) if newer.says_change else 0.0
@@ -187,8 +189,8 @@ class Supersede(Stage, frozen=True, tag="supersede"):
         context: SearchContext,
         why: str = "newer than",
     ) -> None:
-        """Raise the newer above the others, or those that are `wanted` above it, the latest of them
-        on top."""
+        """Raise the newer memory above the older ones, or the `wanted` older ones above it, the
+        latest on top."""
         raised = list(wanted) or ([newer] if older else [])
         below = [newer] if wanted else list(older)
         for memory in raised:

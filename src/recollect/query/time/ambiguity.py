@@ -1,4 +1,4 @@
-"""Whether a word that has other meanings (`may`, `march`, `2024`) is meant as a time."""
+"""Checks that an ambiguous word (`may`, `march`, `2024`) is meant as a time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from recollect.query.time.grammar import (
 
 
 def means_time(text: str, name: TimeName, now: datetime) -> bool:
-    """Whether the name is meant as a time; names that mean nothing else always are."""
+    """Return True if the name is meant as a time; unambiguous names always are."""
     check = AMBIGUOUS.get(name.rule)
     return check is None or check(text, name, now)
 
@@ -49,7 +49,8 @@ def _means_month(text: str, name: TimeName, now: datetime) -> bool:
 
 
 def _means_may(text: str, name: TimeName) -> bool:
-    """In lower case `may` is a verb, unless what stands on both sides leaves no doubt."""
+    """Return True if the word is the month. In lower case it is the verb, unless the words around
+    leave no doubt."""
     counted = name.rule == "month_day" and name.match[0][-1].isalpha()  # "may 5th"
     if counted or name.has("year", "last_day", "of"):
         return True
@@ -64,7 +65,8 @@ def _means_may(text: str, name: TimeName) -> bool:
 
 
 def _means_weekday(text: str, name: TimeName, now: datetime) -> bool:
-    """Full names always; short ones with a capital, and words such as `sun` only after `last`."""
+    """Return True for full names, for short ones with a capital, and for words such as `sun` only
+    after `last`."""
     word = name.match["weekday"]
     if word.lower().endswith("day"):
         return True
@@ -74,7 +76,7 @@ def _means_weekday(text: str, name: TimeName, now: datetime) -> bool:
 
 
 def _means_year(text: str, name: TimeName, now: datetime) -> bool:
-    """A number is a year where nothing else is counted, and alone only if it is a likely one."""
+    """Return True if the number counts nothing; alone it must be a likely year."""
     if name.has("word", "part"):
         return True
     if pattern(COUNTED, re.VERBOSE).match(text, name.end):
@@ -91,12 +93,13 @@ def _means_year(text: str, name: TimeName, now: datetime) -> bool:
 
 
 def _means_quarter(text: str, name: TimeName, now: datetime) -> bool:
-    """Not the first question of a list, nor a model in four bits."""
+    """Return False for the first question of a list, and for a model in four bits."""
     return name.has("year", "slashed") or not pattern(AFTER_QUARTER).match(text, name.end)
 
 
 def _means_season(text: str, name: TimeName, now: datetime) -> bool:
-    """With a year or `last`, or after a preposition where nothing follows that it could name."""
+    """Return True with a year or `last`, or after a preposition if nothing follows that it could
+    name."""
     if name.has("year", "which"):
         return True
     if name.match["season"].lower() == "fall":

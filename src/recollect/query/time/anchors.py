@@ -1,6 +1,6 @@
-"""Times that are named by what happened then: `before the release of atlas 3.0`, `since the move`.
+"""Times named by an event: `before the release of atlas 3.0`, `since the move`.
 
-The memory whose title holds all of these words tells the date.
+The date is that of the memory whose title holds all of these words.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from recollect.query.time.calendar import Period
 from recollect.query.time.hints import LEADS
 from recollect.types import Span
 
-# Only after these: most that follows `before` and `after` is no event.
+# Only these words are events: most words after `before` and `after` are not.
 EVENTS = (
     "end|incident|launch|meeting|migration|move|outage|release|retro|retrospective|start|switch"
     "|upgrade"
@@ -25,8 +25,10 @@ ANCHOR = (
 
 
 def anchored(text: str, date_of: Callable[[list[str]], datetime | None]) -> Period | None:
-    """The period that ends or begins when something happened; None where no memory tells when.
-    `date_of` is asked for the date of the memory that holds these words in its title."""
+    """Return the period that an event ends or begins; None if no memory has its date.
+
+    date_of: returns the date of the memory that holds these words in its title.
+    """
     if not LEADS & set(text.lower().split()):
         return None  # most queries: the pattern is not even compiled
     match = re.search(ANCHOR, text, re.IGNORECASE)

@@ -1,6 +1,7 @@
-"""What a time in a query passes through (its name, its interval, its period), and calendar
-arithmetic on the user's clock, whose times are labelled UTC here so that all days have 24 hours.
-`periods` makes moments of them. Weeks begin on Monday.
+"""The values of a time in a query (name, interval, period), and calendar arithmetic.
+
+All is on the user's clock, labelled UTC so that all days have 24 hours; `periods` converts the
+result. Weeks begin on Monday.
 """
 
 from __future__ import annotations
@@ -15,11 +16,10 @@ from recollect.types import Span
 
 
 class Period(Struct, frozen=True):
-    """A time that a query names. `said` are the user's words; `span` is what `without` takes out.
+    """A time that a query names. `said`: the user's words; `span`: the part that `without` removes.
 
-    They differ only where other words stand between a preposition and its date. In `before the
-    release of 2026-03-01` all of it is said, but only `of 2026-03-01` is taken out, since `release`
-    still says what is searched for.
+    They differ only if other words are between a preposition and its date: of `before the release
+    of 2026-03-01` only `of 2026-03-01` is removed, since `release` still says what is searched for.
     """
 
     said: str
@@ -30,7 +30,7 @@ class Period(Struct, frozen=True):
 
 
 class Interval(NamedTuple):
-    """What a name of a time stands for, before the words beside it are looked at."""
+    """The time of a name, before its preposition is read."""
 
     start: datetime
     end: datetime
@@ -39,7 +39,8 @@ class Interval(NamedTuple):
 
 
 class Lead(NamedTuple):
-    """The words before a name: which, what they ask for, and where they and the span begin."""
+    """The preposition of a name: the words, their role, and the starts of the words and of the
+    span."""
 
     words: str
     role: str
@@ -48,7 +49,7 @@ class Lead(NamedTuple):
 
 
 class TimeName(NamedTuple):
-    """A name of a time where it stands in the query, with the rule that found it."""
+    """A name of a time found in the query by a rule."""
 
     rule: str
     match: re.Match[str]
@@ -58,7 +59,7 @@ class TimeName(NamedTuple):
     listed: bool = False  # one more in a list that began with `in` or `on`
 
     def has(self, *groups: str) -> bool:
-        """Whether the rule found any of these parts."""
+        """Return True if any of these groups matched."""
         parts = self.match.groupdict()
         return any(parts.get(group) for group in groups)
 
@@ -82,13 +83,13 @@ def whole_day(midnight: datetime, exact: bool = True) -> Interval:
 
 
 def first_of(year: int, month: int) -> datetime:
-    """The first of a month; months below 1 and above 12 are those of other years."""
+    """Return the first of a month; months below 1 and above 12 are those of other years."""
     years, index = divmod(month - 1, 12)
     return datetime(year + years, index + 1, 1, tzinfo=UTC)
 
 
 def calendar_unit(unit: str, shift: int, now: datetime) -> Interval:
-    """The calendar unit that holds now, or one so many units later."""
+    """Return the calendar unit that contains now, shifted by `shift` units."""
     if unit == "day":
         return whole_day(midnight_of(now) + shift * DAY)
     if unit in ("week", "weekend"):
@@ -100,7 +101,8 @@ def calendar_unit(unit: str, shift: int, now: datetime) -> Interval:
 
 
 def back_from(count: int, unit: str, now: datetime) -> Interval:
-    """So many units back from today, with today; a day that a month lacks is its last."""
+    """Return the last `count` units up to and including today; a day that a month lacks is its
+    last."""
     end = midnight_of(now) + DAY
     if unit == "hour":
         return Interval(now - count * HOUR, end)
@@ -115,7 +117,7 @@ def back_from(count: int, unit: str, now: datetime) -> Interval:
 
 
 def third_of(part: str | None, whole: Interval) -> Interval:
-    """The early, middle or late third of a period; of a year four months, else whole days."""
+    """Return the early, middle or late third of a period, in whole days; of a year, four months."""
     if not part:
         return whole
     start, end = whole.start, whole.end

@@ -1,11 +1,11 @@
-"""The patterns that find names of times in a query, and the words beside them."""
+"""The patterns of names of times in a query, and of the words around them."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 
-# Pieces of the grammar. Names are read without regard to case, and as ASCII: only English is read.
+# Names are case-insensitive and ASCII: this is English only.
 
 MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 WEEKDAYS = "mon tue wed thu fri sat sun".split()
@@ -17,9 +17,9 @@ SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}  # no
 ORDINALS = "first second third fourth 1st 2nd 3rd 4th".split()
 # How many "a couple" and "a few" are; "ago" takes them with one more and one less.
 LOOSE = {"couple": 2, "few": 3}
-# "Recently" reaches back this many days: about as long as people use the word for.
+# The days that "recently" covers in people's use.
 RECENT_DAYS = 30
-# A number alone is a year from here on; earlier ones are more often counts, such as 1920.
+# The first number that alone is a year; lower ones are more often counts, such as 1920.
 FIRST_BARE_YEAR = 1990
 
 YEAR = r"(?:19[0-9]{2}|20[0-9]{2}|2100)"
@@ -38,11 +38,11 @@ PART = (
     r"(?:(?P<part>early|mid|late|(?:beginning|start|middle|end)\s+of)"
     r"(?:\s+in)?(?:\s+|-)(?:the\s+)?)?"
 )
-# Any year, so that "February 1861" is not last February; its reader knows which ones are read.
+# Any year, so that "February 1861" is not last February; the reader checks the range.
 OF_YEAR = r"(?:(?:\s?,|\s+of)?\s+(?P<year>[0-9]{4}|(?:last|this)\s+year))"
 ON_WEEKDAY = rf"(?:{WEEKDAY},?\s+)?"
 
-# The names of times. Of two that fit at one place the upper one counts.
+# The names of times; the first rule that matches counts.
 RULES = {
     "iso_day": rf"(?P<year>{YEAR})(?:-[0-9]{{2}}-|/[0-9]{{2}}/)[0-9]{{2}}",
     "iso_month": rf"(?P<year>{YEAR})-[0-9]{{2}}",
@@ -83,7 +83,7 @@ RULES = {
     "year": rf"{PART}(?P<word>(?:the\s+)?year\s+)?(?P<year>{YEAR})",
 }
 
-# What looks like a time and is none; found first, and passed over.
+# Phrases that look like a time; matched first and skipped.
 NO_TIMES = rf"""
     "[^"]*" | `[^`]*` | \b(?:
     (?:every|each|black|cyber|good|super|ash|palm|easter|holy|maundy|shrove)\s+{WEEKDAY}
@@ -93,11 +93,11 @@ NO_TIMES = rf"""
     | (?:(?:more|less|longer|fewer)\s+than|over|at\s+least)\s+(?:{COUNT}|an?)\s+{UNIT}\s+ago
     )\b
 """
-# A name stands alone: not in a path, a version, an identifier, an option, a call or an amount.
+# A name is not part of a path, a version, an identifier, an option, a call or an amount.
 BEGIN = r"\b(?<![\w./\\@#:=$€£+~'’-])(?<![0-9],)"
 END = r"(?:['’]s)?(?!\w|['’]\w|\.+\w|[-/\\@:=+~][\w/\\]|\()"
 
-# The words before a name, and what they ask for. `from` opens the end as `since` does.
+# The prepositions of names, by role.
 LEADS = {
     "before": r"before|prior\s+to|earlier\s+than|older\s+than",
     "after": r"after|later\s+than|newer\s+than",
@@ -111,22 +111,22 @@ LEADS = {
 }
 ANY_LEAD = "|".join(f"(?P<{role}>{words})" for role, words in LEADS.items())
 LEAD = rf"(?<![\w-])(?:{ANY_LEAD})\s+(?:the\s+)?$"
-# At most four words, the last of them one that ties the date to them: "before the release of …".
-# With no such word it is not clear what is before what, as in "after work today".
+# A preposition with up to three words, then one that links the date: "before the release of …".
+# Without such a link the date may be independent, as in "after work today".
 FAR_LEAD = (
     r"(?<![\w-])(?P<role>before|after|since)(?:\s+(?!(?:and|or|but|until|till)\b)[\w'’-]+){1,3}"
     r"\s+(?P<link>of|on|in|from|at|dated)\s+(?:the\s+)?$"
 )
-# Longer than any lead; only so much of the query is looked at before a name.
+# Characters before a name that are searched for its lead; no lead is longer.
 LEAD_LENGTH = 100
 JOIN = r",?\s+(?P<word>to|through|until|till|and)\s+(?:the\s+)?|\s+(?:-|\.\.)\s+|\s*[–—…]\s*"
 
 # Between the members of a list.
 COMMA = r"\s?,\s+(?:and\s+|or\s+)?|\s+(?:and|or)\s+"
 
-# After "this May", a word that shows a verb in a title.
+# A word after "May" that shows that it is the verb, in a title.
 MAY_IS_A_VERB = r"\s+(?:not|be|have|also|only|well)\b"
-# After "may" in lower case, what shows the month: people who "log in may see" an error.
+# A word after "may" in lower case that shows that it is the month: people who "log in may see".
 MAY_IS_A_MONTH = (
     r"\s*(?:$|[,.;:!?)])|\s+(?:about|for|on|and|or|with|to|regarding|at|by|from|we|i|they|the|what|who"
     r"|how|did|was|were)\b"
@@ -134,21 +134,21 @@ MAY_IS_A_MONTH = (
 AFTER_MARCH = (
     rf"\s+(?:on|into|for|against|forward|towards?|with|of|past|(?:to|through)\b(?!\s+{MONTH}\b))\b"
 )
-# What shows that "May" ends a range: "between March and May".
+# Words before "May" that make it the end of a range: "between March and May".
 MAY_ENDS = rf"{MONTH}(?:\s+[0-9]{{4}})?,?\s+(?:and|to|through|until|till)\s+$"
-# Months after these prepositions, in lower case, are not verbs.
+# After these prepositions "may" in lower case is no verb.
 MAY_LEADS = frozenset("in during since until till".split())
 ORDINARY_MONTHS = frozenset("mar sep oct dec".split())
 ORDINARY_WEEKDAYS = frozenset("wed sat sun".split())
 NAMES_OF_PEOPLE = frozenset("april may june jan".split())
-# What numbers count or measure rather more often than years describe it.
+# Nouns with which a number is a count or a measure, not a year.
 COUNTED = r"""\s*(?:%|×)|\s+(?:x|[kmg]i?b|ms|px|kg|km|users?|rows?|lines?|requests?|tokens?
     |items?|files?|bytes?|bits?|records?|entries|people|times|customers?|words?|char(?:acter)?s?
     |points?|messages?|documents?|docs|memories|events?|steps?|samples?|tests?|hours?|days?|weeks?
     |months?|years?|minutes?|seconds?|calls?|nodes?|pages?|queries|vectors?|dimensions?|threads?
     |connections?|workers?|dollars?|euros?|units?|commits?|errors?|objects?|images?|pixels|jobs?
     |more|or\s+(?:more|less))\b"""
-# A number that a number follows is part of a list or a span of numbers, unless both are years.
+# A number before another number is in a list or range of numbers, unless both are years.
 NUMBER_NEXT = rf"\s*(?:(?:to|and|or|x|by)\b|[-–,/*+×])?\s*(?!{YEAR}\b)[0-9]"
 BEFORE_NUMBERS = (
     r"\b(?:ports?|lines?|pages?|room|error|code|issue|pr|ticket|rfc|server|office|windows|studio"
@@ -156,20 +156,20 @@ BEFORE_NUMBERS = (
     r"|under|than|only|exactly|nearly|almost|roughly|size|width|height|cve|iso|pep"
     r"|(?<!(?:19|20)[0-9]{2} )to)\.?\s+$"
 )
-# A season without "last" or a year is one only at the end of what is said: "in Spring Boot".
+# A season without "last" or a year must end the phrase: not "in Spring Boot".
 AFTER_SEASON = r"\s*(?:$|[,.;:!?)])|\s+(?:about|for|on|and|or|with|regarding|at|by|from)\b"
 AFTER_QUARTER = r":|\s+(?:quant\w*|gguf|ggml|weights|model)\b"
 
 
 @cache
 def pattern(source: str, flags: int = 0) -> re.Pattern[str]:
-    """A piece of the grammar, compiled when a query first needs it."""
+    """Compile a piece of the grammar on first use."""
     return re.compile(source, re.IGNORECASE | flags)
 
 
 @cache
 def names() -> re.Pattern[str]:
-    """All names of times in one pattern; the group that fits tells the rule."""
+    """Return one pattern of all names of times; the matching group is the rule."""
     nameless = {rule: re.sub(r"\(\?P<\w+>", "(?:", source) for rule, source in RULES.items()}
     rules = "|".join(f"(?P<{rule}>{source})" for rule, source in nameless.items())
     return re.compile(rf"(?ax:{NO_TIMES})|{BEGIN}(?a:{rules}){END}", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Whether a query may name a time at all. Most name none, and then the grammar is not imported."""
+"""A quick check for times in a query. Most name none, and then the grammar is not imported."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ LEADS = frozenset(("before", "after", "since", "until"))
 
 
 def may_name_a_time(text: str, *, languages: bool) -> bool:
-    """False where neither the grammar nor an event can find one; with `languages` in other ones
-    than English, too."""
+    """Return False if neither the grammar nor an event can match. languages: include those other
+    than English."""
     return bool(
         HINT.search(text)
         or LEADS.intersection(text.lower().split())

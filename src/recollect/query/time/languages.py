@@ -1,8 +1,8 @@
-"""The words that name times in seven languages, each with the English that `grammar.py` reads.
+"""Words that name times in seven languages, with the English that `grammar.py` reads.
 
-`languages.json` lists forms as they are written; a form of several words has blanks between them,
-also where a hyphen or an apostrophe stands in a query (`avant-hier`, `aujourd'hui`). Lists in order
-(IN_ORDER) have blanks between their places, `/` between the forms of one, `_` within a form.
+`languages.json` lists forms as written. A form of several words has blanks between them, also for a
+hyphen or an apostrophe in a query (`avant-hier`, `aujourd'hui`). Ordered lists (IN_ORDER) have
+blanks between their places, `/` between the forms of one place, `_` within a form.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ IN_ORDER = {
     "units": "hour day week weekend month quarter year".split(),
     "parts": "early mid late".split(),
 }
-# Words of these languages that are English words as well, or names, or things in another of these
-# languages: alone they name no time, and they do not tell the language.
+# Words that are English too, or names, or things in another of these languages: alone they name no
+# time, and they do not identify the language.
 DOUBTFUL = frozenset(
     "april august september november december winter mars mai mei mayo julio augustus avril "
     "janeiro domingo week weekend tag dia ore an mes estate primavera recent anterior ce quest "
@@ -34,8 +34,8 @@ DOUBTFUL = frozenset(
 
 
 class TimeWords(Struct, frozen=True):
-    """One language. The keys of a mapping are English, its values forms, separated by commas. `at`
-    stands for what is `to` behind another time, and else `in`."""
+    """One language. The keys of a mapping are English, its values are forms separated by commas.
+    `at` means `to` after another time, else `in`."""
 
     months: str
     weekdays: str

@@ -1,5 +1,5 @@
-"""A moment as people and programs write it, read by one function wherever one is given: in options,
-fields of a memory, parameters of a request, forms."""
+"""Moments as people and programs write them: in options, fields of a memory, request parameters and
+forms."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from recollect.times import (
     parse_iso,
 )
 
-# What lies ahead: there `7d` and `friday` count forwards, elsewhere back.
+# Fields in the future: `7d` and `friday` count forwards, elsewhere back.
 AHEAD = frozenset(("valid_from", "valid_until", "expires"))
-# What ends something: there a day, a week or a month is its end, elsewhere its beginning.
+# Fields that end something: a day, a week or a month means its end, elsewhere its beginning.
 ENDS = frozenset(("until", "valid_until", "expires"))
 SPAN = rf"(?P<later>in )?{DURATION}(?:(?P<ago> ago)|(?P<from_now> from now))?"
 # `friday 17:00`, `yesterday at 9pm`, `10:30`.
@@ -33,14 +33,14 @@ LONGEST = 60  # characters of a time in words
 
 
 def read_time(text: str, now: datetime, name: str, *, clock: bool = True) -> datetime:
-    """Return the moment in UTC that `text` names: a date or an ISO 8601 time, a duration (`7d`,
-    `in 3 days`, `10 minutes ago`) or words (`last week`, `friday 17:00`). UserError for anything
+    """Return the moment in UTC that `text` names: a date, an ISO 8601 time, a duration (`7d`, `in 3
+    days`, `10 minutes ago`) or words (`last week`, `friday 17:00`). Raise UserError for anything
     else.
 
-    name: the field or parameter that it is given for, which says whether it lies ahead or ends
-        something, and stands in messages.
-    clock: a date or time without a zone is in the user's; otherwise in UTC, as in files. Words are
-        always about the user's days.
+    name: the field or parameter, for messages; it tells if the moment is in the future or ends
+        something.
+    clock: a date or time without a zone is in the user's zone; otherwise in UTC, as in files. Words
+        are always about the user's days.
     """
     if moment := parse_iso(text, name, clock=clock):
         return moment
@@ -54,7 +54,7 @@ def read_time(text: str, now: datetime, name: str, *, clock: bool = True) -> dat
 
 
 def _counted(words: str, now: datetime, text: str, name: str) -> datetime | None:
-    """The moment that is a duration from now; None where `words` are none."""
+    """Return the moment at a duration from now; None if the words are no duration."""
     if words == "now":
         return now
     if (found := re.fullmatch(SPAN, words)) is None:
@@ -70,7 +70,7 @@ def _counted(words: str, now: datetime, text: str, name: str) -> datetime | None
 
 
 def _in_words(words: str, now: datetime, text: str, name: str) -> datetime | None:
-    """The moment that words name, in any language of the grammar; None where they name none."""
+    """Return the moment that words name, in any language of the grammar; None if they name none."""
     from recollect.query.time.grammar import NUMBERS  # noqa: PLC0415  start-up time
     from recollect.query.time.translation import translated  # noqa: PLC0415  start-up time
 
@@ -86,7 +86,7 @@ def _in_words(words: str, now: datetime, text: str, name: str) -> datetime | Non
 
 
 def _on_clock(words: str, now: datetime, name: str) -> datetime | None:
-    """The moment of a day at which the user's clock shows this hour; None if none is named."""
+    """Return the moment of a day at an hour of the user's clock; None if no hour is named."""
     found = re.fullmatch(CLOCK, words)
     if found is None or not (found["minute"] or found["half"]):
         return None
@@ -102,7 +102,7 @@ def _on_clock(words: str, now: datetime, name: str) -> datetime | None:
 
 
 def _nearest_period(words: str, now: datetime, name: str) -> tuple[datetime, datetime] | None:
-    """The period that words name; the next one where the field lies ahead."""
+    """Return the period that words name; the next one for a field in the future."""
     period = _period(words, now)
     if name in AHEAD and period and period[1] <= now:
         year = now.year
@@ -117,7 +117,7 @@ def _digits(word: str, numbers: list[str]) -> str:
 
 
 def _period(words: str, now: datetime) -> tuple[datetime, datetime] | None:
-    """The beginning and the end of the period that is named, and nothing else."""
+    """Return the start and end of the period if the words name one, and nothing else."""
     from recollect.query.time.periods import periods  # noqa: PLC0415  start-up time
 
     said = f"in {words}"

@@ -1,15 +1,14 @@
-"""Time said in words inside a query: `last week`, `since March 2026`, `before 2026-03-01`.
+"""Times in the words of a query: `last week`, `since March 2026`, `before 2026-03-01`.
 
-The query is read in two steps. One pattern finds the names of times (`last week`, `March 2026`),
-each by a rule with a function of its own. Then the words beside each name decide what it bounds
-(`since`, `before`, `from … to …`), and whether a doubtful word (`may`, `march`, `2024`) is a time.
+One pattern finds the names of times (`last week`, `March 2026`), each by a rule with a function of
+its own. Then the words around a name decide its bounds (`since`, `before`, `from … to …`), and if
+an ambiguous word (`may`, `march`, `2024`) is a time.
 
-A false reading hides what is searched for, a missed one only leaves the words in the query. So what
-is in doubt is not read, or read as a hint (`exact` is false). What stands in double quotes or
-backticks is never read: it is to be found as written.
+A wrong reading hides results, a missed one only leaves the words in the query. So doubtful times
+are not read, or are hints (`exact` is false). Text in double quotes or backticks is never read.
 
-Times in other languages are put into English first (`translation.py`). No library is used:
-dateparser and the like are slow to import and guess too much.
+Times in other languages are first translated to English (`translation.py`). dateparser and similar
+libraries are slow to import and guess too much.
 """
 
 from __future__ import annotations
@@ -49,15 +48,17 @@ from recollect.query.time.translation import Translation, translated
 from recollect.times import MICROSECOND, from_clock, on_clock
 from recollect.types import Span
 
-# Names that come round again, and so lie before the other end of their range.
+# Names that recur: in a range, the latest one before the other end.
 FLOATING = frozenset(("day_month", "month_day", "weekday", "month", "season", "quarter"))
-# Names that are hints alone, and bounds after `in` or `on`.
+# Names that are hints by themselves, and exact after `in` or `on`.
 BARE = frozenset(("weekday", "month", "quarter", "year"))
 
 
 def periods(text: str, now: datetime, *, languages: bool = False) -> tuple[Period, ...]:
-    """The times that a query names, left to right; with `languages` in other ones than English,
-    too."""
+    """Return the times that a query names, left to right.
+
+    languages: read other languages than English too.
+    """
     english = translated(text) if languages else None
     if english:
         return tuple(_in_query(each, text, english) for each in periods(english.text, now))
@@ -80,20 +81,20 @@ def periods(text: str, now: datetime, *, languages: bool = False) -> tuple[Perio
 
 
 def _in_time(period: Period) -> Period:
-    """Return the period with moments in the place of what the user's clock shows."""
+    """Convert the period from the user's clock to moments."""
     start, end = (moment and from_clock(moment) for moment in (period.start, period.end))
     return replace(period, start=start, end=end)
 
 
 def _in_query(period: Period, text: str, english: Translation) -> Period:
-    """A period of the translated query, with the words of the query itself."""
+    """Map a period of the translated query to the words of the query itself."""
     start, end = period.span
     first, stop = english.span(end - len(period.said), end)
     return replace(period, said=text[first:stop], span=Span(english.span(start, end)[0], stop))
 
 
 def understood(period: Period) -> str:
-    """How the words were read, for people: `last week = 2026-11-02 … 2026-11-08`."""
+    """Return the reading as people see it: `last week = 2026-11-02 … 2026-11-08`."""
     if period.start and period.end:
         first, last = _shown(period.start), _shown_end(period.end)
         meant = first if first == last else f"{first} … {last}"
@@ -107,10 +108,8 @@ def understood(period: Period) -> str:
 
 
 def without(text: str, periods: Iterable[Period]) -> str:
-    """The query less the words that name these times.
-
-    It is never empty: where no word that carries meaning would be left, it is the text as it was.
-    """
+    """Remove the words that name these times. If no content word would be left, return the text
+    unchanged."""
     spans = [period.span for period in periods]
     if not spans:
         return text
@@ -121,7 +120,7 @@ def without(text: str, periods: Iterable[Period]) -> str:
 
 
 def within(moment: datetime, named: Sequence[Period]) -> bool:
-    """In one of the closed periods, where there are any ("in March and April"), and in all of the
+    """Return True if the moment is in one of the closed periods ("in March and April") and in all
     open ones ("after March and before June")."""
     closed = [period for period in named if None not in (period.start, period.end)]
     rest = [period for period in named if None in (period.start, period.end)]
@@ -131,7 +130,7 @@ def within(moment: datetime, named: Sequence[Period]) -> bool:
 
 
 def bounds(named: Sequence[Period]) -> tuple[datetime | None, datetime | None]:
-    """The earliest and, exclusive, the latest moment that may be `within` these periods."""
+    """Return the earliest and, exclusive, the latest moment that may be `within` these periods."""
     closed = [period for period in named if period.start and period.end]
     starts = [period.start for period in named if period.start and not period.end]
     ends = [period.end for period in named if period.end and not period.start]
@@ -146,11 +145,12 @@ def _in(moment: datetime, period: Period) -> bool:
     return after and (period.end is None or moment < period.end)
 
 
-# Finding the names, and the words beside them.
+# Find the names and the words around them.
 
 
 def _names(text: str, now: datetime) -> Iterator[TimeName]:
-    """The names of times that are meant as such. What a name has taken is no other name's lead."""
+    """Yield the names that are meant as times. The words of one name cannot be the lead of the
+    next."""
     free = 0
     for found in names().finditer(text):
         rule = found.lastgroup
@@ -166,7 +166,7 @@ def _names(text: str, now: datetime) -> Iterator[TimeName]:
 
 
 def _lead(text: str, free: int, start: int) -> Lead | None:
-    """The preposition before a name, right before it or with the words it governs between."""
+    """Return the preposition directly before a name, or before the words that link to it."""
     begin = max(free, start - LEAD_LENGTH)
     if far := pattern(FAR_LEAD).search(text, begin, start):
         return Lead("", far["role"].lower(), far.start(), far.start("link"))
@@ -177,7 +177,8 @@ def _lead(text: str, free: int, start: int) -> Lead | None:
 
 
 def _joined(text: str, first: TimeName, second: TimeName) -> bool:
-    """Whether two names are the ends of one period: `from … to …`, `between … and …`, `… to …`."""
+    """Return True if two names are the ends of one period: `from … to …`, `between … and …`, `… to
+    …`."""
     join = pattern(JOIN).fullmatch(text, first.end, second.start)
     if not join or "vague" in (first.rule, second.rule):
         return False
@@ -188,23 +189,24 @@ def _joined(text: str, first: TimeName, second: TimeName) -> bool:
 
 
 def _belongs(text: str, first: TimeName, second: TimeName) -> bool:
-    """Whether a weekday only tells a day of the time that follows: `the Monday two weeks ago`."""
+    """Return True if a weekday is part of the next time: `the Monday two weeks ago`."""
     bare = first.rule == "weekday" and not first.has("which", "week")
     return bare and text[first.end : second.start].isspace()
 
 
 def _listed(text: str, first: TimeName, second: TimeName) -> bool:
-    """Whether a bare name continues a list, as in `in 2008, 2009 and 2010`: all are meant alike."""
+    """Return True if a bare name continues a list: all years of `in 2008, 2009 and 2010` are
+    exact."""
     begun = first.listed or (first.lead is not None and first.lead.role == "in")
     alike = first.rule == second.rule and second.rule in BARE and second.lead is None
     return begun and alike and pattern(COMMA).fullmatch(text, first.end, second.start) is not None
 
 
-# What the words beside a name make of it.
+# Apply the words around a name.
 
 
 def _alone(text: str, name: TimeName, now: datetime) -> Period | None:
-    """The period that one name bounds, together with its lead."""
+    """Return the period of one name with its lead, or None."""
     reading = interval_of(name, now)
     role = name.lead.role if name.lead else ""
     if not reading or role == "between":
@@ -219,10 +221,10 @@ def _alone(text: str, name: TimeName, now: datetime) -> Period | None:
 
 
 def _range(text: str, first: TimeName, last: TimeName, now: datetime) -> Period | None:
-    """The period from the one name to the other, both included.
+    """Return the period from one name to another, both included, or None.
 
     A name without a year or a week is the latest before the other one: `October to February 2026`
-    begins in 2025. An end before the start is a slip, and not read.
+    begins in 2025. An end before the start is an error and not read.
     """
     ending = interval_of(last, now)
     if not ending:
@@ -244,7 +246,7 @@ def _period(
 
 
 def _bounds(reading: Interval, role: str) -> tuple[datetime | None, datetime | None]:
-    """The start and the end that a preposition leaves of a reading; None for an open one."""
+    """Apply a preposition to an interval; None is an open end."""
     start, end, _, point = reading
     if role == "before":
         return None, point or start
@@ -261,9 +263,9 @@ def _bounds(reading: Interval, role: str) -> tuple[datetime | None, datetime | N
 
 
 def _is_exact(name: TimeName, reading: Interval) -> bool:
-    """Whether the time is bounded on purpose.
+    """Return True if the time is bounded on purpose.
 
-    `by` and `from` come before people as well as before months; there June is a hint.
+    `by` and `from` precede people as well as months; with them June is a hint.
     """
     if not name.lead:
         return reading.exact or (name.listed and not name.has("part"))
@@ -278,13 +280,13 @@ def _is_exact(name: TimeName, reading: Interval) -> bool:
 
 
 def _shown(moment: datetime) -> str:
-    """The date, with the time of day where that is not midnight on the user's clock."""
+    """Return the date, with the time of day unless it is midnight on the user's clock."""
     shown = on_clock(moment)
     whole = shown == midnight_of(shown)
     return shown.date().isoformat() if whole else shown.isoformat(" ", "minutes")[:16]
 
 
 def _shown_end(end: datetime) -> str:
-    """The last day that belongs to a period, or the time when it ends."""
+    """Return the last day of a period, or the time of its end."""
     shown = on_clock(end)
     return _shown(from_clock(shown - DAY) if shown == midnight_of(shown) else end)

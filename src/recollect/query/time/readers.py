@@ -1,4 +1,4 @@
-"""The interval that each name of a time stands for: one function a rule of the grammar."""
+"""The interval of each name of a time: one function for each rule of the grammar."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from recollect.query.time.grammar import (
 
 
 def interval_of(name: TimeName, now: datetime) -> Interval | None:
-    """The time that a name stands for; None for one that cannot be, such as 31 February."""
+    """Return the time of a name; None for an impossible one, such as 31 February."""
     try:
         return READERS[name.rule](name.match, now)
     except (ValueError, OverflowError):
@@ -55,7 +55,7 @@ def _iso_month(match: re.Match[str], now: datetime) -> Interval | None:
 
 
 def _near(match: re.Match[str], now: datetime) -> Interval:
-    """The days around today; the hours of a day are not told apart, as clocks differ."""
+    """Return a day around today; parts of the day are ignored."""
     days = 0
     if match["yesterday"] or match["last"]:
         days = -2 if match["before"] else -1
@@ -69,7 +69,7 @@ def _vague(match: re.Match[str], now: datetime) -> Interval:
 
 
 def _ago(match: re.Match[str], now: datetime) -> Interval:
-    """The day, week, month or year so long ago; for hours, one hour to either side."""
+    """Return the day, week, month or year that long ago; for hours, one hour to either side."""
     count, loose = _count(match["count"])
     unit = match["unit"].lower().rstrip("s")
     early, late = count + loose, max(count - loose, 0)
@@ -86,7 +86,8 @@ def _rolling(match: re.Match[str], now: datetime) -> Interval:
 
 
 def _relative(match: re.Match[str], now: datetime) -> Interval:
-    """`last week` is the calendar week; `past week` and `the last week` end today."""
+    """Return a unit such as `last week`, the calendar week; `past week` and `the last week` end
+    today."""
     which, unit = " ".join(match["which"].lower().split()), match["unit"].lower()
     if which in ("past", "this past", "the last") and unit != "weekend":
         return third_of(match["part"], back_from(1, unit, now))
@@ -103,7 +104,7 @@ def _relative(match: re.Match[str], now: datetime) -> Interval:
 
 
 def _date(match: re.Match[str], now: datetime) -> Interval | None:
-    """A day of a month, or a few of them; without a year, the latest that has begun."""
+    """Return a day of a month, or a range of days; without a year, the latest that has begun."""
     parts = match.groupdict()
     month, day = _month_number(match["month"]), int(match["day"])
     last = int(parts.get("last_day") or day)
@@ -117,7 +118,8 @@ def _date(match: re.Match[str], now: datetime) -> Interval | None:
 
 
 def _weekday(match: re.Match[str], now: datetime) -> Interval:
-    """The latest such day before today; `this` may be today, `next` and `coming` lie ahead."""
+    """Return the latest such day before today; `this` may be today, `next` and `coming` are in the
+    future."""
     number = WEEKDAYS.index(match["weekday"][:3].lower())
     which, today = (match["which"] or "").lower(), midnight_of(now)
     if match["week"]:
@@ -131,7 +133,8 @@ def _weekday(match: re.Match[str], now: datetime) -> Interval:
 
 
 def _named_month(match: re.Match[str], now: datetime) -> Interval:
-    """A month; without a year, the latest that has begun. `last` is not the current month."""
+    """Return a month; without a year, the latest that has begun. `last` is not the current
+    month."""
     month, which = _month_number(match["month"]), (match["which"] or "").lower()
     if match["year"]:
         year = _year_of(match["year"], now)
@@ -146,7 +149,7 @@ def _named_month(match: re.Match[str], now: datetime) -> Interval:
 
 
 def _quarter(match: re.Match[str], now: datetime) -> Interval:
-    """A quarter of a year; without a year, the latest that has begun."""
+    """Return a quarter of a year; without a year, the latest that has begun."""
     parts = match.groupdict()
     number = int(parts["number"] or ORDINALS.index(match["ordinal"].lower()) % 4 + 1)
     words = parts["year"] or parts.get("slashed")
@@ -155,8 +158,8 @@ def _quarter(match: re.Match[str], now: datetime) -> Interval:
 
 
 def _season(match: re.Match[str], now: datetime) -> Interval:
-    """Three months; without a year, the latest that has begun. A winter has the year it begins in;
-    `last` is not the current one."""
+    """Return three months; without a year, the latest that has begun. A winter has the year it
+    begins in; `last` is not the current one."""
     month, which = SEASONS[match["season"].lower()], (match["which"] or "").lower()
     year = _year_of(match["year"], now) if match["year"] else now.year - (month > now.month)
     if not match["year"] and which in ("last", "next"):
@@ -190,7 +193,7 @@ READERS: dict[str, Callable[[re.Match[str], datetime], Interval | None]] = {
 
 
 def _count(words: str) -> tuple[int, int]:
-    """How many, and how far off that may be."""
+    """Return the number, and how far off it may be."""
     word = words.lower().removeprefix("a ").split()[0]
     if word in LOOSE:
         return LOOSE[word], 1

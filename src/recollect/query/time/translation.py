@@ -1,11 +1,11 @@
-"""A query with the times that other languages name put into English, for the grammar to read.
+"""Times in other languages, translated to English for the grammar to read.
 
-Each word becomes a letter that says what it is (LETTERS), CORES finds times in these letters, and
-what it has found is written in English: `vor drei Tagen` is `gnu`, and becomes `3 days ago`. A
-query in English is left alone: a language is read where more words tell it than tell English.
+Each word becomes a letter for its kind (LETTERS), CORES finds times in these letters, and each is
+written in English: `vor drei Tagen` is `gnu` and becomes `3 days ago`. A language is read only if
+more words identify it than English.
 
-dateparser was tried: it gives points in time, no periods, found 10 of 15 such phrases, read `we` in
-an English question as Wednesday, and took 0.3 to 4 s for the first query.
+dateparser was tried: it returns points in time, no periods, found 10 of 15 such phrases, read `we`
+in an English question as Wednesday, and took 0.3 to 4 s for the first query.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from recollect.query.function_words import OTHERS, english_words, words_of
 from recollect.query.time.languages import DOUBTFUL, IN_ORDER, time_words
 from recollect.types import Span
 
-# What the words of a table are; `y` is a year in digits, `x` any other word, `/` another sign than
-# those of BETWEEN. What is a preposition and `ago` (German `vor`) is known as both.
+# The kinds of words. Also `y`, a year in digits; `x`, any other word; `/`, a sign that is not in
+# BETWEEN. A preposition that also means `ago` (German `vor`) has the letter `g`.
 LETTERS = {
     "months": "m",
     "weekdays": "d",
@@ -35,7 +35,7 @@ LETTERS = {
     "ago": "g",
     "no_time": "x",
 }
-TELLING = "mdsutwplx"  # words of these kinds tell the language
+TELLING = "mdsutwplx"  # words of these kinds identify the language
 OF_YEAR = r"(?:a*yu?|a*wa*u|a*ua*w)?"
 CORES = (
     r"ga*na*u|nug",  # three days ago
@@ -51,7 +51,7 @@ WORD = r"([0-9]{1,4})(?:(?<=\b1)er\b|[ºª]|-?(?:го|е|я)\b|\.(?=\s))?|[^\W\d
 BETWEEN = r"\s+|['’]\s?|-"
 YEARS = range(1900, 2101)
 DAYS = range(1, 32)
-MOST_WORDS = 4  # of one form: `ayer por la mañana`
+MOST_WORDS = 4  # in one form: `ayer por la mañana`
 
 
 class TimeWord(NamedTuple):
@@ -61,7 +61,7 @@ class TimeWord(NamedTuple):
 
 
 class PlacedWord(NamedTuple):
-    """A form where it stands in the query."""
+    """A form and its span in the query."""
 
     form: TimeWord
     start: int
@@ -69,7 +69,7 @@ class PlacedWord(NamedTuple):
 
 
 class TranslatedPart(NamedTuple):
-    """What stands from `start` to `end` of the query is from `first` to `last` of the English."""
+    """A span of the query (`start`, `end`) and its translation (`first`, `last`)."""
 
     start: int
     end: int
@@ -82,7 +82,7 @@ class Translation(NamedTuple):
     segments: Sequence[TranslatedPart]
 
     def span(self, first: int, last: int) -> tuple[int, int]:
-        """Where in the query a stretch of the English comes from."""
+        """Map a span of the English to the query."""
         start, end = first, last
         for part in self.segments:
             if part.first <= first:
@@ -92,9 +92,9 @@ class Translation(NamedTuple):
         return start, end
 
 
-@lru_cache(16)  # the queries that are being answered: whether they name a time, then which
+@lru_cache(16)  # the current queries: read first by may_name_a_time, then by periods
 def translated(text: str) -> Translation | None:
-    """The query with its times in English; None where it names none in another language."""
+    """Return the query with its times in English; None if it names none in another language."""
     words = [found[0].lower() for found in re.finditer(WORD, text)]
     if not any(word in _naming() or word.isdigit() for word in words):
         return None
@@ -113,7 +113,7 @@ def translated(text: str) -> Translation | None:
 
 
 def _languages(words: Sequence[str]) -> list[str]:
-    """The languages that most of these words tell, and more than tell English."""
+    """Return the languages that most of these words identify; none if as many identify English."""
     english = {word for word in words if word in english_words()}
     tables, counts = time_words().keys(), {}
     for name in OTHERS:
@@ -126,7 +126,7 @@ def _languages(words: Sequence[str]) -> list[str]:
 
 
 def _phrases(text: str, forms: Mapping[str, TimeWord]) -> Iterator[tuple[Span, str]]:
-    """The times in one language: where each stands, and in English."""
+    """Yield each time in one language: its span, and its English."""
     tokens = [*_tokens(text, forms)]
     for found in re.finditer(PHRASE, "".join(token.form.letter for token in tokens)):
         whole = tokens[slice(*found.span())]
@@ -134,7 +134,7 @@ def _phrases(text: str, forms: Mapping[str, TimeWord]) -> Iterator[tuple[Span, s
         leads = [token.form for token in whole[: -len(core)]]
         bounded = found["range"] is not None or {"l", "g", "n", "p"}.intersection(found[0])
         if not bounded and not any(form.telling for form in core):
-            continue  # `mars` alone
+            continue  # such as `mars` alone
         english = _english(core)
         before = [form.english for form in leads if form.english and "–" not in english]
         if english:
@@ -142,7 +142,7 @@ def _phrases(text: str, forms: Mapping[str, TimeWord]) -> Iterator[tuple[Span, s
 
 
 def _english(core: Sequence[TimeWord]) -> str:
-    """One time in English; empty for what cannot be one."""
+    """Return one time in English; empty if it cannot be one."""
     by_letter = {
         letter: [form.english for form in core if form.letter == letter] for letter in "npstuwy"
     }
@@ -165,7 +165,7 @@ def _english(core: Sequence[TimeWord]) -> str:
 
 
 def _tokens(text: str, forms: Mapping[str, TimeWord]) -> Iterator[PlacedWord]:
-    """The forms of a table in the query, the longest first, and what else stands there."""
+    """Yield the longest forms of a language in the query, and all other words."""
     found = [*re.finditer(WORD, text)]
     at = end = 0
     while at < len(found):
@@ -190,7 +190,7 @@ def _other(word: re.Match[str]) -> TimeWord:
 
 @cache
 def _naming() -> frozenset[str]:
-    """The words of which a time needs one; most queries have none, and need no table."""
+    """Return words of which every time has one; most queries have none and need no table."""
     listed = []
     for table in time_words().values():
         listed += [table.months, table.weekdays, table.seasons, table.units, *table.near.values()]
@@ -199,7 +199,7 @@ def _naming() -> frozenset[str]:
 
 @cache
 def _forms(language: str) -> dict[str, TimeWord]:
-    """The table of a language by its forms; those of one word may tell the language."""
+    """Return the forms of a language. Forms of one word may identify it."""
     table, own, found = time_words()[language], words_of(language), dict[str, TimeWord]()
     for kind, letter in LETTERS.items():
         words = getattr(table, kind)
