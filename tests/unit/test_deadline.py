@@ -230,7 +230,7 @@ def test_a_single_expression_is_stopped_at_the_deadline_and_named(
         assert late(response) == [("keyword", LATE)]
         assert clock.seconds < 0.6
         for said in (terminal.response_text(response, NOW), texts.response_text(response)):
-            assert said.startswith("Nothing was found in the time there was.\n")
+            assert said.startswith("Nothing was found within the time limit.\n")
         assert len(held.search(words, recipe="router", deadline_ms=60_000)) == 10
 
 

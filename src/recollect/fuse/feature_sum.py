@@ -26,7 +26,7 @@ MOST_LEAD = 2.0
 AMOUNT = 20.0
 MOST_AMOUNT = 2.0
 
-START = "where every memory begins: unlikely, until something speaks for it"
+START = "starting score: unlikely without evidence"
 
 
 class FeatureWeights(Struct, frozen=True, forbid_unknown_fields=True):
@@ -193,10 +193,10 @@ class Features:
             if not share:
                 return "no matching word"
             note = self._details.get(id)
-            how = f"matching words, {share:.0%} of the most possible"
+            how = f"matching words, {share:.0%} of the maximum"
             return f"{how}, {note}" if note else how
         if name == "bm25":
-            return f"BM25 {self._words.get(id, 0.0):.1f}: more for rare words and for many"
+            return f"BM25 {self._words.get(id, 0.0):.1f}: higher for rare words and for more words"
         if name == "maxsim":
             return "word by word" if id in self._maxsims else "not compared word by word"
         if id in self._unknown:

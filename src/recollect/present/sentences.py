@@ -109,7 +109,7 @@ def no_results(response: Response, browse: str) -> str:
         return f"The query is empty. {browse}"
     late = (part.channel == "keyword" and not took_part(part, response)
             for part in response.degraded)  # fmt: skip
-    return "Nothing was found in the time there was." if any(late) else "No memory matches."
+    return "Nothing was found within the time limit." if any(late) else "No memory matches."
 
 
 def degraded(part: Degraded, response: Response) -> str:

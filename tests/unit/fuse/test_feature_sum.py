@@ -32,7 +32,7 @@ def test_words_alone_count_as_a_share_of_the_most_possible(search_at: Search) ->
     fused = FUSE.fuse(at)
     assert {hit.memory_id: hit.score for hit in fused} == pytest.approx({"m0": 0.0, "m1": -1.5})
     assert parts(fused, "m0") == pytest.approx({"keyword": 0.5, "base": -3.0})
-    assert fused.hits[0].why.parts[1].how == "matching words, 50% of the most possible"
+    assert fused.hits[0].why.parts[1].how == "matching words, 50% of the maximum"
     assert [recompute(hit.why) for hit in fused] == [hit.score for hit in fused]
 
 
