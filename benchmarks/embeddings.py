@@ -59,9 +59,9 @@ def embedded(
     parts = []
     for first in range(0, len(rows), CHUNK):
         file = folder / f"{first:08}.npy"
-        if not file.exists():
+        texts = [f"{row['title']}\n{row['text']}" for row in rows[first : first + CHUNK]]
+        if not file.exists() or len(np.load(file)) < len(texts):
             start = time.perf_counter()
-            texts = [f"{row['title']}\n{row['text']}" for row in rows[first : first + CHUNK]]
             np.save(file, model.documents(texts))
             rate = len(texts) / (time.perf_counter() - start)
             print(
