@@ -47,7 +47,7 @@ class AccessContract:
         assert (found[0], found[1]) == (token, "live")
         assert other.has_live()
         assert other.revoke(token.id).revoked_at is not None
-        checked = Credentials(stored=one).token(secret)
+        checked = Credentials(stored=one).check_token(secret)
         assert (checked.wrong, checked.caller.token) == ("revoked token", token.id)
         again = one.revoke(token.id)
         assert again == other.list_all()[0]
@@ -87,7 +87,7 @@ class AccessContract:
         assert found is not None
         assert (found.id, found.token_id, found.token_name) == (session.id, known.id, "agent")
         assert found.browser == "Firefox on Linux"
-        assert Credentials(stored=other).session(secret).caller.name == "agent"
+        assert Credentials(stored=other).check_session(secret).caller.name == "agent"
         with pytest.raises(NotFound):
             there.end([session.id, "0a1b2c3d"])
         assert here.find(secret) is not None
@@ -140,7 +140,7 @@ class AccessContract:
         one, another = Attempts(access.attempts), Attempts(other.attempts)
         for _ in range(PER_ADDRESS):
             assert another.wait_s("192.0.2.7") == 0
-            one.failed("192.0.2.7")
+            one.count_failure("192.0.2.7")
         assert 1 <= another.wait_s("192.0.2.7") <= 5
         assert another.wait_s("192.0.2.8") == 0
 

@@ -88,7 +88,7 @@ def test_an_entry_that_starts_no_command_is_replaced(
     file = written(tmp_path / "config", text)
     change = plan_entry(one, file, "recollect", SERVER)
     assert change.action == "updated"
-    after = registration.FORMATS[one.format].parsed(done(change))
+    after = registration.FORMATS[one.format].parse(done(change))
     assert after[one.container] == {"recollect": one.entry(SERVER), "b": {}}
 
 
@@ -100,13 +100,13 @@ def test_a_command_gives_way_to_an_address_and_what_was_added_to_that_stays(
     plan_entry(one, file, "recollect", SERVER).carry_out()
     plan_entry(one, file, "recollect", server_address("http://h", "T")).carry_out()
     editor = registration.FORMATS[one.format]
-    entry = editor.parsed(file.read_text())[one.container]["recollect"]
+    entry = editor.parse(file.read_text())[one.container]["recollect"]
     assert "command" not in entry
     assert entry["url"] == "http://h/mcp"
     added = editor.with_value(file.read_text(), (one.container, "recollect", "disabled"), True)
     written(file, added)
     change = plan_entry(one, file, "recollect", server_address("https://other/x", "T"))
-    after = editor.parsed(done(change))[one.container]["recollect"]
+    after = editor.parse(done(change))[one.container]["recollect"]
     assert after == entry | {"url": "https://other/x", "disabled": True}
 
 
