@@ -18,7 +18,6 @@ from recollect.engine.comparison import DuplicateGroup
 from recollect.engine.lifecycle import PolicyOutcome
 from recollect.errors import NotFound
 from recollect.folders.mirroring import MirrorStep
-from recollect.interfaces.cli.arguments import argument
 from recollect.interfaces.cli.commands import command, resolve
 from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.http.lifecycle import Decided
@@ -280,14 +279,14 @@ def make_schema(name: str) -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **root, "$defs": components}
 
 
+def _add_name(parser: argparse.ArgumentParser) -> None:  # `arguments` imports this module
+    about = "a command, with its action if it has one, or memory, result, error (default: list all)"
+    parser.add_argument("name", metavar="NAME", nargs="*", help=about)
+
+
 @command(
     "  recollect schema\n  recollect schema search\n  recollect schema tag rename",
-    argument(
-        "name",
-        "NAME",
-        "a command, with its action if it has one, or memory, result, error (default: list all)",
-        nargs="*",
-    ),
+    _add_name,
 )
 def schema(args: argparse.Namespace) -> None:
     if not args.name:
