@@ -18,7 +18,14 @@ from recollect.engine import Recollect
 from recollect.ingest.exchange import raw_lines
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite.cipher import header_at
-from recollect.vaults.keys import Keys, derived, lock_vault, rekey_vault, sealed_with, unlock_vault
+from recollect.vaults.keys import (
+    Keys,
+    derive_key,
+    lock_vault,
+    rekey_vault,
+    sealed_with,
+    unlock_vault,
+)
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 PASSPHRASE = "a passphrase for measuring"
@@ -113,7 +120,7 @@ def main() -> None:
         path = Path(one) / "vault.db"
         keys = Keys(OFF.vault, {}, PASSPHRASE)
         new = sealed_with(PASSPHRASE)
-        print(f"{'Argon2id':<24} {timed(lambda: derived(PASSPHRASE, new.header)):8.2f} s")
+        print(f"{'Argon2id':<24} {timed(lambda: derive_key(PASSPHRASE, new.header)):8.2f} s")
         print(f"{'lock':<24} {timed(lambda: lock_vault(path, keys, lambda: new)):8.2f} s")
         again = sealed_with(PASSPHRASE)
         print(f"{'rekey':<24} {timed(lambda: rekey_vault(path, keys, lambda: again)):8.2f} s")

@@ -19,7 +19,7 @@ from tokenizers import Tokenizer
 from recollect.interfaces.cli.output import progress
 from recollect.interfaces.mcp.arguments import SEARCH_LIMIT
 from recollect.interfaces.mcp.texts import response_text
-from recollect.models.weights import WEIGHTS
+from recollect.models.base import WEIGHTS
 from recollect.present import sentences
 from recollect.present.snippet import flowed
 from recollect.present.visible import quoted

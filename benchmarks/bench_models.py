@@ -101,7 +101,7 @@ def embedding_rate(args: argparse.Namespace) -> None:
     ):
         model: Any = memory.models.embedder()
         texts = [f"{row['title']}\n{row['text']}" for row in rows]
-        encodings = model._model.encoded([(text,) for text in texts])
+        encodings = model._model.encode([(text,) for text in texts])
         model._model.ready()
         bare_outputs(model._model.session, encodings[:100])  # warm
         for first in range(100, len(rows), 100):
@@ -164,7 +164,7 @@ def reranking(args: argparse.Namespace) -> None:
     texts = [" ".join(words[75 * place : 75 * place + 75]) for place in range(20)]
     candidates = [(str(place), text) for place, text in enumerate(texts)]
     reranker.ready()
-    encodings = reranker._model.encoded([(QUERY, text) for text in texts])
+    encodings = reranker._model.encode([(QUERY, text) for text in texts])
     lengths = [len(one.ids) for one in encodings]
     times = interleaved(
         {

@@ -15,7 +15,7 @@ import numpy as np
 
 from recollect.engine.comparison import SAME_MEANING
 from recollect.models.active import ActiveModels
-from recollect.models.folder import installed
+from recollect.models.folder import installed_models
 from recollect.query.cosine_scale import scale_of
 from recollect.query.sameness import same_facts
 from recollect.settings import Embedding, Settings
@@ -26,7 +26,7 @@ PAIRS = Path(__file__).parents[1] / "tests" / "answers" / "duplicates.jsonl"
 def main() -> None:
     lines = [json.loads(line) for line in PAIRS.read_text(encoding="utf-8").splitlines()]
     english = None
-    for name, settings in installed(Embedding()).items():
+    for name, settings in installed_models(Embedding()).items():
         embedder = ActiveModels(Settings(embedding=settings), {}).embedder()
         sides = [embedder.documents([line[side] for line in lines]) for side in ("one", "other")]
         every = sides[0] @ sides[1].T

@@ -2,12 +2,12 @@
 
     python benchmarks/quality.py --data FOLDER
 
-Each sub-folder that has judgements is a set, in the layout of docs/reference/evaluation.md. First
-the quality of all sets is measured, then the time of all sets in one stretch, for which the machine
-should be quiet. Results are kept next to the evaluation's cache ($RECOLLECT_CACHE), and an
-interrupted run continues. A change of the code, a recipe, the models, the settings or a set is
-measured again. `--only` and `--recipes` choose what runs; kept results of the rest, for the same
-code and the same `--queries`, are written too.
+Each sub-folder with judgements is a set, in the layout of docs/reference/evaluation.md. The script
+measures the quality of all sets, then their times in one stretch, for which the machine should be
+quiet. Results are kept next to the evaluation's cache ($RECOLLECT_CACHE) and not measured again: an
+interrupted run continues. Any change of the code, a recipe, the models, the settings or a set
+invalidates them. `--only` and `--recipes` select what is run; kept results of the rest, for the
+same code and the same `--queries`, are written as well.
 """
 
 from __future__ import annotations

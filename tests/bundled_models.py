@@ -22,9 +22,9 @@ import numpy as np
 from tokenizers import Encoding
 
 from recollect.models import onnx
+from recollect.models.base import WEIGHTS
 from recollect.models.folder import declarations, folder_of
 from recollect.models.onnx import OnnxModel
-from recollect.models.weights import WEIGHTS
 
 if TYPE_CHECKING:  # a forked command has no use for pytest
     import pytest

@@ -22,6 +22,7 @@ from typing import (
     get_origin,
     get_type_hints,
 )
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -302,3 +303,17 @@ def _allowed(kind: Any) -> str:
     if get_origin(kind) is Annotated:
         return str(get_args(kind)[1].description)
     return {bool: "true, false", str: "a text in UTF-8"}[kind]
+
+
+def checked_url(url: str, setting: str) -> SplitResult:
+    """Return the parts of an http(s) URL; else UserError names the setting, not its value."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # an impossible port, a bracket left open
+        usable = False
+    if not usable:
+        raise UserError(
+            f"{setting} must be an http:// or https:// address, such as http://127.0.0.1:8080."
+        )
+    return parts

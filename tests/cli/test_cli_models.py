@@ -8,7 +8,7 @@ import pytest
 from commandline import Home, check_error, check_schema
 
 from recollect.models import folder as box
-from recollect.models.weights import WEIGHTS
+from recollect.models.base import WEIGHTS
 
 EMBEDDER, RERANKER = "bge-small-en-v1.5", "memory-reranker"
 BUILT_IN = {

@@ -16,7 +16,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from recollect.models.weights import WEIGHTS
+from recollect.models.base import WEIGHTS
 
 PIECES = re.compile(r"[^\w\s]?[^\W\d_]+|\d{1,3}|(?:[^\w\s]|_)+(?![^\W\d_])|[^\w\s]+|_|\n+")
 

@@ -13,7 +13,7 @@ from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.ingest.draft import make_draft
 from recollect.memory_json import memory_json
-from recollect.models.folder import installed
+from recollect.models.folder import installed_models
 from recollect.settings import Settings
 from recollect_evaluation.cache import Cache
 from recollect_evaluation.datasets import Dataset, Question
@@ -66,7 +66,7 @@ def compared_models(
     seed: int = 0,
 ) -> tuple[dict[str, Any], list[RecipeOutcome]]:
     """The report on each installed model, the settings' first, with the settings' recipe."""
-    known = installed(settings.embedding)
+    known = installed_models(settings.embedding)
     used = settings.embedding.model or next(iter(known))
     identities: dict[str, str | None] = {}
     refused: dict[str, int] = {}

@@ -156,7 +156,7 @@ def federated(session: Session, recipe: Recipe, search: Search) -> Response:
         if set(search.vaults) - {HOME}:
             raise NotFound(f"There is no vault {search.vaults[0]!r}; there is: {HOME}.")
         return in_vault(session, recipe, search)
-    chosen = federation.chosen(search.vaults, session.caller.sees)
+    chosen = federation.choose(search.vaults, session.caller.sees)
     names = [vault.name for vault in chosen]
     if HOME not in names:  # whatever its history
         session = replace(session, as_of=None)
@@ -197,7 +197,7 @@ def in_vault(session: Session, recipe: Recipe, search: Search) -> Response:
     if session.models.serves_former:
         found = replace(found, notes=(*found.notes, FORMER_MODEL))
     if fanned is not None:
-        found = fanned.labelled(found)
+        found = fanned.label_results(found)
     return replace(found, degraded=(*found.degraded, *degraded)) if degraded else found
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from recollect.secrets.redaction import Redaction
     from recollect.store.prepared import PreparedMemories
     from recollect.store.vault import VaultStore
-    from recollect.vaults.fanned_store import FannedStore
+    from recollect.vaults.combined_store import CombinedStore
 
 NOT_IN_FILE = "{what} is for a vault in a file; with PostgreSQL, {who}."
 
@@ -173,14 +173,14 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
 
         return past_store(self.store, self.as_of, self.models, deadline)
 
-    def fanned(self, store: Store) -> FannedStore | None:
+    def fanned(self, store: Store) -> CombinedStore | None:
         """The store with the collections behind it that the caller belongs to, as they are or as
         they were; None without any."""
         collections = self.others.collections
         if collections is None:
             return None
         names = filter(self.caller.shares, collections.names())
-        return collections.fanned(store, names, self.as_of, self.models)
+        return collections.combine_with(store, names, self.as_of, self.models)
 
     def readable_store(self) -> Store:
         store = self.held()
@@ -297,4 +297,4 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         is quick, else in the background, so that no save waits."""
         if memories and self.models.embeds():
             with suppress(Interrupted):  # who embeds what waits finds them
-                self.background.saved((store or self.store).vectors, memories)
+                self.background.embed_saved((store or self.store).vectors, memories)

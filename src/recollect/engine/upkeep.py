@@ -17,7 +17,7 @@ from recollect.engine.operations import operation
 from recollect.engine.searching import in_vault, prepare_search
 from recollect.engine.session import Session
 from recollect.errors import ProviderError, RecollectError, StoreError
-from recollect.models.active import ActiveModels, measured
+from recollect.models.active import ActiveModels, measure_models
 from recollect.models.base import Tokenwise
 from recollect.models.embedding_queue import (
     TextsRefused,
@@ -26,7 +26,7 @@ from recollect.models.embedding_queue import (
     embed_waiting,
     every_embedded,
 )
-from recollect.models.english import beginning, reading
+from recollect.models.english import beginning, readable_part
 from recollect.models.folder import MULTILINGUAL, embedding_models
 from recollect.present.words import counted
 from recollect.recipes.related import RELATED
@@ -35,7 +35,7 @@ from recollect.settings_reading import sources, variable_of
 from recollect.store.base import Coverage
 from recollect.store.vault import Finding
 from recollect.types import Filter
-from recollect.vaults.keys import derived
+from recollect.vaults.keys import derive_key
 from recollect.vaults.known import KnownVault, known_vaults
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def reindex(
     session.wrote("reindex")
     if not session.models.embeds():
         return 0
-    chosen, vectors = session.models.chosen(), session.store.vectors
+    chosen, vectors = session.models.configured_embedder(), session.store.vectors
     done = embed_again(vectors, chosen, everything=everything, progress=progress)
     return done + switch_model(session, session.models, progress=progress)
 
@@ -98,7 +98,7 @@ def switch_model(
     and the former ones are removed. Interrupted, it goes on where it stopped."""
     if not models.embeds():
         return 0
-    embedder, vectors = models.chosen(), session.store.vectors
+    embedder, vectors = models.configured_embedder(), session.store.vectors
     made = embedder.documents(["dimension"])
     vectors.begin(embedder.identity, made.shape[1])
     done, refused = 0, None
@@ -261,7 +261,7 @@ def unlock(session: Session, passphrase: str) -> None:
     """Open a locked vault with its passphrase, which is kept nowhere; Locked where it is wrong.
     The key is held until the idle lock, or until the process ends."""
     store = session.in_file("Unlocking", "the database's own access control guards it")
-    store.database.unlock(lambda header: derived(passphrase, header))
+    store.database.unlock(lambda header: derive_key(passphrase, header))
     session.wrote("unlock")
 
 
@@ -280,7 +280,7 @@ def waiting(session: Session, models: ActiveModels | None = None) -> int:
     models = models or session.models
     if not models.embeds():
         return 0
-    embedded, memories = session.store.vectors.coverage(models.chosen().identity)
+    embedded, memories = session.store.vectors.coverage(models.configured_embedder().identity)
     return memories - embedded
 
 
@@ -334,7 +334,7 @@ def model_notes(session: Session) -> list[str]:
     """What a user should know of the embedding model and this vault; nothing where all is
     well."""
     notes = [note] if (note := language_note(session)) else []
-    former = session.models.former()
+    former = session.models.former_embedder()
     if former is not None:
         notes.append(
             f"The vault's vectors are of {former.identity}, which serves; `recollect reindex` "
@@ -352,7 +352,7 @@ def language_note(session: Session, *, compared: bool = False) -> str | None:
     if embedding.provider != "builtin" or embedding.model == MULTILINGUAL:
         return None
     newest = session.store.memories.newest(Filter(), SAMPLE)
-    unread = sum(reading(beginning(memory)) != "language" for memory in newest)
+    unread = sum(readable_part(beginning(memory)) != "language" for memory in newest)
     if unread < max(MUCH * len(newest), 1):
         return None
     if MULTILINGUAL not in embedding_models():
@@ -373,7 +373,7 @@ def language_note(session: Session, *, compared: bool = False) -> str | None:
 @operation(ADMIN)
 def measure(session: Session) -> dict[str, float]:
     """How many milliseconds it takes here to load and use the active models."""
-    return measured(session.models)
+    return measure_models(session.models)
 
 
 @operation(ADMIN)

@@ -1,5 +1,4 @@
-"""The models that the settings name, opened when first used and kept open; a reranker that keeps
-its scores; and how long the models take."""
+"""Open the models from the settings on first use; cache rerank scores; measure the models."""
 
 from __future__ import annotations
 
@@ -23,13 +22,13 @@ from recollect.settings import Embedding, Rerank, Settings
 
 MOST = 8192  # pairs; 16 bytes of key and a number each
 Key = bytes
-# What `measured` gives the models to read.
+# Texts for `measure_models`.
 QUERY = "how do we refresh session token {}"
 DOCUMENT = "Refresh token {} is exchanged for a new access token before the old one expires."
 
 
 class Absent(Struct, frozen=True):
-    """There is no model; `reason` is a clause that can follow "because"."""
+    """A missing model; `reason` is a clause that can follow "because"."""
 
     reason: str
 
@@ -90,24 +89,24 @@ RERANKERS: dict[str, Callable[[Rerank, Mapping[str, str]], Reranker | Absent]] =
 
 
 def open_embedder(settings: Embedding, environment: Mapping[str, str]) -> Embedder | Absent:
-    """The embedder that the settings name; UserError names a setting that is wrong."""
+    """Return the embedder from the settings; UserError names a wrong setting."""
     if settings.dimensions < 0:
         raise UserError("embedding.dimensions must be 0 (all of them) or above.")
     factory = EMBEDDERS.get(settings.provider)
     if factory is None:
-        raise _unknown("embedding", EMBEDDERS)
+        raise _unknown_provider("embedding", EMBEDDERS)
     return factory(settings, environment)
 
 
 def open_reranker(settings: Rerank, environment: Mapping[str, str]) -> Reranker | Absent:
-    """The reranker that the settings name; UserError names a setting that is wrong."""
+    """Return the reranker from the settings; UserError names a wrong setting."""
     factory = RERANKERS.get(settings.provider)
     if factory is None:
-        raise _unknown("rerank", RERANKERS)
+        raise _unknown_provider("rerank", RERANKERS)
     return factory(settings, environment)
 
 
-def _unknown(section: str, registry: Mapping[str, object]) -> UserError:
+def _unknown_provider(section: str, registry: Mapping[str, object]) -> UserError:
     return UserError(f"{section}.provider must be one of: {', '.join(registry)}.")
 
 
@@ -125,10 +124,10 @@ class ActiveModels:
         self._settings = settings
         self._environment = environment
         self._others: dict[str, Embedder] | None = None
-        self.serves_former = False  # as of the last time that somebody asked for the embedder
+        self.serves_former = False  # as of the last call of `embedder`
         self.budget_ms = settings.rerank.budget_ms
-        # The identity of the vault's model, where vectors are searched that a vault has; and the
-        # settings as they are by now: another process may have switched the model.
+        # The identity of the vault's model, and the current settings: another process may have
+        # switched the model.
         self.vault_model: Callable[[], str | None] = lambda: None
         self.newest_settings: Callable[[], Settings] = lambda: settings
 
@@ -136,47 +135,47 @@ class ActiveModels:
     def _embedder(self) -> Embedder | Absent:
         try:
             return open_embedder(self._settings.embedding, self._environment)
-        except ProviderError as error:  # its files are missing or damaged: there is no model
+        except ProviderError as error:  # its files are missing or damaged
             return Absent(str(error))
 
     @cached_property
     def _reranker(self) -> Reranker | Absent:
         try:
             opened = open_reranker(self._settings.rerank, self._environment)
-        except ProviderError as error:  # as above
+        except ProviderError as error:
             return Absent(str(error))
         if isinstance(opened, Absent) or self._lifetime is not Lifetime.SERVER:
             return opened
         return RerankCache(opened)
 
     def embedder(self) -> Embedder:
-        """The model of the vault's vectors: that of the settings, or the one before it until the
-        vectors of the new one are all there."""
-        former = self.former()
+        """Return the model of the vault's vectors: the one from the settings, or the former one
+        until all vectors of the new one are made."""
+        former = self.former_embedder()
         self.serves_former = former is not None
-        return former or self.chosen()
+        return former or self.configured_embedder()
 
-    def chosen(self) -> Embedder:
-        """The model of the settings."""
+    def configured_embedder(self) -> Embedder:
+        """Return the model from the settings."""
         return _present(self._embedder)
 
-    def former(self) -> Embedder | None:
-        """The model of the vault's vectors where the settings name another one by now; None where
-        it is not installed."""
+    def former_embedder(self) -> Embedder | None:
+        """Return the model of the vault's vectors if the settings name another one by now; None if
+        they do not, or if it is not installed."""
         wanted = None if isinstance(self._embedder, Absent) else self.vault_model()
-        if wanted is None or self._is_chosen(wanted):
+        if wanted is None or self._is_configured(wanted):
             return None
         newest = self.newest_settings()
         if newest.embedding != self._settings.embedding:
             self._settings = structs.replace(self._settings, embedding=newest.embedding)
             del self._embedder
-        return None if self._is_chosen(wanted) else self._bundled().get(wanted)
+        return None if self._is_configured(wanted) else self._bundled().get(wanted)
 
-    def _is_chosen(self, identity: str) -> bool:
+    def _is_configured(self, identity: str) -> bool:
         return not isinstance(self._embedder, Absent) and self._embedder.identity == identity
 
     def _bundled(self) -> dict[str, Embedder]:
-        """The bundled embedding models by identity, with the other settings as they are."""
+        """Return the bundled embedding models by identity, with all other settings unchanged."""
         if self._others is None:
             settings = self._settings.embedding
             named = (
@@ -191,11 +190,11 @@ class ActiveModels:
         return _present(self._reranker)
 
     def embeds(self) -> bool:
-        """Whether an embedding model is configured at all."""
+        """Return True if an embedding model is configured; UserError names a wrong setting."""
         return not isinstance(self._embedder, Absent)
 
     def identities(self) -> dict[str, str | None]:
-        """The identity of each model; None where there is none."""
+        """Return the identity of each model, None for a missing one."""
         models = {"embedding": self._embedder, "rerank": self._reranker}
         return {
             name: None if isinstance(model, Absent) else model.identity
@@ -203,9 +202,9 @@ class ActiveModels:
         }
 
     def close(self) -> None:
-        """Close the connections that were opened; a model that is asked again opens new ones."""
+        """Close the connections; a later request opens new ones."""
         for name in ("_embedder", "_reranker"):
-            opened: Any = self.__dict__.get(name)  # a property never read is not there
+            opened: Any = self.__dict__.get(name)  # None if the property was never read
             if hasattr(opened, "close"):
                 opened.close()
 
@@ -220,7 +219,7 @@ def _present(model: Model | Absent) -> Model:
 
 
 class RerankCache:
-    """A reranker that computes a score once and keeps the last few thousand."""
+    """A reranker that keeps the last few thousand scores."""
 
     def __init__(self, reranker: Reranker, most: int = MOST) -> None:
         self._reranker = reranker
@@ -237,7 +236,7 @@ class RerankCache:
 
     def scores(self, query: str, documents: Sequence[str]) -> list[float]:
         keys = [content_digest(f"{len(query)} {query}{text}", 16) for text in documents]
-        known = self._recalled(keys)
+        known = self._look_up(keys)
         asked = [place for place, key in enumerate(keys) if key not in known]
         if asked:
             scores = self._reranker.scores(query, [documents[place] for place in asked])
@@ -251,7 +250,7 @@ class RerankCache:
         if hasattr(self._reranker, "close"):
             self._reranker.close()
 
-    def _recalled(self, keys: Sequence[Key]) -> dict[Key, float]:
+    def _look_up(self, keys: Sequence[Key]) -> dict[Key, float]:
         with self._guard:
             found = {key: self._scores[key] for key in keys if key in self._scores}
             for key in found:
@@ -265,9 +264,9 @@ class RerankCache:
                 self._scores.popitem(last=False)
 
 
-def measured(active: ActiveModels) -> dict[str, float]:
-    """Milliseconds by what was done; a model that is not there is left out. No text comes twice:
-    what the models said of one is remembered."""
+def measure_models(active: ActiveModels) -> dict[str, float]:
+    """Return milliseconds by task; missing models are left out. Texts differ, since scores are
+    cached."""
     spent: dict[str, float] = {}
     numbers = count(time.time_ns())
 

@@ -1,5 +1,4 @@
-"""Vectors made beside everything else: a save waits for none but its own, and only where that is
-quick."""
+"""Make vectors in a background thread; a save waits only for its own, and only if that is quick."""
 
 from __future__ import annotations
 
@@ -18,36 +17,37 @@ from recollect.retry import without_waiting
 from recollect.store.base import VectorIndex
 from recollect.types import Memory
 
-# Characters of a save whose vectors come before all others: about a passage of the built-in model,
-# a quarter of a second.
+# Characters of a save whose vectors come first: about a passage of the built-in model, a quarter of
+# a second.
 SHORT = 2_000
-# As many characters may be ahead of all others at a time: closing waits for them.
+# Characters of all saves that come first: closing waits for them.
 MOST_OWN = 10_000
-# How long a search and closing wait for a model of this process: it is loaded and reads a few short
-# texts, and that on a busy machine.
+# Wait of a search, and of closing, for a local model: it must load and read a few short texts, on a
+# busy machine.
 LOCAL_PATIENCE_S = 15.0
-# How long closing waits for a remote model, which may hang.
+# Wait of closing for a remote model, which may hang.
 REMOTE_PATIENCE_S = 1.0
-# How long closing waits for the thread to notice: a model of this process gives up at once.
+# Wait of closing for the thread to end: a local model gives up at once.
 ENDING_S = 2.0
-# How often a process that stays looks whether another one has left something to do.
+# Interval at which a server looks for memories of other processes.
 LOOK_S = 2.0
-# How soon a process that stays asks a model again that failed.
+# Pause before a server calls a failed model again.
 RETRY_S = 60.0
-# Between two turns another process can take its own; a turn is short enough for what it has saved.
+# A process embeds for TURN_S, then lets another one take its turn: it is short enough for what that
+# one has saved.
 PAUSE_S = 0.1
 TURN_S = 5.0
-# How often a process that stays tells how far it is.
+# Interval of progress messages.
 TELL_S = 30.0
 
 
 def text_size(memories: Sequence[Memory]) -> int:
-    """How many characters of these memories are embedded."""
+    """Return the number of characters of these memories that are embedded."""
     return sum(len(memory.title) + len(memory.text) + len(memory.context) for memory in memories)
 
 
 class OwnSave(NamedTuple):
-    """A short save of this process whose vectors are still to be made."""
+    """A short save of this process that still needs its vectors."""
 
     vectors: VectorIndex
     ids: Sequence[str]
@@ -55,7 +55,7 @@ class OwnSave(NamedTuple):
 
 
 class EmbeddingLog:
-    """Tells the logger `recollect` how many memories have their vector, and the time left."""
+    """Logs to `recollect` the number of embedded memories, and the time left."""
 
     def __init__(self, vectors: VectorIndex, identity: str) -> None:
         self._vectors = vectors
@@ -64,7 +64,7 @@ class EmbeddingLog:
         self._done = 0
 
     def add(self, done: int) -> None:
-        """So many more are stored."""
+        """Count stored memories, and log the progress from time to time."""
         self._done += done
         now = time.monotonic()
         if now - self._told >= TELL_S:
@@ -81,9 +81,9 @@ class EmbeddingLog:
 
 
 class BackgroundEmbedding:
-    """Makes the vectors that wait in a thread of its own, which ends with the process.
+    """Makes waiting vectors in a daemon thread.
 
-    What waits is in the vault: a failure or the end of the process loses nothing, and another
+    The queue is in the vault: a failure or the end of the process loses nothing, and another
     process may go on.
     """
 
@@ -94,29 +94,30 @@ class BackgroundEmbedding:
         *,
         changed: Callable[[], bool] = lambda: False,
     ) -> None:
-        """A command embeds only the short texts that it saves. A server also takes what others
-        leave waiting; `changed`: whether somebody has written since it was last asked."""
+        """A command embeds only the short texts that it saves; a server also those of others.
+
+        changed: returns True if any process has written since the last call.
+        """
         self.embedder = embedder
         self.failure: str | None = None
         self._lifetime = lifetime
         self._changed = changed if lifetime is Lifetime.SERVER else None
         self._news = threading.Condition()
-        self._refused: dict[VectorIndex, dict[int, str]] = {}  # for each vault that is followed
+        self._refused: dict[VectorIndex, dict[int, str]] = {}  # by followed vault
         self._own: list[OwnSave] = []
         self._local = False
         self._awake = False
         self._closing = False
         self._thread: threading.Thread | None = None
 
-    def saved(self, vectors: VectorIndex, memories: Sequence[Memory]) -> None:
-        """Take care of the vectors of memories that are durable by now. Their own are made before
-        this returns where the model is loaded and the texts are few and short; everything else is
-        left to the thread."""
+    def embed_saved(self, vectors: VectorIndex, memories: Sequence[Memory]) -> None:
+        """Make vectors of committed memories: now if the model is loaded and the texts are few and
+        short, else in the thread."""
         save = OwnSave(vectors, [memory.id for memory in memories], text_size(memories))
         own: Sequence[OwnSave] = ()
         if save.size <= SHORT:
             try:
-                own = () if self._at_once(save) else (save,)
+                own = () if self._embed_at_once(save) else (save,)
             except RecollectError as error:  # the save is kept, and its vector waits
                 self.failure = str(error)
             else:
@@ -124,8 +125,8 @@ class BackgroundEmbedding:
                     return
         self.wake(vectors, own)
 
-    def _at_once(self, save: OwnSave) -> bool:
-        """Embed these memories now if that is quick; return whether none of them waits."""
+    def _embed_at_once(self, save: OwnSave) -> bool:
+        """Embed these memories now if that is quick; return True if none of them waits."""
         embedder = self.embedder()
         self._local = embedder.local
         waiting = save.vectors.waiting(embedder.identity, len(save.ids), among=save.ids)
@@ -138,7 +139,7 @@ class BackgroundEmbedding:
             return Batches(save.vectors, embedder).embed_batch(waiting)
 
     def wake(self, vectors: VectorIndex, own: Sequence[OwnSave] = ()) -> None:
-        """Let the thread look for what waits in this vault, what is `own` first."""
+        """Let the thread embed what waits in this vault, its `own` saves first."""
         if self._lifetime is Lifetime.ONCE and not own:
             return
         with self._news:
@@ -150,7 +151,7 @@ class BackgroundEmbedding:
         self.follow(vectors)
 
     def follow(self, vectors: VectorIndex) -> None:
-        """From now on also take what others leave waiting in this vault."""
+        """Start the thread, which from now on also embeds other processes' memories here."""
         with self._news:
             self._refused[vectors] = {}  # what was refused may be another text by now
             if self._thread is None and not self._closing:
@@ -159,14 +160,14 @@ class BackgroundEmbedding:
                 self._thread.start()
 
     def settle(self, deadline: Deadline) -> None:
-        """Wait for the vectors of the short texts that were saved here just before, where a model
-        of this process makes them: a search finds by meaning what was saved before it."""
+        """Wait for a local model to embed this process's latest short saves, so that a search finds
+        them by meaning."""
         if self._own and self._local:
             with self._news:
                 self._news.wait_for(lambda: not self._own, deadline.within(LOCAL_PATIENCE_S))
 
     def stop(self) -> None:
-        """Finish the short texts that were saved last, and no others: they go on waiting in the
+        """Finish this process's latest short saves; everything else goes on waiting in the
         vault."""
         with self._news:
             patience_s = LOCAL_PATIENCE_S if self._local else REMOTE_PATIENCE_S
@@ -175,8 +176,7 @@ class BackgroundEmbedding:
             self._news.notify_all()
 
     def close(self) -> None:
-        """Let the thread end, so that it finds the vault open as long as it needs it. A remote
-        model that hangs is not waited for."""
+        """Wait for the thread to end before the vault is closed, but not for a remote model."""
         if self._thread is not None:
             self._thread.join(ENDING_S if self._local else 0.1)
 
@@ -184,12 +184,12 @@ class BackgroundEmbedding:
 
     def _work(self) -> None:
         try:
-            while self._awaited():
-                self._round()
+            while self._wait_for_work():
+                self._embed_all()
         finally:
-            self._finished(self._own)
+            self._drop_saves(self._own)
 
-    def _round(self) -> None:
+    def _embed_all(self) -> None:
         self.failure = None
         try:
             for vectors, refused in tuple(self._refused.items()):
@@ -198,10 +198,10 @@ class BackgroundEmbedding:
                     self.failure = str(TextsRefused(len(refused), next(iter(refused.values()))))
         except RecollectError as error:  # no model or no vault at the moment
             self.failure = str(error)
-            self._finished(self._own)
+            self._drop_saves(self._own)
 
-    def _awaited(self) -> bool:
-        """Wait for something to do; False at the end."""
+    def _wait_for_work(self) -> bool:
+        """Wait for something to do; return False when closing."""
         retry_at = time.monotonic() + RETRY_S
         while not self._others_wrote() and not (self.failure and time.monotonic() > retry_at):
             with self._news:
@@ -221,14 +221,14 @@ class BackgroundEmbedding:
             return False
 
     def _embed(self, vectors: VectorIndex, refused: dict[int, str]) -> None:
-        """Embed what waits in this vault, what was saved here first. All else only while no other
-        process does."""
+        """Embed what waits in this vault, this process's saves first. The rest only while no other
+        process embeds."""
 
         def own_first() -> None:
             for save in [save for save in self._own if save.vectors is vectors]:
                 while not self._closing and batches.embed(save.ids):
                     pass
-                self._finished([save])
+                self._drop_saves([save])
 
         def stop() -> bool:
             return self._closing
@@ -254,7 +254,7 @@ class BackgroundEmbedding:
             with self._news:
                 self._news.wait_for(lambda: self._closing or bool(self._own), PAUSE_S * more)
 
-    def _finished(self, own: Sequence[OwnSave]) -> None:
+    def _drop_saves(self, own: Sequence[OwnSave]) -> None:
         with self._news:
             self._own = [save for save in self._own if save not in own]
             self._news.notify_all()

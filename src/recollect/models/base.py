@@ -1,8 +1,9 @@
-"""The protocols of models, wherever they run."""
+"""The protocols of models, and the folder of the bundled ones."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from recollect.errors import ProviderError
@@ -16,11 +17,14 @@ if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
 
     Matrix = NDArray[np.float32]
 
+WEIGHTS = Path(__file__).parent / "weights"
+TOKENIZER = "tokenizer.json"
+
 
 class Embedder(Protocol):
     """Turns texts into unit-length float32 vectors, one row per text, in the order given.
 
-    Raises ProviderError, and nothing else, when it cannot.
+    Raises only ProviderError.
     """
 
     @property
@@ -29,54 +33,53 @@ class Embedder(Protocol):
 
     @property
     def local(self) -> bool:
-        """Whether it runs in this process, and cannot hang."""
+        """True if it runs in this process, and cannot hang."""
 
     def warm(self) -> bool:
-        """Whether it would answer at once: it is loaded, or a remote service."""
+        """Return True if it would answer at once: it is loaded, or a remote service."""
 
     def queries(self, texts: Sequence[str]) -> Matrix:
-        """Vectors of questions."""
+        """Embed questions."""
 
     def documents(self, texts: Sequence[str]) -> Matrix:
-        """Vectors of memories."""
+        """Embed memories."""
 
 
 @runtime_checkable
 class Windowed(Protocol):
-    """An embedder that knows how much text it can read at once."""
+    """An embedder with a limited window."""
 
     def windows(self, text: str) -> list[Span]:
-        """Passages that each fit the model, in order, overlapping; together they are the text.
+        """Split a text into overlapping passages that each fit the model, in order.
 
-        A text that fits is one passage: the whole of it.
+        A text that fits is one passage.
         """
 
 
 @runtime_checkable
 class Tokenwise(Protocol):
-    """An embedder that gives a vector of each token beside the text's, in one pass."""
+    """An embedder that gives a vector of the text and one of each token, in one pass."""
 
     def query(self, text: str) -> tuple[Matrix, QueryTokens]:
-        """The vector of a question, and its tokens."""
+        """Return the vector of a question, and its tokens."""
 
     def tokenwise(self, texts: Sequence[str]) -> tuple[Matrix, list[bytes]]:
-        """Vectors of memories, and the packed tokens of each."""
+        """Return the vectors of memories, and the packed tokens of each."""
 
     def similarities(self, query: QueryTokens, packed: Sequence[bytes]) -> list[Matrix]:
-        """For each text, given by its packed tokens, the cosine of each of the question's tokens
-        with each of the text's."""
+        """Return for each text (its packed tokens) the cosines of all pairs of tokens."""
 
     def spans(self, text: str) -> list[Span]:
-        """Where in the text each of its packed tokens stands."""
+        """Return the span of each packed token in the text."""
 
 
 @runtime_checkable
 class Immediate(Protocol):
-    """An embedder that may be so quick that a save waits for its own vector."""
+    """An embedder that may be quick enough for a save to wait for it."""
 
     def at_once(self, texts: Sequence[str]) -> bool:
-        """Whether these texts are embedded within 50 ms on an ordinary machine: the model is
-        loaded, and they are few and short. Decided without embedding or loading anything."""
+        """Return True if these texts take at most 50 ms on an ordinary machine: the model is
+        loaded, and they are few and short. Embeds and loads nothing."""
 
 
 class Reranker(Protocol):
@@ -87,12 +90,12 @@ class Reranker(Protocol):
         """The model's name, for the explanation."""
 
     def ready(self) -> None:
-        """Load what must be loaded, so that `scores` begins at once. Raises ProviderError alone."""
+        """Load the model, so that `scores` begins at once. Raises only ProviderError."""
 
     def scores(self, query: str, documents: Sequence[str]) -> list[float]:
-        """One score in 0…1 per document, in the order given. Raises ProviderError alone."""
+        """Return a score in 0…1 per document, in the order given. Raises only ProviderError."""
 
 
-def broken(message: str) -> ProviderError:
-    """The error of a model that does not keep its contract; another try would not help."""
+def model_error(message: str) -> ProviderError:
+    """Return the error of a model that breaks its contract; a retry would not help."""
     return ProviderError(message, transient=False)

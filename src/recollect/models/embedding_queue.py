@@ -1,5 +1,5 @@
-"""The embedding queue: memories without a vector of the active model get one, the smallest first,
-so much text at a time as fits into memory and a second or two."""
+"""The embedding queue: embed memories that have no vector of the active model, the smallest first,
+in batches that fit into memory and take a second or two."""
 
 from __future__ import annotations
 
@@ -23,17 +23,16 @@ if TYPE_CHECKING:  # exists for type checkers only
 
 # Source: the `vault` recipe, "Vectors": embedded in batches of 100.
 BATCH = 100
-# What a model gets at once has no more characters, however many texts wait and however long they
-# are: the built-in one takes a second or two for them.
+# Bytes of text per call of a model: the built-in one takes a second or two for them.
 BATCH_SIZE = 50_000
-# How often to look whether the process that embeds has ended.
+# Interval at which to look whether the process that embeds has ended.
 LOOK_S = 0.05
-# No model refuses these texts. There are two, since some faults need more than one text.
+# No model refuses these texts; two, since some faults need more than one.
 HARMLESS = ("a short text", "another short text")
 
 
 class TextsRefused(ProviderError):
-    """The model refused these texts; the vectors of all others were made."""
+    """The model refused these texts; all others were embedded."""
 
     def __init__(self, count: int, reason: str) -> None:
         memories = "1 memory was" if count == 1 else f"{count} memories were"
@@ -45,7 +44,7 @@ class TextsRefused(ProviderError):
 
 
 class Stopped(Exception):
-    """Ends work on a long text that nobody waits for any more."""
+    """Work on a long text was stopped."""
 
 
 def embed_waiting(
@@ -55,12 +54,12 @@ def embed_waiting(
     progress: Callable[[int], None] = lambda done: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Embed the memories that wait and return their number. Each batch is stored before the next
-    begins. While another process embeds, this one waits for its turn.
+    """Embed the waiting memories and return their number. Each batch is stored before the next
+    begins. While another process embeds, this one waits.
 
-    Stops early when `stop` returns True. Raises ProviderError when the model does not deliver: what
-    was stored stays, the rest goes on waiting. Texts that the model refuses do not stop the others:
-    they go on waiting, and TextsRefused is raised at the end with their number.
+    Stops early when `stop` returns True. Raises ProviderError if the model fails: what was stored
+    stays, the rest goes on waiting. Texts that the model refuses go on waiting too, and
+    TextsRefused is raised at the end with their number.
     """
     batches = Batches(vectors, embedder, progress=progress, stop=stop)
     with _turn(vectors, stop):
@@ -78,8 +77,8 @@ def embed_again(
     everything: bool,
     progress: Callable[[int], None] = lambda done: None,
 ) -> int:
-    """Make vectors anew: all, or those whose tokens are missing or damaged; return of how many
-    memories. Each keeps its former vectors until the new ones are stored."""
+    """Embed memories again, all or those whose tokens are missing or damaged; return their number.
+    Each keeps its former vectors until the new ones are stored."""
     batches = Batches(vectors, embedder, progress=progress)
     if everything or isinstance(embedder, Tokenwise):
         with _turn(vectors, lambda: False):
@@ -106,8 +105,8 @@ def every_embedded(vectors: VectorIndex, identity: str) -> Iterator[EmbeddedText
 
 
 def embed_queries(log: StoredFeedback, embedder: Embedder) -> bool:
-    """Embed the queries that there is feedback on, a batch of those without a vector; returns
-    whether there were any."""
+    """Embed a batch of queries with feedback that have no vector; return False if there are
+    none."""
     waiting = log.unembedded(embedder.identity, BATCH)
     if waiting:
         made = embedder.queries([*waiting.values()])
@@ -117,7 +116,7 @@ def embed_queries(log: StoredFeedback, embedder: Embedder) -> bool:
 
 @contextmanager
 def _turn(vectors: VectorIndex, stop: Callable[[], bool]) -> Iterator[None]:
-    """Wait until no other process embeds; `stop` ends the wait, too."""
+    """Wait until no other process embeds, or until `stop` returns True."""
     while True:
         with vectors.lease() as free:
             if free or stop():
@@ -127,9 +126,11 @@ def _turn(vectors: VectorIndex, stop: Callable[[], bool]) -> Iterator[None]:
 
 
 class Batches:
-    """What waits in one vault, batch by batch. `refused`: why the model refused a memory's text, by
-    the memory's key; it is not asked again. `between` is called while a long text is under way, so
-    that what is urgent need not wait for it."""
+    """Embeds the waiting memories of a vault, batch by batch.
+
+    refused: why the model refused a memory's text, by its key; such texts are not tried again.
+    between: called while a long text is under way, for what is urgent.
+    """
 
     def __init__(
         self,
@@ -151,8 +152,8 @@ class Batches:
         self._long: int | None = None  # the key of the long text under way
 
     def embed(self, among: Sequence[str] | None = None) -> bool:
-        """Embed and store the smallest that wait, or those of the memories `among` that do; return
-        whether there were any."""
+        """Embed and store the smallest waiting memories, of all or of those `among`; return False
+        if there are none."""
         without = self.refused.keys() if self._long is None else {*self.refused, self._long}
         batch = self._vectors.waiting(
             self._embedder.identity, BATCH, size=BATCH_SIZE, among=among, without=without
@@ -163,9 +164,9 @@ class Batches:
         return self.embed_batch(batch)
 
     def embed_batch(self, batch: Sequence[Waiting]) -> bool:
-        """Embed and store these; False where it was stopped first."""
+        """Embed and store these; return False if stopped before."""
         try:
-            for part, spans, made in self._embedded(batch):
+            for part, spans, made in self._embed_parts(batch):
                 if self._stop():
                     return False
                 self._put(part, spans, *made)
@@ -189,17 +190,17 @@ class Batches:
         self.done += len(part)
         self._progress(len(part))
 
-    def _embedded(
+    def _embed_parts(
         self, batch: Sequence[Waiting], *, parted: bool = False
     ) -> Iterator[tuple[Sequence[Waiting], list[list[Span]], Embedded]]:
-        """The batch, the passages of each text, and what the model gives for each passage. A batch
-        that the model refuses is halved again and again, down to the single texts that it refuses.
+        """Yield the batch with the passages of each text, and the model's output for each passage.
 
-        A transient failure, or one that has nothing to do with the texts, is raised.
+        A batch that the model refuses is halved down to the single texts that it refuses. A
+        transient failure, or one that has nothing to do with the texts, is raised.
         """
         try:
             spans = [passages(self._embedder, text) for _, text in batch]
-            made = self._made(batch, spans)
+            made = self._embed_passages(batch, spans)
         except ProviderError as error:
             if error.transient:
                 raise
@@ -210,20 +211,20 @@ class Batches:
                 return
             middle = len(batch) // 2
             for half in (batch[:middle], batch[middle:]):
-                yield from self._embedded(half, parted=True)
+                yield from self._embed_parts(half, parted=True)
         else:
             yield batch, spans, made
 
-    def _made(self, batch: Sequence[Waiting], spans: list[list[Span]]) -> Embedded:
-        """The vectors of all passages, and their tokens. Those of a long text are made in groups,
-        and what is smaller goes in between."""
+    def _embed_passages(self, batch: Sequence[Waiting], spans: list[list[Span]]) -> Embedded:
+        """Return the vectors of all passages, and their tokens. A long text is embedded in groups,
+        with smaller texts in between."""
         texts = [
             text[span.start : span.end]
             for (_, text), cuts in zip(batch, spans, strict=True)
             for span in cuts
         ]
         if len(batch) > 1 or _size(batch[0].text) <= BATCH_SIZE:
-            return embedded(self._embedder, texts)
+            return embed_texts(self._embedder, texts)
         import numpy as np  # noqa: PLC0415  start-up time
 
         self._long = batch[0].key
@@ -238,12 +239,12 @@ class Batches:
         left = BATCH_SIZE
         for text in texts:
             if group and left < _size(text):
-                yield embedded(self._embedder, group)
+                yield embed_texts(self._embedder, group)
                 self._let_others_pass()
                 group, left = [], BATCH_SIZE
             group.append(text)
             left -= _size(text)
-        yield embedded(self._embedder, group)
+        yield embed_texts(self._embedder, group)
 
     def _let_others_pass(self) -> None:
         self._between()
@@ -253,15 +254,15 @@ class Batches:
             raise Stopped
 
 
-def embedded(embedder: Embedder, texts: Sequence[str]) -> Embedded:
-    """The vectors of texts, and the packed tokens of each; no tokens of a model that has none."""
+def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Embedded:
+    """Return the vectors of texts, and the packed tokens of each if the model has any."""
     if isinstance(embedder, Tokenwise):
         return embedder.tokenwise(texts)
     return embedder.documents(texts), []
 
 
 def passages(embedder: Embedder, text: str) -> list[Span]:
-    """The passages of a text for this model; the whole text where the model knows no window."""
+    """Return the passages of a text for this model: the whole text if the model has no window."""
     return embedder.windows(text) if isinstance(embedder, Windowed) else [Span(0, len(text))]
 
 

@@ -1,9 +1,9 @@
-"""Models as folders, a user's and the bundled ones: `model.onnx`, `tokenizer.json`, and
-`model.json`, which says how to use it. The bundled ones are in `weights/`, and in the package for
-many languages, where that is installed.
+"""Model folders, a user's and the bundled ones: `model.onnx`, `tokenizer.json`, and `model.json`,
+which says how to use it. The bundled ones are in `weights/`, and in the package for many languages
+if that is installed.
 
-A user's folder may have no `model.json`. Then the files that sentence-transformers writes beside a
-model are read instead, and the usual values are used for what they do not say.
+A user's folder may have no `model.json`. Then the files of sentence-transformers are read instead,
+with defaults for what they do not say.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from msgspec import Meta, Struct, structs
 
 from recollect.errors import ProviderError, UserError
 from recollect.hashing import sha256_hex
-from recollect.models.base import broken
-from recollect.models.weights import TOKENIZER, WEIGHTS
+from recollect.models.base import TOKENIZER, WEIGHTS, model_error
 from recollect.settings import Embedding
 
 Pooling = Literal["cls", "mean"]
@@ -34,7 +33,7 @@ MULTILINGUAL_PACKAGE = "recollect_multilingual"
 
 
 class Declared(Struct, frozen=True, kw_only=True):
-    """How a model is to be used: its own pooling, prefixes and window."""
+    """The content of `model.json`."""
 
     kind: Literal["embed", "rerank"]
     name: str
@@ -59,29 +58,29 @@ class ModelFolder:
     def __init__(self, path: Path, kind: Literal["embed", "rerank"]) -> None:
         self.path = path
         if not path.is_dir():
-            raise broken(f"There is no model folder {path}.")
+            raise model_error(f"There is no model folder {path}.")
         files = (path / name for name in MODEL_FILES)
         self.model = next((file for file in files if file.is_file()), None)
         self.tokenizer = path / TOKENIZER
         if self.model is None:
-            raise broken(f"The model folder {path} has no {MODEL_FILES[0]}.")
+            raise model_error(f"The model folder {path} has no {MODEL_FILES[0]}.")
         if not self.tokenizer.is_file():
-            raise broken(f"The model folder {path} has no {TOKENIZER}.")
-        self.declared = _declared(path, kind)
+            raise model_error(f"The model folder {path} has no {TOKENIZER}.")
+        self.declared = _read_declaration(path, kind)
 
     def read(self, file: Path) -> bytes:
-        """A file's bytes; ProviderError where their SHA-256 is not the declared one."""
+        """Return a file's bytes; ProviderError if their SHA-256 is not the declared one."""
         try:
             content = file.read_bytes()
         except OSError as error:
-            raise broken(f"{file} cannot be read: {error.strerror}.") from error
+            raise model_error(f"{file} cannot be read: {error.strerror}.") from error
         wanted = self.declared.sha256.get(file.name)
         if wanted is not None and sha256_hex(content) != wanted:
-            raise broken(f"{file} is damaged: its SHA-256 is not the declared one.")
+            raise model_error(f"{file} is damaged: its SHA-256 is not the declared one.")
         return content
 
     def checked_model(self) -> Path:
-        """The model's file, checked. Who loads it from there needs no copy of it in memory."""
+        """Return the model's checked file, which can be loaded without a copy in memory."""
         assert self.model is not None
         self.read(self.model)
         return self.model
@@ -91,8 +90,8 @@ class ModelFolder:
         return self.model.stat().st_size
 
     def fingerprint(self) -> str:
-        """A hash of the file's size, its two ends and how it is used: it tells models of the same
-        name apart. Reading the whole file would take longer than a search."""
+        """Return a hash that tells models of the same name apart: of the file's size, its two ends
+        and its declaration. Reading the whole file would take longer than a search."""
         assert self.model is not None
         size = self.model_size()
         with self.model.open("rb") as file:
@@ -101,7 +100,7 @@ class ModelFolder:
         return sha256_hex(b"".join([str(size).encode(), *ends, used]))
 
     def verify(self) -> str | None:
-        """What is wrong with the files, or None."""
+        """Return the first fault of the files, or None."""
         try:
             self.checked_model()
             self.read(self.tokenizer)
@@ -113,22 +112,22 @@ class ModelFolder:
         return sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
 
 
-def _declared(path: Path, kind: Literal["embed", "rerank"]) -> Declared:
+def _read_declaration(path: Path, kind: Literal["embed", "rerank"]) -> Declared:
     written = _json(path / "model.json")
     if written is None:
         written = _sentence_transformers(path)
     try:
         declared = msgspec.convert({"kind": kind, "name": path.name} | written, Declared)
     except msgspec.ValidationError as error:
-        raise broken(f"{path}/model.json is not valid: {error}.") from error
+        raise model_error(f"{path}/model.json is not valid: {error}.") from error
     if declared.kind != kind:
         wanted = {"embed": "an embedding model", "rerank": "a reranker"}
-        raise broken(f"{path} holds {wanted[declared.kind]}, not {wanted[kind]}.")
+        raise model_error(f"{path} holds {wanted[declared.kind]}, not {wanted[kind]}.")
     return declared
 
 
 def _sentence_transformers(path: Path) -> dict[str, Any]:
-    """What sentence-transformers says of pooling and length, and the tokenizer of padding."""
+    """Return pooling and length from the files of sentence-transformers."""
     pooling = _json(path / "1_Pooling" / "config.json") or {}
     length = _json(path / "sentence_bert_config.json") or {}
     config = _json(path / "config.json") or {}
@@ -145,11 +144,11 @@ def _json(file: Path) -> dict[str, Any] | None:
     try:
         return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
     except (OSError, msgspec.DecodeError) as error:
-        raise broken(f"{file} cannot be read as JSON: {error}.") from error
+        raise model_error(f"{file} cannot be read as JSON: {error}.") from error
 
 
 def builtin(kind: Literal["embed", "rerank"], name: str) -> ModelFolder:
-    """The built-in model of that kind and name; without a name, the default one."""
+    """Return the built-in model of this kind and name, by default the first."""
     known = [declared.name for declared in declarations() if declared.kind == kind]
     if name == MULTILINGUAL and name not in known and kind == "embed":
         raise UserError(
@@ -167,7 +166,7 @@ def builtin(kind: Literal["embed", "rerank"], name: str) -> ModelFolder:
 
 
 def declarations() -> Iterator[Declared]:
-    """The `model.json` of each built-in model; the default of its kind comes first."""
+    """Yield the `model.json` of each built-in model, the default of its kind first."""
     found = [_declaration(folder / "model.json") for folder in _places().values()]
     yield from sorted(found, key=lambda declared: (not declared.default, declared.name))
 
@@ -180,13 +179,13 @@ def _declaration(file: Path) -> Declared:
 
 
 def embedding_models() -> list[str]:
-    """The names of the bundled embedding models, the default first."""
+    """Return the names of the bundled embedding models, the default first."""
     return [declared.name for declared in declarations() if declared.kind == "embed"]
 
 
-def installed(settings: Embedding) -> dict[str, Embedding]:
-    """The embedding models that are here, by name, each with its settings: the bundled ones, and
-    the settings' own. Prefixes and a cut belong to the model that they were set for."""
+def installed_models(settings: Embedding) -> dict[str, Embedding]:
+    """Return the settings of each available embedding model by name: the bundled ones, and the one
+    from the settings. Prefixes and dimensions apply only to the model that they were set for."""
     rest = Embedding(timeout_s=settings.timeout_s, providers=settings.providers)
     found = {name: structs.replace(rest, model=name) for name in embedding_models()}
     if settings.provider != "none":
@@ -196,7 +195,7 @@ def installed(settings: Embedding) -> dict[str, Embedding]:
 
 
 def languages_of(name: str) -> str:
-    """What a bundled model reads, for people."""
+    """Return the languages of a bundled model in words."""
     return "some fifty languages" if name == MULTILINGUAL else "English"
 
 
@@ -205,7 +204,7 @@ def folder_of(declared: Declared) -> ModelFolder:
 
 
 def _places() -> dict[str, Path]:
-    """The folder of each model that is installed, by its name."""
+    """Return the folder of each installed model by name."""
     spec = find_spec(MULTILINGUAL_PACKAGE)
     roots = [WEIGHTS, *map(Path, (spec and spec.submodule_search_locations) or ())]
     files = [file for root in roots for file in sorted(root.glob("*/model.json"))]

@@ -1,6 +1,6 @@
-"""Models that run in this process: ONNX files through onnxruntime, tokenizers beside them.
+"""Models in this process: ONNX files with their tokenizers, run by onnxruntime.
 
-Nothing is loaded before it is needed, and nothing twice.
+Each is loaded once, on first use.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import numpy as np
 
 from recollect.errors import ProviderError
 from recollect.maths import logistic
-from recollect.models.base import broken
+from recollect.models.base import model_error
 from recollect.models.folder import ModelFolder
-from recollect.models.vectors import QueryTokens, finished, pack_tokens, token_cosines
+from recollect.models.vectors import QueryTokens, finish_vectors, pack_tokens, token_cosines
 from recollect.settings import Embedding
 from recollect.types import Span
 
@@ -33,33 +33,33 @@ if TYPE_CHECKING:
 
     from recollect.models.base import Matrix
 
-# Passages share a fifth of their tokens, so that no sentence is cut in all of them.
+# Share of tokens that neighbouring passages have in common, so that one has each sentence whole.
 OVERLAP = 0.2
-# A long text becomes tokens so many characters at a time: a megabyte at once takes 500 MB.
+# Characters of a long text that are tokenized at a time: a megabyte at once takes 500 MB.
 PIECE = 100_000
 # More threads than this do not pay for models this small.
 MOST_THREADS = 4
 # A score is one number, or one for each of a few classes; a vector has more.
 FEWEST_NUMBERS = 8
-# A save waits for no more than this: 128 tokens with the built-in model, whose weights have 34 MB,
-# took 45 ms on one core of a busy machine. A model with more weights takes longer for each token.
+# The most that a save waits for: 128 tokens took the built-in model, with weights of 34 MB, 45 ms
+# on one core of a busy machine. A model with more weights takes longer for each token.
 AT_ONCE_TOKENS = 128
 AT_ONCE_WEIGHTS = 34_000_000
-# No tokenizer finds so few tokens in a longer text, so it need not be asked.
+# A longer text has more tokens with any tokenizer.
 AT_ONCE_CHARACTERS = 10 * AT_ONCE_TOKENS
 CPU = "CPUExecutionProvider"
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 def usable_threads() -> int:
-    """The cores this process may use, bounded."""
+    """Return the number of cores this process may use, at most MOST_THREADS."""
     return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity")
                else os.cpu_count() or 1, MOST_THREADS)  # fmt: skip
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait: amid the import of a native library it is an ImportError, or a crash."""
+def defer_interrupts() -> Iterator[None]:
+    """Delay Ctrl-C: during the import of a native library it is an ImportError, or a crash."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread is interrupted
         return
@@ -74,10 +74,10 @@ def uninterrupted() -> Iterator[None]:
 
 
 class OnnxModel:
-    """A session and its tokenizer, made once, when first asked for."""
+    """An onnxruntime session and its tokenizer, loaded on first use."""
 
     def __init__(self, folder: ModelFolder, providers: str = "") -> None:
-        """`providers`: names of onnxruntime's, with commas between them, the first one first."""
+        """`providers`: names of onnxruntime's providers, separated by commas, best first."""
         self.folder = folder
         self._providers = [name.strip() for name in providers.split(",") if name.strip()]
         self.declared = folder.declared
@@ -88,11 +88,11 @@ class OnnxModel:
 
     @cached_property
     def session(self) -> InferenceSession:
-        with uninterrupted():
+        with defer_interrupts():
             import onnxruntime  # noqa: PLC0415  start-up time: a tenth of a second
 
         options = onnxruntime.SessionOptions()
-        # One thread a text, and as many texts at a time as there are cores: see `outputs`.
+        # One thread per text, and one text per core: see `outputs`.
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
         if self.declared.optimised:
@@ -106,16 +106,16 @@ class OnnxModel:
         except ProviderError:
             raise
         except Exception as error:  # onnxruntime has no common class for its errors
-            raise broken(f"{self.folder.model} is not a usable ONNX model.") from error
+            raise model_error(f"{self.folder.model} is not a usable ONNX model.") from error
 
     def _usable_providers(self) -> list[str]:
-        """Those of the settings that are installed here, and the CPU."""
-        with uninterrupted():
+        """Return the installed ones of the settings' providers, and the CPU."""
+        with defer_interrupts():
             import onnxruntime  # noqa: PLC0415  start-up time
 
         known = onnxruntime.get_all_providers()
         if unknown := [name for name in self._providers if name not in known]:
-            raise broken(
+            raise model_error(
                 f"embedding.providers: onnxruntime has no {unknown[0]}; allowed are: "
                 f"{', '.join(known)}."
             )
@@ -131,39 +131,39 @@ class OnnxModel:
         try:
             tokenizer = Tokenizer.from_buffer(text)
         except Exception as error:  # tokenizers raises plain Exception
-            raise broken(f"{self.folder.tokenizer} is not a usable tokenizer.") from error
+            raise model_error(f"{self.folder.tokenizer} is not a usable tokenizer.") from error
         # A file may come with padding and truncation baked in; ours depend on the batch.
         tokenizer.no_padding()
         tokenizer.no_truncation()
         return tokenizer
 
     def ready(self) -> None:
-        """Load both; two threads that ask at once load them once."""
+        """Load both, once for all threads."""
         with self._guard:
             self.session, self.tokenizer  # noqa: B018
             self.loaded = True
 
     def close(self) -> None:
-        """Give up what is under way; a later call begins anew."""
+        """Cancel running work; a later call starts a new thread pool."""
         with self._guard:
             if self._pool is not None:
                 self._pool.shutdown(wait=False, cancel_futures=True)
                 self._pool = None
 
-    def encoded(self, inputs: Sequence[tuple[str, ...]]) -> list[Encoding]:
-        """Each input, a text or a pair, as tokens that fit the model. A text that is too long loses
-        its end, a pair the end of its second text; the special tokens stay."""
+    def encode(self, inputs: Sequence[tuple[str, ...]]) -> list[Encoding]:
+        """Tokenize each input, a text or a pair, to fit the model. A text that is too long loses
+        its end, a pair mostly the end of its second text; the special tokens stay."""
         longest = self.declared.max_length
         valid = [tuple(map(_valid, texts)) for texts in inputs]
         whole = self.tokenizer.encode_batch(
             [texts if len(texts) > 1 else texts[0] for texts in valid]
         )
         return [
-            encoding if len(encoding.ids) <= longest else self._shortened(texts, len(encoding.ids))
+            encoding if len(encoding.ids) <= longest else self._shorten(texts, len(encoding.ids))
             for texts, encoding in zip(valid, whole, strict=True)
         ]
 
-    def _shortened(self, texts: tuple[str, ...], tokens: int) -> Encoding:
+    def _shorten(self, texts: tuple[str, ...], tokens: int) -> Encoding:
         bare = [self.tokenizer.encode(text, add_special_tokens=False) for text in texts]
         special = tokens - sum(len(encoding.ids) for encoding in bare)
         room = self.declared.max_length - special
@@ -174,10 +174,10 @@ class OnnxModel:
         return self.tokenizer.post_process(bare[0], bare[1] if len(bare) > 1 else None)
 
     def outputs(self, encodings: Sequence[Encoding]) -> list[list[NDArray[np.float32]]]:
-        """The model's outputs for each input, one input at a time.
+        """Return the model's outputs for each input, one input at a time.
 
-        Not in batches: those are slower on a CPU, since their numbers leave its cache, and with
-        weights of 8 bits they make a text's vector depend on its neighbours.
+        Batches are slower on a CPU, since their numbers leave its cache, and with weights of 8 bits
+        they make a text's vector depend on its neighbours.
         """
         if len(encodings) == 1:
             return [self._output(encodings[0])]
@@ -201,14 +201,14 @@ class OnnxModel:
         try:
             output: list[NDArray[np.float32]] = self.session.run(None, inputs)
         except Exception as error:  # onnxruntime has no common class for its errors
-            raise broken(f"The model {self.declared.name} failed on a text.") from error
+            raise model_error(f"The model {self.declared.name} failed on a text.") from error
         return output
 
     @cached_property
     def _inputs(self) -> list[str]:
         names = [node.name for node in self.session.get_inputs()]
         if unknown := [name for name in names if name not in INPUTS]:
-            raise broken(
+            raise model_error(
                 f"The model {self.declared.name} asks for inputs that Recollect does not know: "
                 f"{', '.join(unknown)}."
             )
@@ -244,23 +244,23 @@ class OnnxEmbedder:
     def at_once(self, texts: Sequence[str]) -> bool:
         if not self._model.loaded or sum(map(len, texts)) > AT_ONCE_CHARACTERS:
             return False
-        tokens = sum(len(encoding.ids) for encoding in self._model.encoded([(t,) for t in texts]))
+        tokens = sum(len(encoding.ids) for encoding in self._model.encode([(t,) for t in texts]))
         weights = max(self._model.folder.model_size(), AT_ONCE_WEIGHTS)
         return tokens * weights <= AT_ONCE_TOKENS * AT_ONCE_WEIGHTS
 
     def close(self) -> None:
-        """Give up what is under way; a later call begins anew."""
         self._model.close()
 
     def windows(self, text: str) -> list[Span]:
-        """The passages of a text that each fit the model; one passage where the whole text fits."""
         self._model.ready()
         starts, ends, words = self._tokens(text)
         room = self._declared.max_length - self._special(self._document_prefix)
         if len(starts) <= room:
             return [Span(0, len(text))]
         if room < 1:
-            raise broken(f"The document prefix leaves {self._declared.name} no room for a text.")
+            raise model_error(
+                f"The document prefix leaves {self._declared.name} no room for a text."
+            )
         spans, first = [], 0
         while first + room < len(starts):
             spans.append(Span(starts[first], ends[first + room - 1]))
@@ -268,7 +268,7 @@ class OnnxEmbedder:
         return [Span(0, spans[0].end), *spans[1:], Span(starts[first], len(text))]
 
     def _tokens(self, text: str) -> tuple[array[int], array[int], array[int]]:
-        """Where each token of the text starts and ends, and which word it belongs to."""
+        """Return the start and end of each token in the text, and the number of its word."""
         starts, ends, words = array("q"), array("q"), array("q")
         for piece in _pieces(text):
             part = _valid(text[piece.start : piece.end])
@@ -280,7 +280,7 @@ class OnnxEmbedder:
         return starts, ends, words
 
     def _special(self, prefix: str) -> int:
-        """The number of tokens around every passage: the model's own, and the prefix."""
+        """Return the number of tokens added to every passage: special ones and the prefix."""
         return len(self._model.tokenizer.encode(prefix).ids)
 
     def _embed(self, texts: Sequence[str], prefix: str) -> Matrix:
@@ -289,31 +289,33 @@ class OnnxEmbedder:
     def _outputs(
         self, texts: Sequence[str], prefix: str
     ) -> tuple[Matrix, list[Encoding], list[list[NDArray[np.float32]]]]:
-        """The vectors of the texts, their tokens, and all that the model gave."""
+        """Return the vectors of the texts, their tokens, and the model's outputs."""
         if not texts:
             none = np.zeros((0, self._dimensions or self._declared.dimensions), np.float32)
             return none, [], []
         self._model.ready()
-        encodings = self._model.encoded([(prefix + text,) for text in texts])
+        encodings = self._model.encode([(prefix + text,) for text in texts])
         outputs = self._model.outputs(encodings)
-        rows = np.stack([self._pooled(output[0]) for output in outputs])
+        rows = np.stack([self._pool_rows(output[0]) for output in outputs])
         who = f"The model {self._declared.name}"
-        vectors = finished(rows, expected_rows=len(texts), dimensions=self._dimensions, who=who)
+        vectors = finish_vectors(
+            rows, expected_rows=len(texts), dimensions=self._dimensions, who=who
+        )
         return vectors, encodings, outputs
 
-    def _pooled(self, output: NDArray[np.float32]) -> NDArray[np.float32]:
-        """A text's one row, by the model's own pooling."""
+    def _pool_rows(self, output: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the text's row, by the model's own pooling."""
         if output.ndim == 2:  # the model pools by itself
             pooled: NDArray[np.float32] = output[0]
         else:
             pooled = output[0, 0] if self._declared.pooling == "cls" else output[0].mean(axis=0)
         if pooled.size < FEWEST_NUMBERS:
-            raise broken(f"The model {self._declared.name} gives scores, not vectors.")
+            raise model_error(f"The model {self._declared.name} gives scores, not vectors.")
         return pooled
 
 
 class OnnxTokenwise(OnnxEmbedder):
-    """Text to vectors, one of the text and one of each token that has a letter or a digit."""
+    """Text to a vector of the text and one of each token that has a letter or a digit."""
 
     def __init__(self, folder: ModelFolder, settings: Embedding, provider: str) -> None:
         super().__init__(folder, settings, provider)
@@ -321,8 +323,8 @@ class OnnxTokenwise(OnnxEmbedder):
 
     def query(self, text: str) -> tuple[Matrix, QueryTokens]:
         vectors, [encoding], [output] = self._outputs([text], self._query_prefix)
-        kept = self._kept(encoding, len(self._query_prefix))
-        before, offsets = len(self._query_prefix), encoding.offsets  # each access makes them anew
+        kept = self._counted_tokens(encoding, len(self._query_prefix))
+        before, offsets = len(self._query_prefix), encoding.offsets  # each access computes them
         own = [Span(*(end - before for end in offsets[place])) for place in kept]
         weights = output[2][0][kept]
         return vectors[0], QueryTokens(own, output[1][0][kept], weights / weights.sum())
@@ -330,7 +332,7 @@ class OnnxTokenwise(OnnxEmbedder):
     def tokenwise(self, texts: Sequence[str]) -> tuple[Matrix, list[bytes]]:
         vectors, encodings, outputs = self._outputs(texts, self._document_prefix)
         packed = [
-            pack_tokens(output[1][0][self._kept(encoding)], self._scales)
+            pack_tokens(output[1][0][self._counted_tokens(encoding)], self._scales)
             for encoding, output in zip(encodings, outputs, strict=True)
         ]
         return vectors, packed
@@ -340,13 +342,13 @@ class OnnxTokenwise(OnnxEmbedder):
 
     def spans(self, text: str) -> list[Span]:
         self._model.ready()
-        [encoding] = self._model.encoded([(self._document_prefix + text,)])
+        [encoding] = self._model.encode([(self._document_prefix + text,)])
         offsets = encoding.offsets
-        return [Span(*offsets[place]) for place in self._kept(encoding)]
+        return [Span(*offsets[place]) for place in self._counted_tokens(encoding)]
 
-    def _kept(self, encoding: Encoding, after: int = 0) -> list[int]:
-        """The places of the tokens that count: those with a letter or a digit that begin at this
-        character or later. All but the special ones where there is none."""
+    def _counted_tokens(self, encoding: Encoding, after: int = 0) -> list[int]:
+        """Return the places of the tokens with a letter or a digit that begin at the character
+        `after` or later; all but the special ones if there are no such tokens."""
         special, offsets = encoding.special_tokens_mask, encoding.offsets
         own = [
             place
@@ -363,13 +365,13 @@ class OnnxTokenwise(OnnxEmbedder):
 
 
 def embedder_of(folder: ModelFolder, settings: Embedding, provider: str) -> OnnxEmbedder:
-    """The embedder of a folder, with token vectors where its model gives any."""
+    """Return the embedder of a folder, with token vectors if its model gives any."""
     kind = OnnxTokenwise if folder.declared.token_scales else OnnxEmbedder
     return kind(folder, settings, provider)
 
 
 class OnnxReranker:
-    """Query and text read together in this process; a logit goes through the logistic function."""
+    """A cross-encoder in this process; its logits go through the logistic function."""
 
     def __init__(self, folder: ModelFolder, provider: str) -> None:
         self._model = OnnxModel(folder)
@@ -387,22 +389,22 @@ class OnnxReranker:
         return [logistic(value) for value in self.logits(query, documents)]
 
     def logits(self, query: str, documents: Sequence[str]) -> list[float]:
-        """The model's raw scores, before the logistic function."""
+        """Return the raw scores, before the logistic function."""
         if not documents:
             return []
         self._model.ready()
-        encodings = self._model.encoded([(query, document) for document in documents])
+        encodings = self._model.encode([(query, document) for document in documents])
         outputs = self._model.outputs(encodings)
         if any(output[0].size >= FEWEST_NUMBERS for output in outputs):
-            raise broken(f"The model {self._declared.name} gives vectors, not scores.")
+            raise model_error(f"The model {self._declared.name} gives vectors, not scores.")
         logits = [float(output[0].ravel()[-1]) for output in outputs]
         if not np.isfinite(logits).all():
-            raise broken(f"The model {self._declared.name} gave a score that is not a number.")
+            raise model_error(f"The model {self._declared.name} gave a score that is not a number.")
         return logits
 
 
 def _identity(provider: str, folder: ModelFolder, settings: Embedding) -> str:
-    """The model's name, a fingerprint of its files, its dimensions and prefixes."""
+    """Return the model's name, a fingerprint of its files, its dimensions and prefixes."""
     declared = folder.declared
     known = next(iter(declared.sha256.values()), "") or folder.fingerprint()
     parts = [f"{provider}:{declared.name}@{known[:12]}"]
@@ -415,7 +417,7 @@ def _identity(provider: str, folder: ModelFolder, settings: Embedding) -> str:
 
 
 def _pieces(text: str) -> Iterator[Span]:
-    """Pieces of a text of at most PIECE characters, cut at a blank where there is one."""
+    """Yield pieces of a text of at most PIECE characters, cut at a blank if there is one."""
     start = 0
     while len(text) - start > PIECE:
         blank = max(text.rfind(sign, start, start + PIECE) for sign in " \n")
@@ -426,8 +428,8 @@ def _pieces(text: str) -> Iterator[Span]:
 
 
 def _word_start(words: Sequence[int], after: int, token: int) -> int:
-    """The first token of the word that `token` belongs to: half a word would be split into other,
-    perhaps more tokens. A word that begins at `after` or before is cut nevertheless."""
+    """Return the first token of the word of `token`: half a word may have other, and more, tokens.
+    A word that begins at `after` or before is cut nevertheless."""
     begin = token
     while begin > after and words[begin - 1] == words[begin]:
         begin -= 1
@@ -435,5 +437,5 @@ def _word_start(words: Sequence[int], after: int, token: int) -> int:
 
 
 def _valid(text: str) -> str:
-    """The text with a question mark for each lone surrogate, which has no UTF-8 form."""
+    """Replace each lone surrogate, which has no UTF-8 form, by a question mark."""
     return text.encode("utf-8", "replace").decode()

@@ -1,5 +1,5 @@
-"""Models that a server runs: embeddings from OpenAI, or from any server that speaks its
-`/embeddings`, and from Ollama; reranking by any server with `POST /rerank`."""
+"""Remote models: embeddings from OpenAI, from any server with its `/embeddings`, and from Ollama;
+reranking by any server with `POST /rerank`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from recollect.errors import ProviderError, UserError
-from recollect.models.remote import Blamed, Key, Remote, ordered
+from recollect.models.remote import Blamed, Key, Remote, sort_by_index
 from recollect.settings import Embedding, Rerank
 
 if TYPE_CHECKING:  # exists for type checkers only
@@ -19,13 +19,13 @@ if TYPE_CHECKING:  # exists for type checkers only
 OPENAI_URL = "https://api.openai.com/v1"
 OLLAMA_URL = "http://127.0.0.1:11434"
 NO_KEY = "ollama is sent no key, but embedding.base_url may hold user:password@"
-# Connecting and answering may each take this long, so the question costs half a second at most.
+# For connecting and for answering, so the request takes half a second at most.
 WARM_TIMEOUT_S = 0.25
 WHO = "The rerank provider http"
 
 
 class RemoteEmbedder:
-    """Prefixes, batches, checks and the cut; a subclass requests one batch of rows."""
+    """Adds prefixes, splits into batches, checks and cuts; a subclass requests one batch."""
 
     local = False
 
@@ -39,8 +39,11 @@ class RemoteEmbedder:
         hints: Mapping[int, str],
         key: Key = Key(),  # noqa: B008  frozen
     ) -> None:
-        """Check the settings, without any request; UserError names the one that is wrong. `example`
-        is a model's name, `hints` says what to do about a status code."""
+        """Check the settings, without any request; UserError names a wrong one.
+
+        example: a model's name.
+        hints: what to do about a status code.
+        """
         if not settings.model:
             raise UserError(
                 f"embedding.model must name a model when embedding.provider is {provider}, such as "
@@ -59,7 +62,7 @@ class RemoteEmbedder:
 
     @property
     def identity(self) -> str:
-        """Provider, model, and the dimensions and prefixes asked for; never an address."""
+        """Provider, model, and the configured dimensions and prefixes; never an address."""
         settings = self._settings
         parts = [f"{settings.provider}:{settings.model}"]
         if settings.dimensions > 0:
@@ -71,15 +74,12 @@ class RemoteEmbedder:
         return " ".join(parts)
 
     def warm(self) -> bool:
-        """True: a remote service always is."""
         return True
 
     def queries(self, texts: Sequence[str]) -> Matrix:
-        """Vectors of questions, `query_prefix` before each."""
         return self._vectors(self._settings.query_prefix, texts)
 
     def documents(self, texts: Sequence[str]) -> Matrix:
-        """Vectors of memories, `document_prefix` before each."""
         return self._vectors(self._settings.document_prefix, texts)
 
     def close(self) -> None:
@@ -95,7 +95,7 @@ class RemoteEmbedder:
         )
 
     def _rows(self, texts: list[str]) -> list[list[float]]:
-        """One request: a row of numbers per text, in order."""
+        """Send one request; return a row of numbers per text, in order."""
         raise NotImplementedError
 
 
@@ -131,7 +131,7 @@ class OpenAIEmbedder(RemoteEmbedder):
             (place if item.index is None else item.index, item.embedding)
             for place, item in enumerate(answer.data)
         )
-        return ordered(numbered, count=len(texts), who=self._who)
+        return sort_by_index(numbered, count=len(texts), who=self._who)
 
 
 class _EmbedResponse(Struct):
@@ -166,22 +166,22 @@ class OllamaEmbedder(RemoteEmbedder):
         )
 
     def warm(self) -> bool:
-        """Whether the server runs and has the model loaded; False after half a second."""
+        """Return True if the server has the model loaded; False after half a second."""
         try:
             loaded = self._remote.get_once("/api/ps", _LoadedModels, timeout_s=WARM_TIMEOUT_S)
         except ProviderError:
             return False
-        wanted = _tagged(self._settings.model)
-        return any(_tagged(model.name) == wanted for model in loaded.models)
+        wanted = _with_tag(self._settings.model)
+        return any(_with_tag(model.name) == wanted for model in loaded.models)
 
     def _rows(self, texts: list[str]) -> list[list[float]]:
         body = {"model": self._settings.model, "input": texts}
         return self._remote.post("/api/embed", body, _EmbedResponse).embeddings
 
 
-def _tagged(model: str) -> str:
-    """The name with its tag; Ollama reads a name without one as `:latest`."""
-    # Only the last part: a registry's address before it may hold a port.
+def _with_tag(model: str) -> str:
+    """Return the name with its tag; Ollama reads a name without one as `:latest`."""
+    # Only the last part: a registry's address before it may have a port.
     return model if ":" in model.rpartition("/")[2] else f"{model}:latest"
 
 
@@ -198,7 +198,7 @@ class HttpReranker:
     """The model `rerank.model` at `rerank.base_url`; satisfies `Reranker`."""
 
     def __init__(self, settings: Rerank, environment: Mapping[str, str]) -> None:
-        """Check the settings, without any request; UserError names the one that is wrong."""
+        """Check the settings, without any request; UserError names a wrong one."""
         if not settings.base_url:
             raise UserError(
                 "rerank.base_url must be set when rerank.provider is http: the address whose "
@@ -222,13 +222,12 @@ class HttpReranker:
         self._remote.ready()
 
     def scores(self, query: str, documents: Sequence[str]) -> list[float]:
-        """One score in 0…1 per document, in the order given; no request for no documents."""
         if not documents:
             return []
         body = {"model": self._model, "query": query, "documents": list(documents)}
         results = self._remote.post("/rerank", body, _RerankResponse).results
         numbered = ((result.index, result.relevance_score) for result in results)
-        scores = ordered(numbered, count=len(documents), who=WHO)
+        scores = sort_by_index(numbered, count=len(documents), who=WHO)
         if not all(0 <= score <= 1 for score in scores):  # false for NaN as well
             raise ProviderError(
                 f"{WHO} gave a relevance_score that is not a number in 0…1.", transient=False

@@ -1,11 +1,12 @@
 """JSON over HTTP to a model provider: time-outs, bounded retries, errors as sentences.
 
-No sentence holds the API key, the request's texts, or the server's own words (which may quote
-both); the address is named by its host alone, since a URL may carry a password.
+No sentence has the API key, the request's texts, or the server's own words (which may quote both).
+Of the address it has only the host, since a URL may have a password.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import random
 import threading
@@ -15,12 +16,12 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlunsplit
+from urllib.parse import SplitResult, urlunsplit
 
 import msgspec
 
 from recollect.errors import ProviderError, UserError
-from recollect.models.urls import checked_url, host_of, is_loopback
+from recollect.settings_reading import checked_url
 
 if TYPE_CHECKING:  # httpx2 takes about 100 ms to import; most commands never need it
     import httpx2
@@ -36,20 +37,20 @@ LARGEST_ANSWER = 48 * 2**20
 NOT_NOW = {408, 425, 429}  # and every 5xx
 FIRST_SERVER_ERROR = 500
 FIRST_PAUSE_S = 0.25
-# Somebody waits for a search: a server that needs longer to recover is reported instead.
+# A search should not wait longer; a server that needs more time to recover is reported instead.
 LONGEST_PAUSE_S = 4.0
 
 
 @dataclass(frozen=True)
 class Key:
-    """An API key and the environment variable it came from; only the variable is ever shown."""
+    """An API key and its environment variable; only the variable is ever shown."""
 
     variable: str = ""
     secret: str = field(default="", repr=False)
 
     @classmethod
     def read(cls, environment: Mapping[str, str], variable: str) -> Key:
-        """The key in `variable`, or an empty one where the variable is unset or unnamed."""
+        """Read the key from `variable`; empty if the variable is unset or unnamed."""
         secret = environment.get(variable, "").strip() if variable else ""
         if not (secret.isascii() and secret.isprintable()):
             raise UserError(
@@ -60,7 +61,7 @@ class Key:
 
 
 class _BusyError(ProviderError):
-    """A transient failure, with the pause in seconds that the server asked for (0: none)."""
+    """A transient failure, with the pause in seconds that the server asked for, or 0."""
 
     def __init__(self, message: str, asked_s: float = 0.0) -> None:
         super().__init__(message, transient=True)
@@ -81,9 +82,9 @@ class Blamed:
 
 
 class Remote:
-    """One provider's server. Threads may share it: there is one pool of connections for all.
+    """One provider's server. Threads may share it: they use one connection pool.
 
-    A failure that may pass (no connection, a time-out, 408, 425, 429, 5xx) is tried up to
+    A request whose failure may pass (no connection, a time-out, 408, 425, 429, 5xx) is tried up to
     `TRIES` times; no try begins later than `TRIES` × `timeout_s` seconds after the first. httpx2
     times connecting and each read apart, so the last try may overrun that by a time-out or two.
     """
@@ -99,8 +100,12 @@ class Remote:
         hints: Mapping[int, str] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`blamed` names the settings for error messages, `who` begins each message, `hints` says
-        what to do about a status code."""
+        """Check the settings.
+
+        blamed: the settings that error messages name.
+        who: the start of each message.
+        hints: what to do about a status code.
+        """
         self._base = checked_url(base_url, blamed.url)
         if not 0 < timeout_s <= LONGEST_TIMEOUT_S:
             raise UserError(
@@ -119,25 +124,25 @@ class Remote:
         return f"<Remote {self._place}>"
 
     def post(self, path: str, body: Mapping[str, Any], answer: type[Answer]) -> Answer:
-        """Send `body` as JSON to the base URL + `path`; the reply, checked to be an `answer`."""
-        # A lone surrogate has no UTF-8 form; it travels as "?" rather than failing the batch.
+        """Send `body` as JSON to the base URL + `path`; return the reply as an `answer`."""
+        # A lone surrogate has no UTF-8 form; it is sent as "?" rather than failing the batch.
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", errors="replace")
-        return self._decoded(self._with_retries("POST", path, content), answer)
+        return self._decode(self._with_retries("POST", path, content), answer)
 
     def post_once(
         self, path: str, body: Mapping[str, Any], answer: type[Answer], *, timeout_s: float
     ) -> Answer:
         """Like `post`, in a single try with a time-out of its own."""
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", errors="replace")
-        return self._decoded(self._once("POST", path, content, timeout_s), answer)
+        return self._decode(self._once("POST", path, content, timeout_s), answer)
 
     def get_once(self, path: str, answer: type[Answer], *, timeout_s: float) -> Answer:
         """Read the base URL + `path` in a single try, with a time-out of its own."""
-        return self._decoded(self._once("GET", path, None, timeout_s), answer)
+        return self._decode(self._once("GET", path, None, timeout_s), answer)
 
     def ready(self) -> None:
         """Create the HTTP client, which takes a moment; no request is sent."""
-        self._opened()
+        self._http_client()
 
     def close(self) -> None:
         """Close the connections; a later request opens new ones."""
@@ -150,7 +155,7 @@ class Remote:
         deadline = time.monotonic() + TRIES * self._timeout_s
         attempt = 1
         while True:
-            # Never 0 or less: a pause may have overslept, and sockets refuse such time-outs.
+            # Above 0: a pause may last longer than asked, and sockets refuse other time-outs.
             left_s = max(0.01, deadline - time.monotonic())
             try:
                 return self._once(method, path, content, min(self._timeout_s, left_s))
@@ -167,26 +172,26 @@ class Remote:
         url = urlunsplit(self._base._replace(path=self._base.path.rstrip("/") + path))
         give_up = time.monotonic() + timeout_s
         try:
-            client = self._opened()
+            client = self._http_client()
             with client.stream(method, url, content=content, timeout=timeout_s) as response:
                 self._check_status(response)
                 return self._body(response, give_up)
         except httpx2.TimeoutException as error:
             raise self._late() from error
         except httpx2.ConnectError as error:
-            raise self._unconnected(error) from error
+            raise self._connect_error(error) from error
         except httpx2.TransportError as error:
             raise _BusyError(f"{self._place} closed the connection before it answered.") from error
         except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:  # the last: "a..b"
             raise self._permanent(
                 f"cannot be called ({type(error).__name__}); check {self._blamed.url}"
             ) from error
-        except RuntimeError as error:  # how httpx2 says that another thread closed the client
+        except RuntimeError as error:  # another thread closed the client
             raise _BusyError(
                 f"{self._place} was called while its connections were being closed; try again."
             ) from error
 
-    def _opened(self) -> httpx2.Client:
+    def _http_client(self) -> httpx2.Client:
         import httpx2  # noqa: PLC0415  start-up time
 
         near = is_loopback(self._base)
@@ -226,7 +231,8 @@ class Remote:
         raise self._permanent(f"answered {status}{hint}")
 
     def _body(self, response: httpx2.Response, give_up: float) -> bytes:
-        """The whole reply. httpx2's time-out holds for each read, so a trickle needs this check."""
+        """Return the whole reply. httpx2's time-out is per read, so a slow trickle is checked
+        here."""
         received = bytearray()
         for chunk in response.iter_bytes():
             received += chunk
@@ -236,9 +242,9 @@ class Remote:
                 raise self._late()
         return bytes(received)
 
-    def _decoded(self, reply: bytes, answer: type[Answer]) -> Answer:
+    def _decode(self, reply: bytes, answer: type[Answer]) -> Answer:
         try:
-            return _parsed(reply, answer)
+            return _parse(reply, answer)
         except msgspec.ValidationError as error:
             raise self._permanent(f"answered in an unexpected shape: {error}") from error
         except (ValueError, RecursionError) as error:
@@ -246,7 +252,7 @@ class Remote:
                 f"answered with something that is not JSON; check {self._blamed.url}"
             ) from error
 
-    def _unconnected(self, error: httpx2.ConnectError) -> ProviderError:
+    def _connect_error(self, error: httpx2.ConnectError) -> ProviderError:
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
             return self._permanent(
                 "has a TLS certificate that is not trusted here; set SSL_CERT_FILE to the "
@@ -266,8 +272,23 @@ class Remote:
         return ProviderError(f"{self._place} {what}.", transient=False)
 
 
-def ordered(items: Iterable[tuple[int, Item]], *, count: int, who: str) -> list[Item]:
-    """Items by their index, which must be each of 0 … `count` - 1 exactly once."""
+def host_of(url: SplitResult) -> str:
+    """Return host and port, without user and password."""
+    return url.netloc.rpartition("@")[2]
+
+
+def is_loopback(url: SplitResult) -> bool:
+    """Return True for an address of this machine."""
+    host = url.hostname or ""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified
+
+
+def sort_by_index(items: Iterable[tuple[int, Item]], *, count: int, who: str) -> list[Item]:
+    """Return items by their index, which must be each of 0 … `count` - 1 exactly once."""
     numbered = sorted(items, key=lambda pair: pair[0])
     if [index for index, _ in numbered] != list(range(count)):
         raise ProviderError(
@@ -277,14 +298,13 @@ def ordered(items: Iterable[tuple[int, Item]], *, count: int, who: str) -> list[
     return [item for _, item in numbered]
 
 
-def _parsed(reply: bytes, answer: type[Answer]) -> Answer:
+def _parse(reply: bytes, answer: type[Answer]) -> Answer:
     try:
         return msgspec.json.decode(reply, type=answer)
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:
-        # Python servers write NaN, which is not JSON; read it, so that the check of the numbers
-        # can say what is wrong.
+        # Python servers write NaN, which is not JSON; the check of the numbers reports it.
         return msgspec.convert(json.loads(reply), answer)
 
 
@@ -303,14 +323,14 @@ def _key_hints(key: Key, setting: str) -> dict[int, str]:
 
 
 def pause_s(attempt: int, asked_s: float, chance: float) -> float:
-    """Seconds to wait after try number `attempt` (from 1): doubled each time, less up to half by
-    `chance` (0…1), plus what the server asked for, and never above LONGEST_PAUSE_S."""
+    """Return the seconds to wait after try number `attempt` (from 1): doubled each time, less up to
+    half by `chance` (0…1), plus the server's own pause, at most LONGEST_PAUSE_S."""
     own = FIRST_PAUSE_S * 2.0 ** (attempt - 1) * (1 - chance / 2)
     return min(LONGEST_PAUSE_S, asked_s + own)
 
 
 def retry_after_s(header: str) -> float:
-    """Seconds that a Retry-After header (a number or an HTTP date) asks for; 0 if unreadable."""
+    """Return the seconds of a Retry-After header (a number or an HTTP date); 0 if unreadable."""
     try:
         seconds = float(header)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Answers of several vaults as one, each ranked in its own vault.
+"""Merge the responses of several vaults into one; each vault ranks its own memories.
 
 Scores that are log odds are merged by confidence × priority, all others by score × priority. Source
 of the latter: the `vault` recipe, "Federation".
@@ -37,19 +37,17 @@ CERTAINTY: tuple[Evidence | None, ...] = ("strong", "weak", "none", None)
 
 
 class VaultAnswer(NamedTuple):
-    """What a vault answered."""
-
     vault: KnownVault
     response: Response
 
 
-def merged(
+def merge_answers(
     recipe: Recipe, answers: Sequence[VaultAnswer], limit: int, away: Sequence[Degraded]
 ) -> Response:
-    """One response; of one id the version of the vault of highest priority.
+    """Return one response. An id in several vaults comes from the one of highest priority.
 
-    `answers` are in order of priority, the home's own first among equals. `away` are the vaults
-    that could not take part.
+    `answers` are in order of priority, the home's own first among equals. `away` lists the vaults
+    that could not answer.
     """
     first = answers[0].response
     seen: set[str] = set()
@@ -68,7 +66,7 @@ def merged(
         if not listing and "log_odds" in recipe.fuse.gives:
             results = [_with_odds(result, vault, highest) for result in results]
         elif not listing:
-            results = [_multiplied(result, vault, response.recipe) for result in results]
+            results = [_with_priority(result, vault, response.recipe) for result in results]
         # Equal scores of one vault stay as it ordered them.
         lists.append(sorted(results, key=lambda result: -result.score))
     by_score = heapq.merge(*lists, key=lambda result: order(result.score, result.id))
@@ -80,7 +78,7 @@ def merged(
         results=kept,
         counts=_counts(answers, len(kept), {"repeated": repeated, "limit": cut}),
         topics=topics(kept),
-        degraded=(*(part for answer in answers for part in _degraded(answer)), *away),
+        degraded=(*(part for answer in answers for part in _named_degraded(answer)), *away),
         notes=_once(note for answer in answers for note in answer.response.notes),
         understood=_once(period for answer in answers for period in answer.response.understood),
         evidence=sure.evidence,
@@ -95,16 +93,18 @@ def _certainty(response: Response) -> tuple[int, float]:
     return CERTAINTY.index(response.evidence), -(response.confidence or 0.0)
 
 
-def _multiplied(result: Result, vault: KnownVault, recipe: str) -> Result:
+def _with_priority(result: Result, vault: KnownVault, recipe: str) -> Result:
     """Return the result with score × priority."""
     inner: Term = msgspec.structs.replace(result.explain, name=vault.name)
     priority = leaf("priority", vault.priority, f"vault {vault.name}, tier {vault.tier}")
-    return _explained(result, combine(recipe, "product", (priority, inner)))
+    return _with_score(result, combine(recipe, "product", (priority, inner)))
 
 
 def _with_odds(result: Result, vault: KnownVault, highest: float) -> Result:
-    """Return the result with the log odds of confidence × priority. `highest`: the priority that
-    counts 1, so that no confidence is above 1."""
+    """Return the result with the log odds of confidence × priority.
+
+    Priorities are divided by the `highest`, so that no confidence is above 1.
+    """
     share = vault.priority / highest
     if share == 1:
         return result
@@ -112,17 +112,17 @@ def _with_odds(result: Result, vault: KnownVault, highest: float) -> Result:
     lost = min(0.0, logit(max(confidence * share, LEAST)) - result.score)
     formula = f"confidence {confidence:.2f} × priority {share:.3g}"
     priority = Term("priority", lost, formula, how=f"vault {vault.name}, tier {vault.tier}")
-    return _explained(result, added(result.explain, priority))
+    return _with_score(result, added(result.explain, priority))
 
 
 def _is_list(recipe: Recipe, response: Response) -> bool:
-    """Whether the response answers a query that lists, and is in the order of time."""
+    """Return True for the answer to a listing query, which is ordered by time."""
     names = {channel.name for channel in recipe.recall if channel.lists}
     return any(part.name in names for part in response.results[0].explain.leaves())
 
 
 def _by_time(lists: Sequence[list[Result]]) -> Iterable[Result]:
-    """One list, newest or oldest first as each of these is; the score is `1/place`, as in each."""
+    """Merge lists that are ordered by time, in their direction; scores become `1/place`."""
 
     def made(result: Result) -> datetime:
         return result.memory.created_at
@@ -131,10 +131,10 @@ def _by_time(lists: Sequence[list[Result]]) -> Iterable[Result]:
     for place, result in enumerate(heapq.merge(*lists, key=made, reverse=not oldest), start=1):
         lost, how = 1 / place - result.score, f"place {place} over all vaults"
         later = Term("vaults", lost, f"1/{place} − 1/{round(1 / result.score)}", how=how)
-        yield _explained(result, added(result.explain, later)) if lost else result
+        yield _with_score(result, added(result.explain, later)) if lost else result
 
 
-def _explained(result: Result, why: Term) -> Result:
+def _with_score(result: Result, why: Term) -> Result:
     return msgspec.structs.replace(result, score=why.value, explain=why)
 
 
@@ -150,8 +150,8 @@ def _counts(
     return {**whole, "returned": returned, "dropped": dict(dropped)}
 
 
-def _degraded(answer: VaultAnswer) -> list[Degraded]:
-    """Each part with the vault in which it could not do its work; the home's own goes without."""
+def _named_degraded(answer: VaultAnswer) -> list[Degraded]:
+    """Return what was degraded, each part named `vault/part`, except in the home's own vault."""
     vault, response = answer
     if vault.tier == "agent":
         return list(response.degraded)

@@ -1,4 +1,4 @@
-"""The shared collections that the settings name: vaults whose memories are found with one's own."""
+"""Shared collections from the settings: vaults that are searched together with the user's own."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from recollect.errors import NotFound, RecollectError, StoreError, UserError
 from recollect.settings import CollectionSettings
 from recollect.store.base import Store
 from recollect.store.sqlite.store import SqliteStore
-from recollect.vaults.fanned_store import MARK, FannedStore, Member
+from recollect.vaults.combined_store import MARK, CombinedStore, Member
 from recollect.vaults.keys import other_keys
 from recollect.vaults.known import HOME, PROJECT
 from recollect.vaults.past_store import past_store
 
 
 class Collections:
-    """The collections that the settings name, opened when first asked for."""
+    """The collections from the settings; each is opened when first used."""
 
     def __init__(
         self, settings: Sequence[CollectionSettings], home: Path, environment: Mapping[str, str]
@@ -42,15 +42,14 @@ class Collections:
     def names(self) -> list[str]:
         return list(self._paths)
 
-    def fanned(
+    def combine_with(
         self,
         personal: Store,
         names: Iterable[str],
         as_of: datetime | None = None,
         models: Models | None = None,
-    ) -> FannedStore:
-        """The personal store with the collections of these names behind it; with a moment, as they
-        were then."""
+    ) -> CombinedStore:
+        """Return the personal store combined with these collections, all as of the given moment."""
         opened, away = [Member(HOME, personal)], {}
         for name in names:
             try:
@@ -59,14 +58,14 @@ class Collections:
                     store = past_store(self.store(name), as_of, models)
                 opened.append(Member(name, store, f"{name}{MARK}"))
             except RecollectError as error:
-                # By its name, as for other vaults.
+                # The path is not every caller's business.
                 away[name] = str(error).replace(str(self._paths[name]), name)
-        made = FannedStore(opened, personal)
-        made.away |= away
-        return made
+        combined = CombinedStore(opened, personal)
+        combined.away |= away
+        return combined
 
     def store(self, name: str, *, make: bool = False) -> SqliteStore:
-        """A collection's vault; one that is not there is made only where something is published."""
+        """Open a collection's vault; only `make=True` (publishing) creates a missing file."""
         if name not in self._paths:
             known = ", ".join(self._paths) or "none; [[collections]] in the settings names them"
             raise NotFound(f"There is no collection {name!r}; there are: {known}.")

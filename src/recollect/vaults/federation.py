@@ -1,4 +1,4 @@
-"""One search over several vaults at once, each with a deadline: the rest answers without it."""
+"""Search several vaults at once, each with a deadline; a late vault is left out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from recollect.settings import Settings
 from recollect.store.base import Store
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Degraded, Memory, Response, Search
-from recollect.vaults.answers import VaultAnswer, merged
+from recollect.vaults.answers import VaultAnswer, merge_answers
 from recollect.vaults.keys import other_keys
 from recollect.vaults.known import HOME, FoundMemory, KnownVault, known_vaults
 from recollect.vaults.past_store import past_store
@@ -31,29 +31,30 @@ from recollect.vaults.remote import RemoteVault
 
 Answer = TypeVar("Answer")
 Work = tuple[Future[Any], Callable[[], Any]] | None
-# Each thread keeps a connection of its own; a vault that is slow for one search is slow for both.
+# For each vault. A thread keeps a connection of its own, and more threads would not help a slow
+# vault.
 THREADS = 2
-# Of a search's deadline for other vaults: the rest is for ranking what they have.
+# Share of a search's deadline that other vaults get: the rest is for ranking their answers.
 SHARE = 0.5
 
 
 class VaultThreads:
-    """Threads that ask one vault. If it hangs, neither a search nor the end of the process waits.
+    """A thread pool for one vault. If the vault hangs, neither a search nor the exit waits for it.
 
-    A few daemon threads, each started when all others are busy: who asks one question after the
-    other is answered by one. Python would wait for those of `concurrent.futures` when it exits,
-    however long a vault hangs."""
+    A thread starts when all others are busy. They are daemons: Python would wait at exit for those
+    of `concurrent.futures`, however long a vault hangs.
+    """
 
     def __init__(self, name: str, size: int) -> None:
         self._name = name
         self._size = size
         self._waiting: SimpleQueue[Work] = SimpleQueue()
         self._threads = 0
-        self._open = 0  # questions without an answer
+        self._open = 0  # submitted and not answered
         self._guard = threading.Lock()
 
     def ask(self, question: Callable[[], Answer]) -> Future[Answer]:
-        """The answer, once a thread is free; a question that is cancelled before is never asked."""
+        """Submit a question; cancelling the future drops it until a thread has taken it."""
         future: Future[Answer] = Future()
         with self._guard:
             self._open += 1
@@ -64,7 +65,7 @@ class VaultThreads:
         return future
 
     def close(self) -> None:
-        """Each thread ends after what it does now; nobody waits for that."""
+        """Let each thread end after its current question, without waiting for it."""
         for _ in range(self._size):
             self._waiting.put(None)
 
@@ -75,12 +76,12 @@ class VaultThreads:
                 self._answer(future, question)
             else:
                 self._done()
-            del future, question, work  # what was answered is not kept until the next question
+            del future, question, work  # release the answer before waiting for the next question
 
     def _answer(self, future: Future[Any], question: Callable[[], Any]) -> None:
         try:
             answer = question()
-        except BaseException as error:  # it is raised where the answer is asked for
+        except BaseException as error:  # raised by the future's `result`
             self._done()
             future.set_exception(error)
         else:
@@ -88,13 +89,13 @@ class VaultThreads:
             future.set_result(answer)
 
     def _done(self) -> None:
-        """Before the answer is there: whoever asks on needs no other thread."""
+        """Free the thread before the answer is out: the next question needs no other thread."""
         with self._guard:
             self._open -= 1
 
 
 class Federation:
-    """The vaults beside the home's own, opened when first asked."""
+    """The home's own vault and all others; those are opened when first asked."""
 
     def __init__(
         self,
@@ -111,15 +112,14 @@ class Federation:
         self.known = known_vaults(settings, home, own, start)
         self._deadline_s = settings.search.vault_deadline_ms / 1000
         self._guard = threading.Lock()
-        # One for each vault: opening one that hangs must not keep the others waiting.
+        # A lock for each vault: opening one that hangs must not block the others.
         self._opening = {vault.name: threading.Lock() for vault in self.known}
         self._stores: dict[str, SqliteStore] = {}
         self._remotes: dict[str, RemoteVault] = {}
         self._threads: dict[str, VaultThreads] = {}
 
-    def chosen(self, names: Sequence[str], sees: Callable[[str], bool]) -> list[KnownVault]:
-        """The vaults of these names, all without any, among those that the caller `sees`; in order
-        of priority."""
+    def choose(self, names: Sequence[str], sees: Callable[[str], bool]) -> list[KnownVault]:
+        """Return the vaults of these names, or all, that the caller `sees`, by priority."""
         seen = [vault for vault in self.known if sees(vault.name)]
         for name in names:
             if name not in {vault.name for vault in seen}:
@@ -134,8 +134,10 @@ class Federation:
         vaults: Sequence[KnownVault],
         own: Callable[[], Response],
     ) -> Response:
-        """Each vault by itself, then one list. `own` searches the home's own vault, in this thread,
-        while the others are asked."""
+        """Search each vault by itself and merge the responses.
+
+        own: searches the home's own vault, in this thread, while the others are asked.
+        """
         start, longest_s = time.perf_counter(), self._longest_s(search)
         others = {
             vault.name: self._ask(vault, partial(self._answer, vault, recipe, search))
@@ -148,9 +150,9 @@ class Federation:
             if vault.name == HOME:
                 continue
             try:
-                answer = _awaited(others[vault.name], start, longest_s)
+                answer = _wait_for(others[vault.name], start, longest_s)
                 answers.append(VaultAnswer(vault, answer))
-            except UserError:  # the question itself is wrong, whichever vault says so first
+            except UserError:  # the question itself is wrong
                 raise
             except RecollectError as error:
                 away.append(Degraded(vault.name, str(error)))
@@ -159,7 +161,7 @@ class Federation:
             raise StoreError(f"No vault could answer: {why}")
         answers.sort(key=lambda answer: vaults.index(answer.vault))
         declared = recipe.deep if search.deep and recipe.deep else recipe
-        found = merged(declared, answers, _limit(declared, search, answers), away)
+        found = merge_answers(declared, answers, _limit(declared, search, answers), away)
         spent = round((time.perf_counter() - start) * 1000, 3)
         return msgspec.structs.replace(found, timings_ms=found.timings_ms | {"total": spent})
 
@@ -168,10 +170,10 @@ class Federation:
             if vault.name not in self._threads:
                 self._threads[vault.name] = VaultThreads(f"recollect-vault-{vault.name}", THREADS)
             threads = self._threads[vault.name]
-        return threads.ask(partial(_guarded, vault, question))
+        return threads.ask(partial(_ask_safely, vault, question))
 
     def _longest_s(self, search: Search) -> float:
-        """How long other vaults may take."""
+        """Return the deadline for other vaults, in seconds."""
         asked = search.deadline_ms
         return self._deadline_s if asked is None else min(self._deadline_s, asked / 1000 * SHARE)
 
@@ -184,36 +186,37 @@ class Federation:
     def show(
         self, id: str, sees: Callable[[str], bool], as_of: datetime | None = None
     ) -> FoundMemory | None:
-        """A memory that the home's own vault does not have, from the first vault that does among
-        those that the caller `sees`; with a moment, as it was then."""
+        """Return a memory, as of the given moment, from the first other vault that has it.
+
+        Only vaults that the caller `sees` are asked.
+        """
         start = time.perf_counter()
         others = [vault for vault in self.known if vault.name != HOME and sees(vault.name)]
         asked = [
-            (vault, self._ask(vault, partial(self._shown, vault, id, as_of))) for vault in others
+            (vault, self._ask(vault, partial(self._read, vault, id, as_of))) for vault in others
         ]
         for vault, future in asked:
             with suppress(RecollectError):  # a vault that is away has nothing to show
-                if (found := _awaited(future, start, self._deadline_s)) is not None:
+                if (found := _wait_for(future, start, self._deadline_s)) is not None:
                     return FoundMemory(vault.name, found)
         return None
 
-    def _shown(self, vault: KnownVault, id: str, as_of: datetime | None) -> Memory | None:
+    def _read(self, vault: KnownVault, id: str, as_of: datetime | None) -> Memory | None:
         if vault.url:
             return self._remote(vault).show(id, as_of)
         return self._store(vault, as_of).memories.get([id]).get(id)
 
     def _store(self, vault: KnownVault, as_of: datetime | None) -> Store:
-        """The vault, as it is or as it was."""
-        store = self._opened(vault)
+        store = self._open(vault)
         if as_of is None:
             return store
         try:
             return past_store(store, as_of, self._models)
-        except UserError as error:  # its history is shorter: the question is not wrong
+        except UserError as error:  # this vault's history is shorter; the question is not wrong
             raise StoreError(str(error)) from error
 
-    def _opened(self, vault: KnownVault) -> SqliteStore:
-        """The vault's file. One that is not there is not made: a mistyped path is no new vault."""
+    def _open(self, vault: KnownVault) -> SqliteStore:
+        """Open the vault's file. A missing file is not created: the path may be mistyped."""
         assert vault.path is not None
         with self._opening[vault.name]:
             if vault.name not in self._stores:
@@ -233,7 +236,7 @@ class Federation:
             return self._remotes[vault.name]
 
     def close(self) -> None:
-        """Nothing is waited for: a vault that hangs is left to its threads."""
+        """Close all vaults without waiting for one that hangs."""
         for threads in self._threads.values():
             threads.close()
         for store in tuple(self._stores.values()):
@@ -242,16 +245,15 @@ class Federation:
             remote.close()
 
 
-def _guarded(vault: KnownVault, question: Callable[[], Answer]) -> Answer:
-    """The answer. Whatever somebody else's vault holds, the rest answers: what goes wrong is one
-    sentence, which calls the vault by its name. Where it is on this machine is not every caller's
-    business."""
+def _ask_safely(vault: KnownVault, question: Callable[[], Answer]) -> Answer:
+    """Return the answer; turn any failure into a RecollectError, so that the other vaults still
+    answer. The message names the vault, never its path, which is not every caller's business."""
     try:
         return question()
     except UserError as error:
         if not vault.url:
             raise
-        # Its settings are wrong, not the question.
+        # The other vault's settings are wrong, not the question.
         raise ProviderError(str(error), transient=False) from error
     except RecollectError as error:
         raise StoreError(str(error).replace(str(vault.path), vault.name)) from error
@@ -262,15 +264,14 @@ def _guarded(vault: KnownVault, question: Callable[[], Answer]) -> Answer:
 
 
 def _limit(recipe: Recipe, search: Search, answers: Sequence[VaultAnswer]) -> int:
-    """As many as one vault alone would return; a recipe may return more than it was asked for."""
+    """Return as many as one vault would; a recipe may return more than it was asked for."""
     wanted = search.limit or recipe.limits.default
     most = recipe.limits.most or wanted
     return max(min(wanted, most), *(len(answer.response) for answer in answers))
 
 
-def _awaited(future: Future[Answer], start: float, longest_s: float) -> Answer:
-    """Return the answer; raise StoreError `longest_s` seconds after `start`. A question that its
-    thread has not begun by then is dropped."""
+def _wait_for(future: Future[Answer], start: float, longest_s: float) -> Answer:
+    """Return the answer; `longest_s` seconds after `start` cancel it and raise StoreError."""
     try:
         return future.result(max(0.0, longest_s - (time.perf_counter() - start)))
     except (TimeoutError, CancelledError) as error:

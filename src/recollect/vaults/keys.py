@@ -1,9 +1,9 @@
-"""The key of a locked vault: made from a passphrase with Argon2id, or kept in the system's keyring;
-and changing it.
+"""Keys of locked vaults: derive them from a passphrase with Argon2id or keep them in the system's
+keyring; lock, rekey and unlock a vault.
 
 A locked vault's first 16 bytes say which (see `store/sqlite/cipher.py`). They are the salt as well,
-so two vaults with the same passphrase have different keys. Nothing that could be checked against a
-guess is stored beside: whether a key fits, the first page says.
+so two vaults with the same passphrase have different keys. No hash of the passphrase is stored: a
+key is right if it decrypts the first page.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.errors import as_store_errors
 from recollect.store.sqlite.replacement import change_key, new_header
 
-SERVICE = "recollect"  # whose entries they are, in the keyring
-SHORTEST = 8  # characters; what is shorter is found by trying, however slow one try is
+SERVICE = "recollect"  # the owner of our entries in the keyring
+SHORTEST = 8  # characters; a shorter one can be guessed, however slow each try is
 
 
 class Argon2id(NamedTuple):
-    """How much one try costs: passes over so much memory, in so many lanes."""
+    """The cost of one try: passes over an amount of memory, in parallel lanes."""
 
     passes: int
     memory_kib: int
@@ -45,8 +45,8 @@ def scheme_of(header: bytes) -> int:
     return header[len(MAGIC)]
 
 
-def described(header: bytes) -> str:
-    """How the key is made, in words."""
+def describe_key(header: bytes) -> str:
+    """Describe in words where the key comes from."""
     scheme = scheme_of(header)
     if scheme == KEYRING:
         return "a random key in the system's keyring"
@@ -57,8 +57,10 @@ def described(header: bytes) -> str:
 
 
 class Keys:
-    """Where the key comes from, for whoever opens a vault. A terminal is asked once: a server that
-    has let go of the key must not stop to ask again."""
+    """Finds the key of the user's own vault, from the keyring or a passphrase.
+
+    The terminal prompts only once: a server that has dropped the key must not block on a prompt.
+    """
 
     def __init__(
         self,
@@ -77,19 +79,18 @@ class Keys:
         return _key(path, header, self._passphrase_of)
 
     def _passphrase_of(self, path: Path) -> str:
-        passphrase = self.configured()
-        return self._typed(path) if passphrase is None else passphrase
+        passphrase = self.configured_passphrase()
+        return self._prompt(path) if passphrase is None else passphrase
 
-    def configured(self) -> str | None:
-        """The passphrase, where nobody need be asked: as an argument, in a file, in the
-        environment."""
+    def configured_passphrase(self) -> str | None:
+        """Return the passphrase from the argument, the file or the environment, if any."""
         if self._passphrase is not None:
             return self._passphrase
         if self._settings.passphrase_file:
             return read_passphrase(self._settings.passphrase_file)
         return self._environment.get(self._settings.passphrase_env) or None
 
-    def _typed(self, path: Path) -> str:
+    def _prompt(self, path: Path) -> str:
         name = self._settings.passphrase_env
         if self._asked:
             raise Locked(
@@ -103,12 +104,14 @@ class Keys:
                 "file (`recollect --passphrase-file FILE …`), or on a terminal."
             )
         self._asked = True
-        return typed(f"Passphrase of {path}: ")
+        return prompt_passphrase(f"Passphrase of {path}: ")
 
 
 def other_keys(variable: str, environment: Mapping[str, str]) -> KeySource:
-    """Where the key of a vault beside one's own comes from: the keyring, or the passphrase in this
-    variable. Nobody is asked: a search goes on without that vault."""
+    """Return a key source for another vault: the keyring, or the passphrase in this variable.
+
+    It never prompts: a search goes on without that vault.
+    """
 
     def passphrase(path: Path) -> str:
         if not variable:
@@ -129,29 +132,29 @@ def _key(path: Path, header: bytes, passphrase_of: Callable[[Path], str]) -> byt
         return _from_keyring(path, header)
     if scheme not in SCHEMES:
         raise StoreError(f"The vault {path} was locked by a newer Recollect; install that one.")
-    return derived(passphrase_of(path), header)
+    return derive_key(passphrase_of(path), header)
 
 
-def derived(passphrase: str, header: bytes) -> bytes:
-    """The key of this passphrase for the vault with this header."""
+def derive_key(passphrase: str, header: bytes) -> bytes:
+    """Derive the key of the vault with this header."""
     from argon2.low_level import Type, hash_secret_raw  # noqa: PLC0415  start-up time
 
     passes, memory, lanes = SCHEMES[scheme_of(header)]
-    # The same signs are the same passphrase, however the keyboard composes them.
+    # One passphrase may be composed differently by different keyboards.
     secret = unicodedata.normalize("NFC", passphrase).encode("utf-8", "surrogateescape")
     return hash_secret_raw(secret, header, passes, memory, lanes, KEY_BYTES, Type.ID)
 
 
 def sealed_with(passphrase: str) -> Sealed:
-    """A new header, and the key of this passphrase for it."""
+    """Return a new header and its key, derived from this passphrase."""
     if len(passphrase) < SHORTEST:
         raise UserError(f"The passphrase is too short; use {SHORTEST} characters or more.")
     header = new_header(PASSPHRASE)
-    return Sealed(derived(passphrase, header), header)
+    return Sealed(derive_key(passphrase, header), header)
 
 
 def sealed_in_keyring(path: Path) -> Sealed:
-    """A random key, kept in the keyring before anything is locked with it."""
+    """Return a new header and a random key that the keyring already holds."""
     sealed = Sealed(os.urandom(KEY_BYTES), new_header(KEYRING))
     keyring = _keyring(path)
     try:
@@ -165,7 +168,7 @@ def sealed_in_keyring(path: Path) -> Sealed:
 
 
 def forget_in_keyring(header: bytes) -> None:
-    """The key of a vault that is locked with it no longer; one that is not there is no loss."""
+    """Delete the key of a vault that no longer uses it; a missing one is ignored."""
     if scheme_of(header) == KEYRING:
         keyring = _keyring(Path())
         try:
@@ -205,7 +208,7 @@ def _first_line(error: Exception) -> str:
 
 
 def read_passphrase(name: str) -> str:
-    """The first line of a file."""
+    """Return the first line of a file."""
     try:
         text = Path(name).expanduser().read_bytes().decode()
     except OSError as error:
@@ -219,11 +222,11 @@ def read_passphrase(name: str) -> str:
 
 
 def on_terminal() -> bool:
-    """Whether there is a person to ask; a program that talks to us is not asked."""
+    """Return True if a person can be prompted."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
-def typed(prompt: str) -> str:
+def prompt_passphrase(prompt: str) -> str:
     from getpass import getpass  # noqa: PLC0415  start-up time: only for locked vaults
 
     try:
@@ -233,40 +236,41 @@ def typed(prompt: str) -> str:
 
 
 def lock_vault(path: Path, keys: KeySource, new: Callable[[], Sealed]) -> None:
-    """Encrypt an open vault, which is made where there is none. `new` is asked for the key once it
-    is clear that it is needed."""
-    if _opened(path, keys) is not None:
+    """Encrypt an unlocked vault, creating it if needed. `new` is called only if it is unlocked."""
+    if _current_seal(path, keys) is not None:
         raise UserError("The vault is locked already; `recollect vault rekey` changes its key.")
     _change(path, None, new())
 
 
 def rekey_vault(path: Path, keys: KeySource, new: Callable[[], Sealed]) -> None:
-    """Encrypt a locked vault anew under another key, with another salt."""
-    old = _opened(path, keys)
+    """Encrypt a locked vault with another key and salt."""
+    old = _current_seal(path, keys)
     if old is None:
         raise UserError("The vault is not locked; `recollect vault lock` locks it.")
     _change(path, old, new())
 
 
 def unlock_vault(path: Path, keys: KeySource) -> None:
-    """Decrypt a locked vault for good."""
-    old = _opened(path, keys)
+    """Decrypt a locked vault permanently."""
+    old = _current_seal(path, keys)
     if old is None:
         raise UserError("The vault is not locked.")
     _change(path, old, None)
 
 
-def _opened(path: Path, keys: KeySource) -> Sealed | None:
-    """What the vault is locked with. It is opened once, so that what is written anew is a vault of
-    this version, and the passphrase the right one."""
+def _current_seal(path: Path, keys: KeySource) -> Sealed | None:
+    """Return the vault's header and key, or None if it is not locked.
+
+    Opening it checks the passphrase and migrates the vault to this version.
+    """
     found: list[Sealed] = []
 
-    def remembered(place: Path, header: bytes) -> bytes:
+    def remember_key(place: Path, header: bytes) -> bytes:
         key = keys(place, header)
         found[:] = [Sealed(key, header)]
         return key
 
-    database = Database(path, remembered)
+    database = Database(path, remember_key)
     database.close()
     if database.frozen:
         raise UserError(f"The vault {path} is read-only, so its key cannot be changed.")

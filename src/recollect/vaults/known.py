@@ -1,8 +1,8 @@
-"""The vaults there are beside the home's own: which, where, and how much each counts.
+"""The list of vaults: the home's own, the project's, and those from the settings, by priority.
 
-A project's vault, `.recollect/vault.db` in a folder above, is used only once its owner said so:
-whoever clones a repository gets its vault too, written by others. Nothing in it is read before it
-is trusted, and nothing but the vault is ever read there: neither settings nor recipes.
+A project's vault, `.recollect/vault.db` in a folder above, is used only after the user trusts it:
+a cloned repository brings a vault that others have written. Nothing in it is read before that, and
+nothing but the vault is ever read there: neither settings nor recipes.
 
 Source of the priorities: the `vault` recipe, "Federation".
 """
@@ -20,8 +20,8 @@ from msgspec import Struct
 from recollect.checks import sayable_path
 from recollect.errors import UserError
 from recollect.files import locked_folder, write_whole
-from recollect.models.urls import checked_url
 from recollect.settings import Settings, VaultSettings, VaultTier
+from recollect.settings_reading import checked_url
 from recollect.types import NO_CHAIN, Chain, Memory
 
 FOLDER = ".recollect"
@@ -32,7 +32,7 @@ PRIORITIES: dict[VaultTier, float] = {"agent": 1.0, "project": 0.8, "team": 0.6,
 
 
 def project_vault(start: Path) -> Path | None:
-    """The vault of the nearest folder, from `start` upwards, that has one."""
+    """Return the vault of the nearest folder, from `start` upwards, that has one."""
     for folder in (start, *start.parents):
         file = folder / FOLDER / FILE
         try:
@@ -44,7 +44,7 @@ def project_vault(start: Path) -> Path | None:
 
 
 def working_folder() -> Path | None:
-    """Where this process is; None where that folder is gone."""
+    """Return the working directory; None if it was removed."""
     try:
         return Path.cwd()
     except OSError:
@@ -52,7 +52,7 @@ def working_folder() -> Path | None:
 
 
 def same_file(one: Path, other: Path) -> bool:
-    """Whether both are one file, by whatever name or link."""
+    """Return True if both paths lead to one file, through links or not."""
     try:
         return one.samefile(other)
     except OSError:  # one of them is not there
@@ -60,12 +60,12 @@ def same_file(one: Path, other: Path) -> bool:
 
 
 def _real(path: Path) -> Path:
-    """`Path.resolve`, which refuses a link that leads to itself."""
+    # `Path.resolve` refuses a link that leads to itself.
     return Path(os.path.realpath(path))
 
 
 class Trusted:
-    """The project vaults that may be used, by their real places, in `home/trusted.json`."""
+    """The project vaults that may be used, by their real paths, in `home/trusted.json`."""
 
     def __init__(self, home: Path) -> None:
         self._file = home / "trusted.json"
@@ -84,7 +84,7 @@ class Trusted:
         return within_project(vault) and str(_real(vault)) in self.all()
 
     def add(self, vault: Path) -> None:
-        """Trust it from now on; a link that leads out of the project is refused."""
+        """Trust a vault; a link that leads out of the project is refused."""
         if not within_project(vault):
             raise UserError(
                 f"{vault} is a link that leads out of its project, so it cannot be trusted."
@@ -93,7 +93,7 @@ class Trusted:
             self._write(sorted({*self.all(), str(_real(vault))}))
 
     def remove(self, vault: Path) -> bool:
-        """Trust it no more; returns whether it was trusted."""
+        """Stop trusting a vault; return True if it was trusted."""
         with locked_folder(self._file.parent):
             before = self.all()
             left = [place for place in before if place != str(_real(vault))]
@@ -106,7 +106,7 @@ class Trusted:
 
 
 def within_project(vault: Path) -> bool:
-    """Whether the file is really in the folder whose vault it is said to be."""
+    """Return False if the vault is a link that leads out of its project."""
     project = _real(vault.parent.parent)
     return _real(vault).is_relative_to(project)
 
@@ -124,8 +124,11 @@ class KnownVault(Struct, frozen=True):
 
 
 class FoundMemory(NamedTuple):
-    """A memory, and the name of the vault that holds it. `asked`: the id that was asked for, where
-    that memory was merged into this one. `chain`: what it replaces, and what replaced it."""
+    """A memory with the name of its vault.
+
+    asked: the requested id, if that memory was merged into this one.
+    chain: what it replaces, and what replaced it.
+    """
 
     vault: str
     memory: Memory
@@ -134,9 +137,12 @@ class FoundMemory(NamedTuple):
 
 
 def known_vaults(settings: Settings, home: Path, own: Path, start: Path | None) -> list[KnownVault]:
-    """The home's own vault, the trusted project vault above `start`, and those that the settings
-    name: by priority, the home's own first among equals. `own` is the home's vault file."""
-    found = _configured(settings, home, own)
+    """Return the home's own vault, the trusted project vault above `start`, and those that the
+    settings name: by priority, the home's own first among equals.
+
+    own: the file of the home's vault.
+    """
+    found = _configured_vaults(settings, home, own)
     project = _nearest(found, start)
     if project is not None and Trusted(home).holds(project):
         found.append(KnownVault(PROJECT, "project", PRIORITIES["project"], project))
@@ -144,26 +150,26 @@ def known_vaults(settings: Settings, home: Path, own: Path, start: Path | None) 
 
 
 def untrusted_vault(settings: Settings, home: Path, own: Path, start: Path | None) -> Path | None:
-    """The project vault above `start` that would be searched if it were trusted."""
-    project = _nearest(_configured(settings, home, own), start)
+    """Return the project vault above `start` that would be searched if it were trusted."""
+    project = _nearest(_configured_vaults(settings, home, own), start)
     return project if project is not None and not Trusted(home).holds(project) else None
 
 
 def _nearest(known: Sequence[KnownVault], start: Path | None) -> Path | None:
-    """The project vault, unless it is one that is known anyway: a home may be a `.recollect`."""
+    """Return the project vault, unless the settings name it: a home may be a `.recollect`."""
     project = project_vault(start) if start is not None else None
     if project is None or any(vault.path and same_file(vault.path, project) for vault in known):
         return None
     return project
 
 
-def _configured(settings: Settings, home: Path, own: Path) -> list[KnownVault]:
-    """The home's own vault and what the settings name, each name and each place once: the same
-    memories must not be found twice."""
+def _configured_vaults(settings: Settings, home: Path, own: Path) -> list[KnownVault]:
+    """Return the home's own vault and those of the settings; a repeated name or place is an
+    error, since memories would be found twice."""
     found = [KnownVault(HOME, "agent", PRIORITIES["agent"], own)]
     for number, table in enumerate(settings.vaults, start=1):
         place = f"{home / 'config.toml'}: [[vaults]] number {number}"
-        vault = _known(table, home, place)
+        vault = _read_table(table, home, place)
         _check(vault, found, place)
         if any(vault.name == collection.name for collection in settings.collections):
             raise UserError(f"{place}: a collection is named {vault.name!r}, too; choose another.")
@@ -171,8 +177,8 @@ def _configured(settings: Settings, home: Path, own: Path) -> list[KnownVault]:
     return found
 
 
-def _known(table: VaultSettings, home: Path, place: str) -> KnownVault:
-    """A path that is not absolute is read from the home folder, where the settings are."""
+def _read_table(table: VaultSettings, home: Path, place: str) -> KnownVault:
+    """Read one `[[vaults]]` table; a relative path starts at the home folder."""
     priority = PRIORITIES[table.tier] if table.priority is None else table.priority
     if table.url:
         parts = checked_url(table.url, f"{place}: url")
@@ -183,7 +189,7 @@ def _known(table: VaultSettings, home: Path, place: str) -> KnownVault:
         path = home / sayable_path(Path(table.path)).expanduser()
     except UserError as error:
         raise UserError(f"{place}: {error}") from error
-    except RuntimeError as error:  # "~somebody" who is not there
+    except RuntimeError as error:  # "~name" of an unknown user
         raise UserError(f"{place}: path names a home folder that is not there.") from error
     return KnownVault(table.name, table.tier, priority, path, passphrase_env=table.passphrase_env)
 

@@ -1,5 +1,5 @@
-"""A vault as it was at an earlier moment, as a store: what has not changed since is asked in the
-vault itself, what has in a vault in memory, as it was. Words, vectors and feedback count as today.
+"""A vault as of an earlier moment: unchanged memories come from the vault itself, changed ones from
+a vault in memory that holds their versions of then. Words, vectors and feedback count as today.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from recollect.context import Models
 from recollect.deadline import NO_DEADLINE, Deadline
@@ -26,30 +26,30 @@ from recollect.store.sqlite.store import UNKEPT, ScratchStore
 from recollect.store.vault import VaultStore
 from recollect.times import minute
 from recollect.types import Memory
-from recollect.vaults.fanned_store import (
+from recollect.vaults.combined_store import (
     ORDERS,
-    FannedMemories,
-    FannedPart,
-    FannedStore,
-    FannedVectors,
+    CombinedMemories,
+    CombinedPart,
+    CombinedStore,
+    CombinedVectors,
     Member,
 )
 from recollect.vaults.known import HOME
-
-if TYPE_CHECKING:
-    pass
 
 # Old wordings that one search embeds: some seconds with the built-in model.
 MOST_EMBEDDED = 200
 # Memories that are indexed together: too few to make a segment.
 AT_ONCE = 4_000
-# Moments of which a thread keeps what it has read.
+# Moments that a thread keeps in memory.
 MOST_MOMENTS = 2
 
 
 class PastVault:
-    """A vault as it was `at` a moment. `then` holds what has changed since as it was; `changed` are
-    the ids of what has changed since the write `last`. Only one thread uses it."""
+    """A vault as it was `at` a moment; for one thread.
+
+    then: the versions of that moment, of memories that have changed since.
+    changed: the ids of memories that have changed since the write `last`.
+    """
 
     def __init__(self, vault: VaultStore, at: datetime) -> None:
         self.vault = vault
@@ -61,7 +61,7 @@ class PastVault:
         self._state: object = None
 
     def follow(self) -> None:
-        """Read what has changed since the last time."""
+        """Read the changes since the last call."""
         with self.vault.moment() as state:
             if state == self._state:
                 return
@@ -72,7 +72,7 @@ class PastVault:
             self._state = state
 
     def _hold(self, wanted: Mapping[str, Memory]) -> None:
-        """Hold these and no others. What a memory was then never changes, but it can be purged."""
+        """Hold exactly these. A memory's past version never changes, but it can be purged."""
         known = {id: stored.memory for id, stored in self._held.items()}
         with self.then.writing_many(UNKEPT) as write:
             for id in [id for id, memory in known.items() if wanted.get(id) != memory]:
@@ -83,7 +83,7 @@ class PastVault:
                 write.index_added()
 
     def take_vectors(self, identity: str) -> None:
-        """Give `then` the vectors of the memories whose wording is the same now."""
+        """Copy the vectors of memories whose wording is still the same into `then`."""
         known = self.then.vectors.stored(identity, [*self._held])
         waiting = {id: stored for id, stored in self._held.items() if id not in known}
         now = self.vault.memories.get([*waiting])
@@ -103,7 +103,7 @@ class PastVault:
 
 
 def _wording(memory: Memory) -> tuple[str, str, str]:
-    """What a memory's vector is made of."""
+    """Return the fields that a memory's vector is made of."""
     return memory.title, memory.text, memory.context
 
 
@@ -113,9 +113,11 @@ def past_store(
     models: Models | None = None,
     deadline: Deadline = NO_DEADLINE,
 ) -> PastStore:
-    """The vault as it was; UserError where its history does not go back so far. Each thread keeps
-    what it has read of the last few moments. Without models, old wordings get no vectors, nor
-    after the deadline."""
+    """Return the vault as it was; UserError if its history does not go back that far.
+
+    Each thread keeps the last few moments that it has read. Without models, and after the
+    deadline, old wordings get no vectors.
+    """
     begins = vault.history.begins()
     if begins is not None and at < begins:
         raise UserError(
@@ -130,8 +132,8 @@ def past_store(
     return PastStore(past, models, deadline)
 
 
-class PastStore(FannedStore):
-    """Nothing is written to it."""
+class PastStore(CombinedStore):
+    """A read-only store of a past moment."""
 
     def __init__(self, past: PastVault, models: Models | None, deadline: Deadline) -> None:
         vault, then = past.vault, past.then
@@ -142,16 +144,16 @@ class PastStore(FannedStore):
         self.folders = cast(StoredFolders, PastFolders(self, past))
 
 
-class PastMemories(FannedMemories):
+class PastMemories(CombinedMemories):
     def replaced(self, ids: Sequence[str]) -> list[Memory]:
-        """By links of then: what has changed since may have had another one."""
+        """Follow the links of that moment: a changed memory may have had another one."""
         every = self._store.ask(lambda one: one.store.memories.replaced(ids))
         found = [each for one, some in every for each in some if each.id not in one.changed]
         return sorted(found, key=ORDERS["newest"])
 
 
-class PastVectors(FannedVectors):
-    """Wordings that are no longer there are embedded when vectors are first asked for."""
+class PastVectors(CombinedVectors):
+    """Embeds old wordings when vectors are first read."""
 
     def __init__(
         self, store: PastStore, past: PastVault, models: Models | None, deadline: Deadline
@@ -163,7 +165,7 @@ class PastVectors(FannedVectors):
         self._ready: set[str] = set()
 
     def coverage(self, identity: str) -> Coverage:
-        """What the vault has today, less the old wordings that have no vector yet."""
+        """Return today's coverage less the old wordings that have no vector yet."""
         self.prepare(identity)
         embedded, memories = self._past.vault.vectors.coverage(identity)
         then = self._past.then.vectors.coverage(identity)
@@ -175,7 +177,7 @@ class PastVectors(FannedVectors):
             return
         self._ready.add(identity)
         self._past.take_vectors(identity)
-        with suppress(ProviderError):  # `coverage` tells
+        with suppress(ProviderError):  # `coverage` shows what is missing
             embedder = None if self._models is None else self._models.embedder()
             if embedder is not None and embedder.identity == identity:
                 deadline = self._deadline
@@ -184,8 +186,8 @@ class PastVectors(FannedVectors):
                     pass
 
 
-class PastFolders(FannedPart):
-    """Where chunks that have not changed since stand in their files today."""
+class PastFolders(CombinedPart):
+    """Places of unchanged chunks in their files of today."""
 
     part = "folders"
 

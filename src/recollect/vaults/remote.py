@@ -1,8 +1,8 @@
-"""A vault behind another Recollect server.
+"""A vault on another Recollect server.
 
-What it answers is checked before it is believed: every score must follow from its explanation, and
-what it says in words is one line without control characters. It is asked for its own vault alone,
-so that two servers that know each other cannot ask in a circle.
+Its answers are checked: every score must follow from its explanation, and texts are cut to one line
+without control characters. It is asked for its own vault alone, so that two servers that know each
+other cannot ask in a circle.
 """
 
 from __future__ import annotations
@@ -46,24 +46,24 @@ from recollect.vaults.known import KnownVault
 
 # Floating-point sums may differ in the last place from one machine to another.
 TOLERANCE = 1e-9
-# Far above what any recipe gives; a priority times a larger one might overflow.
+# Far above any recipe's scores; a larger one times a priority might overflow.
 LARGEST_SCORE = 1e9
-# Recipes need five; a tree without a bound would exhaust the stack of whoever reads it.
+# Recipes need five levels; an unbounded tree would exhaust the stack of any reader.
 DEEPEST = 24
-# What the API gives at most.
+# The API's own limit.
 MOST_RESULTS = 1000
 OLDER = "it may run an older Recollect"
-# A sentence about what went wrong there; longer ones are cut.
+# Longer notes are cut.
 LONGEST_NOTE = 300
 MOST_NOTES = 20
-# Fields of a filter with which no other server can be asked.
+# Filter fields that the API of another server does not have.
 NARROWER = (
     "among", "severity", "tier", "made_since", "made_before", "holding", "without", "valid_at",
     "unchanged_since",
 )  # fmt: skip
-# Fields that older servers refuse; they are sent where they ask for something.
+# Fields that older servers refuse; they are sent only if they are set.
 NEWER = ("archived", "as_of", "without_tags", "without_projects", "without_sources")
-# Fields that are not sent: what the other server answers is narrowed here.
+# Fields that are not sent: its answer is narrowed here.
 OURS = frozenset(
     {"filter", *NARROWER, "without_kinds", "changes", "vaults", "mark", "facets", "sort"}
 )
@@ -98,7 +98,7 @@ class _RemoteAnswer(Struct):
 
 
 class RemoteVault:
-    """Searches, and shows whole memories. Raises ProviderError and NotFound alone."""
+    """Searches the vault and reads its memories. Raises only ProviderError and NotFound."""
 
     def __init__(self, known: KnownVault, environment: Mapping[str, str], timeout_s: float) -> None:
         self._known = known
@@ -118,14 +118,13 @@ class RemoteVault:
         )
 
     def search(self, recipe: Recipe, search: Search) -> Response:
-        """What the vault answers by itself."""
         start = time.perf_counter()
         view = search.view or recipe.view
         body = self._body(recipe, msgspec.structs.replace(search, view=view))
         answer = self._remote.post_once(
             "/api/v1/search", body, dict[str, Any], timeout_s=self._timeout_s
         )
-        found = self._converted(answer, _RemoteAnswer)
+        found = self._convert(answer, _RemoteAnswer)
         if found.view != view or len(found.results) > MOST_RESULTS:
             raise self._wrong("answered with something else than was asked for")
         spent = round((time.perf_counter() - start) * 1000, 3)
@@ -153,10 +152,10 @@ class RemoteVault:
             confidence=found.confidence,
         )
 
-    def _converted(self, answer: dict[str, Any], kind: type[Shape]) -> Shape:
-        """What msgspec says of a wrong shape quotes it, so it is not passed on."""
+    def _convert(self, answer: dict[str, Any], kind: type[Shape]) -> Shape:
+        """Read a JSON object. The error leaves msgspec's reason out, since that quotes the data."""
         try:
-            msgspec.json.encode(answer)  # a lone surrogate could be shown nowhere
+            msgspec.json.encode(answer)  # a lone surrogate cannot be shown anywhere
             return msgspec.convert(answer, kind)
         except (msgspec.ValidationError, UnicodeEncodeError, RecursionError):
             raise self._wrong("answered in an unexpected shape") from None
@@ -164,11 +163,11 @@ class RemoteVault:
     def _result(
         self, answer: dict[str, Any], recipe: Recipe, view: View, now: datetime | None
     ) -> Result:
-        result = self._converted(answer, _RemoteResult)
-        shown = self._converted(answer, VIEWS[view])
+        result = self._convert(answer, _RemoteResult)
+        shown = self._convert(answer, VIEWS[view])
         if result.memory.id != result.id or not _follows(result.explain, result.score):
             raise self._wrong("answered with a score that does not follow from its explanation")
-        memory, at = self._timed(result.memory), result.file
+        memory, at = self._in_utc(result.memory), result.file
         newer, perhaps = result.superseded_by, result.seems_replaced_by
         if isinstance(shown, FullView):
             shown = msgspec.structs.replace(shown, memory=memory)
@@ -181,18 +180,18 @@ class RemoteVault:
             shown=shown,
             passage=Passage("text", result.snippet) if recipe.reads and result.snippet else None,
             file=FilePlace(_line(at.path), _line(at.heading), *at.lines, at.line) if at else None,
-            same=tuple(map(self._named, result.same[:MOST_NOTES])),
-            replaces=tuple(map(self._named, result.replaces[:MOST_NOTES])),
-            superseded_by=self._named(newer) if newer else None,
-            seems_to_replace=tuple(map(self._named, result.seems_to_replace[:MOST_NOTES])),
-            seems_replaced_by=self._named(perhaps) if perhaps else None,
+            same=tuple(map(self._related, result.same[:MOST_NOTES])),
+            replaces=tuple(map(self._related, result.replaces[:MOST_NOTES])),
+            superseded_by=self._related(newer) if newer else None,
+            seems_to_replace=tuple(map(self._related, result.seems_to_replace[:MOST_NOTES])),
+            seems_replaced_by=self._related(perhaps) if perhaps else None,
             validity=validity(memory, now) if now else "",
         )
 
-    def _named(self, other: MemoryDate) -> Memory:
-        """Return as much as a result says of another memory."""
+    def _related(self, other: MemoryDate) -> Memory:
+        """Return a memory with the id and the date that a result gives of another memory."""
         fields = dict.fromkeys(("created_at", "updated_at"), other.updated_at)
-        return self._timed(self._converted(fields | {"id": _line(other.id)}, Memory))
+        return self._in_utc(self._convert(fields | {"id": _line(other.id)}, Memory))
 
     def show(self, id: str, as_of: datetime | None = None) -> Memory:
         path = f"/api/v1/memories/{id_path(id)}?federate=false"
@@ -204,13 +203,13 @@ class RemoteVault:
             raise NotFound(f"The vault {self._known.name} has no memory {id!r} to show.") from error
         if memory.id != id:
             raise self._wrong("answered with another memory than was asked for")
-        return self._timed(memory)
+        return self._in_utc(memory)
 
     def close(self) -> None:
         self._remote.close()
 
     def _body(self, recipe: Recipe, search: Search) -> dict[str, Any]:
-        """The search as the other server's API takes it."""
+        """Return the search as the body of an API request."""
         if any(getattr(search.filter, name) != getattr(Filter(), name) for name in NARROWER):
             raise self._wrong("cannot be asked with this filter")
         name, changes = self._nearest(recipe)
@@ -227,8 +226,10 @@ class RemoteVault:
         return body | asked | {"explain": True, "whole": True}
 
     def _nearest(self, recipe: Recipe) -> tuple[str, dict[str, object]]:
-        """The name of the built-in recipe that is most like this one, and the constants in which
-        this one differs: a recipe of one's own is not known elsewhere."""
+        """Return the built-in recipe that is most like this one, and the constants that differ.
+
+        The other server does not know the user's own recipes.
+        """
         if BUILT_IN.get(recipe.name) == recipe:
             return recipe.name, {}
 
@@ -241,8 +242,7 @@ class RemoteVault:
             raise self._wrong(f"cannot be asked with the recipe {recipe.name}, which is your own")
         return name, changes
 
-    def _timed(self, memory: Memory) -> Memory:
-        """The memory with its times in UTC."""
+    def _in_utc(self, memory: Memory) -> Memory:
         times = {name: getattr(memory, name) for name in TIMES}
         try:
             zones = {name: in_utc(moment) for name, moment in times.items() if moment is not None}
@@ -255,29 +255,29 @@ class RemoteVault:
 
 
 def _follows(term: Term, score: float) -> bool:
-    """Whether the score is what its explanation says, and the explanation can be shown."""
+    """Return True if the score follows from its explanation, and the explanation can be shown."""
     try:
-        value = recompute(term) if _sound(term, DEEPEST) else math.nan
-    except (KeyError, ValueError, OverflowError):  # an operation that is none, of no parts
+        value = recompute(term) if _is_sound(term, DEEPEST) else math.nan
+    except (KeyError, ValueError, OverflowError):  # an unknown operation, or one without parts
         return False
     near = abs(value - score) <= TOLERANCE * max(1.0, abs(score))
     return near and term.value == score and abs(score) <= LARGEST_SCORE
 
 
-def _sound(term: Term, left: int) -> bool:
-    """Not too deep, and with names that do not steer a terminal."""
+def _is_sound(term: Term, left: int) -> bool:
+    """Return True if the term has at most `left` levels, and no names with control characters."""
     shown = left > 0 and term.name.isprintable()
-    return shown and all(_sound(part, left - 1) for part in term.parts)
+    return shown and all(_is_sound(part, left - 1) for part in term.parts)
 
 
 def _line(text: str) -> str:
-    """One line of the other server's words, cut, without what steers a terminal."""
+    """Cut a text of the other server to one line without control characters."""
     shown = "".join(sign if sign.isprintable() else " " for sign in text[: 2 * LONGEST_NOTE])
     return " ".join(shown.split())[:LONGEST_NOTE]
 
 
 def _counts(counts: dict[str, int | dict[str, int]], returned: int) -> dict[str, object]:
-    """Whole numbers by name, and what was left out by reason."""
+    """Return the counts that are whole numbers, and what was dropped by reason."""
     dropped = counts.get("dropped")
     numbers = {_line(name): count for name, count in counts.items() if isinstance(count, int)}
     left_out = dropped if isinstance(dropped, dict) else {}

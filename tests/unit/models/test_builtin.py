@@ -10,8 +10,8 @@ import pytest
 from recollect.errors import ProviderError, UserError
 from recollect.models import folder as box
 from recollect.models.active import open_embedder, open_reranker
+from recollect.models.base import WEIGHTS
 from recollect.models.folder import Declared, builtin, declarations, folder_of
-from recollect.models.weights import WEIGHTS
 from recollect.settings import Embedding, Rerank
 
 NOTICE = Path(__file__).parents[3] / "NOTICE"

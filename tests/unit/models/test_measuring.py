@@ -1,11 +1,11 @@
-"""How long the models take here is measured with texts that nothing remembers."""
+"""How long the models take here is measure_models with texts that nothing remembers."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
 
-from recollect.models.active import measured
+from recollect.models.active import measure_models
 
 
 def test_no_text_is_read_twice() -> None:
@@ -21,6 +21,6 @@ def test_no_text_is_read_twice() -> None:
         embedder=lambda: embedder, reranker=lambda: SimpleNamespace(scores=scores)
     )
     for _ in range(2):
-        assert "rerank 20 memories" in measured(models)
+        assert "rerank 20 memories" in measure_models(models)
     assert len(read) == len(set(read)) == 2 * 41
     assert len(queries) == len(set(queries)) == 2 * 4

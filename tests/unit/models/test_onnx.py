@@ -94,7 +94,7 @@ def test_prefixes_of_the_settings_stand_in_place_of_the_declared(embedder: OnnxE
 
 def test_the_vector_is_the_first_tokens_output(embedder: OnnxEmbedder) -> None:
     assert builtin("embed", "").declared.pooling == "cls"
-    [[output, *_]] = embedder._model.outputs(embedder._model.encoded([(TUNING,)]))
+    [[output, *_]] = embedder._model.outputs(embedder._model.encode([(TUNING,)]))
     first, mean = output[0, 0], output[0].mean(axis=0)
     [made] = embedder.documents([TUNING])
     assert np.allclose(made, first / np.linalg.norm(first), atol=1e-6)
@@ -106,7 +106,7 @@ def test_pooling_by_the_mean_is_used_where_a_folder_says_nothing(
 ) -> None:
     folder = ModelFolder(copied(tmp_path, declared=False), "embed")
     assert folder.declared.pooling == "mean"
-    [[output]] = embedder._model.outputs(embedder._model.encoded([(TUNING,)]))
+    [[output]] = embedder._model.outputs(embedder._model.encode([(TUNING,)]))
     mean = output[0].mean(axis=0)
     [made] = OnnxEmbedder(folder, Embedding(), "onnx").documents([TUNING])
     assert made @ (mean / np.linalg.norm(mean)) > 0.999
@@ -170,7 +170,7 @@ def test_a_text_far_over_the_window_is_embedded_by_its_beginning(embedder: OnnxE
 
 
 def test_what_is_cut_keeps_the_special_tokens(embedder: OnnxEmbedder) -> None:
-    [cut] = embedder._model.encoded([(SENTENCE * 100,)])
+    [cut] = embedder._model.encode([(SENTENCE * 100,)])
     assert len(cut.ids) == 512
     assert (cut.tokens[0], cut.tokens[-1]) == ("[CLS]", "[SEP]")
 
@@ -373,7 +373,7 @@ def test_threads_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """One thread a text, and no more texts at a time than there are usable cores."""
     made = counted(monkeypatch)
     model = OnnxModel(builtin("embed", ""))
-    encodings = model.encoded([(f"note {number}",) for number in range(20)])
+    encodings = model.encode([(f"note {number}",) for number in range(20)])
     before = {thread.name for thread in threading.enumerate()}
     model.outputs(encodings)
     new = {thread.name for thread in threading.enumerate()} - before
@@ -413,9 +413,9 @@ def test_scores_are_the_logistic_of_what_the_model_says(reranker: OnnxReranker) 
 def test_a_long_document_is_cut_and_the_question_kept(reranker: OnnxReranker) -> None:
     asked = "how large is the connection pool"
     answer = "The connection pool is twenty large. "
-    [cut] = reranker._model.encoded([(asked, SENTENCE * 200)])
+    [cut] = reranker._model.encode([(asked, SENTENCE * 200)])
     assert len(cut.ids) == 256
-    [alone] = reranker._model.encoded([(asked, "")])
+    [alone] = reranker._model.encode([(asked, "")])
     assert cut.ids[: len(alone.ids) - 1] == alone.ids[:-1]
     assert cut.type_ids[len(alone.ids) - 1 :] == [1] * (256 - len(alone.ids) + 1)
     long, off = reranker.scores(asked, [answer + SENTENCE * 200, BREAD * 400])
@@ -423,7 +423,7 @@ def test_a_long_document_is_cut_and_the_question_kept(reranker: OnnxReranker) ->
 
 
 def test_a_cut_pair_is_the_beginning_of_the_whole_one(reranker: OnnxReranker) -> None:
-    [cut] = reranker._model.encoded([(TUNING, SENTENCE * 200)])
+    [cut] = reranker._model.encode([(TUNING, SENTENCE * 200)])
     whole = reranker._model.tokenizer.encode(TUNING, SENTENCE * 200)
     assert cut.ids[:-1] == whole.ids[:255]
     assert cut.tokens[-1] == "[SEP]"
@@ -431,7 +431,7 @@ def test_a_cut_pair_is_the_beginning_of_the_whole_one(reranker: OnnxReranker) ->
 
 def test_a_huge_question_leaves_room_for_the_document(reranker: OnnxReranker) -> None:
     asked = "how large is the connection pool " * 500
-    [cut] = reranker._model.encoded([(asked, SENTENCE * 200)])
+    [cut] = reranker._model.encode([(asked, SENTENCE * 200)])
     assert len(cut.ids) == 256
     assert sum(cut.type_ids) > 100, "Half of the window is the document's."
     good, bad = reranker.scores(asked, ["The connection pool is twenty large.", BREAD])
@@ -499,7 +499,7 @@ def test_ctrl_c_waits_until_a_library_is_imported() -> None:
     done = []
 
     def imported() -> None:
-        with onnx.uninterrupted():
+        with onnx.defer_interrupts():
             signal.raise_signal(signal.SIGINT)
             done.append("imported")
 

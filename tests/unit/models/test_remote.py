@@ -24,11 +24,13 @@ from recollect.models.remote import (
     Blamed,
     Key,
     Remote,
-    ordered,
+    host_of,
+    is_loopback,
     pause_s,
     retry_after_s,
+    sort_by_index,
 )
-from recollect.models.urls import checked_url, host_of, is_loopback
+from recollect.settings_reading import checked_url
 
 KEY = "sk-very-secret"
 TEXT = "a private thought"
@@ -151,7 +153,7 @@ def test_a_host_name_that_cannot_exist_points_at_the_setting(bench: Bench, host:
 
 
 def test_an_untrusted_certificate_is_not_worth_another_try(bench: Bench) -> None:
-    error = bench.remote()._unconnected(
+    error = bench.remote()._connect_error(
         httpx2.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed")
     )
     assert not error.transient
@@ -331,7 +333,7 @@ def test_closing_while_a_request_is_under_way_raises_nothing_but_provider_errors
 
 def test_a_client_closed_by_another_thread_just_before_use_is_transient(bench: Bench) -> None:
     remote = bench.remote()
-    remote._opened().close()
+    remote._http_client().close()
     assert "closed" in bench.failure(remote, transient=True)
 
 
@@ -382,13 +384,13 @@ def test_the_host_is_named_without_user_and_password() -> None:
 
 
 def test_items_are_ordered_by_their_index() -> None:
-    assert ordered([(1, "b"), (0, "a")], count=2, who="The toy") == ["a", "b"]
+    assert sort_by_index([(1, "b"), (0, "a")], count=2, who="The toy") == ["a", "b"]
 
 
 @pytest.mark.parametrize("indexes", [[0], [0, 0], [0, 2], [1, 2], [-1, 0], [0, 1, 2]])
 def test_indexes_must_be_each_exactly_once(indexes: list[int]) -> None:
     with pytest.raises(ProviderError, match="The toy") as caught:
-        ordered([(index, None) for index in indexes], count=2, who="The toy")
+        sort_by_index([(index, None) for index in indexes], count=2, who="The toy")
     assert not caught.value.transient
 
 
@@ -400,7 +402,7 @@ def test_an_answer_without_end_is_given_up(bench: Bench, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("reply", [b'{"a": "\xff"}', b'{"a":' + b"[" * 100_000, b"", b"{"])
 def test_replies_that_break_parsers_are_provider_errors(bench: Bench, reply: bytes) -> None:
     with pytest.raises(ProviderError) as caught:
-        bench.remote()._decoded(reply, dict[str, Any])
+        bench.remote()._decode(reply, dict[str, Any])
     assert not caught.value.transient
 
 

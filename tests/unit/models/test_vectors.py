@@ -1,4 +1,4 @@
-"""`finished`, `in_batches`, and what tells the vectors of one model from those of another."""
+"""`finish_vectors`, `in_batches`, and what tells the vectors of one model from those of another."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from recollect.errors import ProviderError
 from recollect.models.active import Absent, open_embedder
-from recollect.models.vectors import BATCH, finished, in_batches
+from recollect.models.vectors import BATCH, finish_vectors, in_batches
 from recollect.settings import Embedding
 
 WHO = "The embedding provider toy"
@@ -19,7 +19,7 @@ WHO = "The embedding provider toy"
 
 def refused(raw: Any, *, expected_rows: int = 1, dimensions: int = 0) -> str:
     with pytest.raises(ProviderError) as caught:
-        finished(raw, expected_rows=expected_rows, dimensions=dimensions, who=WHO)
+        finish_vectors(raw, expected_rows=expected_rows, dimensions=dimensions, who=WHO)
     assert caught.value.transient is False
     message = str(caught.value)
     assert message.startswith(WHO)
@@ -28,18 +28,18 @@ def refused(raw: Any, *, expected_rows: int = 1, dimensions: int = 0) -> str:
 
 
 def test_rows_become_unit_length_float32() -> None:
-    rows = finished([[3.0, 4.0], [0.0, -2.0]], expected_rows=2, dimensions=0, who=WHO)
+    rows = finish_vectors([[3.0, 4.0], [0.0, -2.0]], expected_rows=2, dimensions=0, who=WHO)
     assert rows.dtype == np.float32
     assert np.allclose(rows, [[0.6, 0.8], [0.0, -1.0]])
 
 
 def test_a_cut_keeps_the_first_parts_and_normalises_again() -> None:
-    rows = finished([[3.0, 4.0, 12.0]], expected_rows=1, dimensions=2, who=WHO)
+    rows = finish_vectors([[3.0, 4.0, 12.0]], expected_rows=1, dimensions=2, who=WHO)
     assert np.allclose(rows, [[0.6, 0.8]])
 
 
 def test_a_cut_to_the_models_own_dimension_changes_nothing() -> None:
-    rows = finished([[3.0, 4.0]], expected_rows=1, dimensions=2, who=WHO)
+    rows = finish_vectors([[3.0, 4.0]], expected_rows=1, dimensions=2, who=WHO)
     assert np.allclose(rows, [[0.6, 0.8]])
 
 
@@ -79,7 +79,7 @@ def test_what_is_no_number_is_refused(bad: Any) -> None:
 
 
 def test_no_texts_give_an_empty_matrix() -> None:
-    rows = finished([], expected_rows=0, dimensions=5, who=WHO)
+    rows = finish_vectors([], expected_rows=0, dimensions=5, who=WHO)
     assert rows.shape == (0, 5)
     assert rows.dtype == np.float32
 
@@ -93,7 +93,7 @@ def test_no_texts_give_an_empty_matrix() -> None:
 )
 def test_any_finite_non_zero_vector_gets_length_one(row: list[float]) -> None:
     """Numbers whose squares leave float's range are no exception."""
-    rows = finished([row], expected_rows=1, dimensions=0, who=WHO)
+    rows = finish_vectors([row], expected_rows=1, dimensions=0, who=WHO)
     assert np.linalg.norm(rows.astype(np.float64)) == pytest.approx(1.0, abs=1e-6)
 
 

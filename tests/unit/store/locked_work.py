@@ -27,7 +27,7 @@ from recollect.store.sqlite import replacement
 from recollect.store.sqlite.cipher import Sealed, header_at
 from recollect.store.sqlite.replacement import change_key
 from recollect.store.sqlite.store import SqliteStore
-from recollect.vaults.keys import derived, sealed_with
+from recollect.vaults.keys import derive_key, sealed_with
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 MODEL = "toy:model"
@@ -94,7 +94,7 @@ def work(path: str) -> None:
 
 
 def _rekeyed(path: Path, header: bytes) -> None:
-    old = derived(PASSPHRASE, header)
+    old = derive_key(PASSPHRASE, header)
     for _ in range(3):
         new = sealed_with(PASSPHRASE)
         change_key(path, old, new)

@@ -158,7 +158,7 @@ def test_a_vault_that_comes_back_is_used_again(tmp_path: Path) -> None:
 def until_free_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The deadline begins when the vault `free` has answered, however slow the machine is."""
     asked: dict[str, Future[Any]] = {}
-    ask, awaited = Federation._ask, federation._awaited
+    ask, awaited = Federation._ask, federation._wait_for
 
     def noted(self: Federation, vault: KnownVault, question: Callable[[], Any]) -> Future[Any]:
         asked[vault.name] = ask(self, vault, question)
@@ -169,7 +169,7 @@ def until_free_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         return awaited(future, time.perf_counter(), longest_s)
 
     monkeypatch.setattr(Federation, "_ask", noted)
-    monkeypatch.setattr(federation, "_awaited", later)
+    monkeypatch.setattr(federation, "_wait_for", later)
 
 
 @pytest.mark.usefixtures("until_free_answers")

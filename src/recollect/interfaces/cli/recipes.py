@@ -30,7 +30,7 @@ from recollect.interfaces.cli.output import (
 )
 from recollect.interfaces.cli.selection import open_vault, resolve_id
 from recollect.lifetime import Lifetime
-from recollect.models.active import ActiveModels, measured
+from recollect.models.active import ActiveModels, measure_models
 from recollect.models.base import Tokenwise
 from recollect.models.folder import (
     MULTILINGUAL,
@@ -39,7 +39,7 @@ from recollect.models.folder import (
     builtin,
     declarations,
     folder_of,
-    installed,
+    installed_models,
     languages_of,
 )
 from recollect.present.visible import visible
@@ -172,9 +172,9 @@ OWN_KEYS = ("provider", "model", "query_prefix", "document_prefix", "dimensions"
 def _list_models(home: Path, args: argparse.Namespace) -> int:
     settings = load_settings(home)
     active = ActiveModels(settings, os.environ)
-    names = {"embed": _name(active.chosen), "rerank": _name(active.reranker)}
+    names = {"embed": _name(active.configured_embedder), "rerank": _name(active.reranker)}
     found = [*_installed_models(settings.embedding, names)]
-    spent = measured(active) if args.measure else {}
+    spent = measure_models(active) if args.measure else {}
     notes = _vault_notes(home)
     if args.json:
         facts = {"active": names, "installed": found, "notes": notes, "measured_ms": spent}
@@ -261,7 +261,7 @@ def _use(home: Path, args: argparse.Namespace) -> None:
 
     models = ActiveModels(structs.replace(settings, embedding=wanted), os.environ)
     with open_vault() as memory:
-        waiting, chosen = memory.waiting(models), models.chosen()
+        waiting, chosen = memory.waiting(models), models.configured_embedder()
         more = round(waiting * chosen.documents(["dimension"]).shape[1] * BYTES)
         if waiting and not args.json:
             words = " and 4 kB for 100 words of text" if isinstance(chosen, Tokenwise) else ""
@@ -278,7 +278,7 @@ def _use(home: Path, args: argparse.Namespace) -> None:
 
 def _find_model(settings: Embedding, name: str) -> Embedding:
     """Return the settings with this model; raise UserError if it is not installed."""
-    known = installed(settings)
+    known = installed_models(settings)
     if name in known:
         return known[name]
     if name == MULTILINGUAL:

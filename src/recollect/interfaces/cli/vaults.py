@@ -27,14 +27,14 @@ from recollect.store.sqlite.snapshot import check_is_vault
 from recollect.vaults.collections import Collections
 from recollect.vaults.keys import (
     Keys,
-    described,
+    describe_key,
     lock_vault,
     on_terminal,
+    prompt_passphrase,
     read_passphrase,
     rekey_vault,
     sealed_in_keyring,
     sealed_with,
-    typed,
     unlock_vault,
 )
 from recollect.vaults.known import (
@@ -83,7 +83,7 @@ def vault(args: argparse.Namespace) -> None:
         raise WrongUsage("--keyring and --new-passphrase-file need lock or rekey.")
     if args.action == "lock":
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock_vault(path, keys, lambda: _read_new_key(args, path, keys.configured()))
+        lock_vault(path, keys, lambda: _read_new_key(args, path, keys.configured_passphrase()))
     elif not path.is_file():
         raise UserError(f"There is no vault at {path} yet.")
     elif args.action == "rekey":
@@ -104,8 +104,8 @@ def _read_new_key(args: argparse.Namespace, path: Path, otherwise: str | None) -
         return sealed_with(otherwise)
     if not on_terminal():
         raise UserError("The new passphrase is missing. Use --new-passphrase-file FILE.")
-    first = typed("New passphrase: ")
-    if typed("There is no recovery if you lose it. Repeat the passphrase: ") != first:
+    first = prompt_passphrase("New passphrase: ")
+    if prompt_passphrase("There is no recovery if you lose it. Repeat the passphrase: ") != first:
         raise UserError("The two passphrases differ. Nothing was changed.")
     return sealed_with(first)
 
@@ -130,7 +130,7 @@ def _read_state(path: Path) -> dict[str, Any]:
     return {
         "vault": str(path),
         "locked": header is not None,
-        "key": None if header is None else described(header),
+        "key": None if header is None else describe_key(header),
         "unfinished": pending(real_path(path)),
     }
 

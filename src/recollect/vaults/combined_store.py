@@ -1,12 +1,12 @@
 """Several stores as one.
 
-Shared collections stand behind one's own vault: they hold copies. Source: the `gnosis` recipe,
-"Fan-out": fetch up to twice as many where there are collections, drop repeats by content hash (the
-personal copy stays), cut back. A memory of a collection is known as `collection:id`.
+Shared collections hold copies of memories. Source: the `gnosis` recipe, "Fan-out": fetch up to
+twice as many where there are collections, drop repeats by content hash (the personal copy stays),
+cut back. A memory of a collection is known as `collection:id`.
 
-A vault of the past is two stores: what has not changed since, and the rest as it was. Both happen
-where candidates are recalled, so every recipe has it, and what follows sees one store. The most
-that any of the stores counts is what all count together.
+A vault as of a past moment is two stores: what has not changed since, and the rest as it was.
+Candidates are combined where they are recalled, so every recipe sees one store. Counts of memories
+and tokens are the largest of any single store.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ OVER_FETCH = 2
 Candidate = TypeVar("Candidate", Match, VectorMatch)
 Answer = TypeVar("Answer")
 Item = TypeVar("Item")
-# How several lists become one, as each is ordered itself.
+# Sort keys of the orders in which a store lists memories.
 ORDERS: dict[str, Callable[[Memory], tuple[object, ...]]] = {
     "browse": lambda one: (TIERS.index(one.tier), -one.updated_at.timestamp(), one.id),
     "newest": lambda one: (-one.updated_at.timestamp(), one.id),
@@ -64,9 +64,12 @@ ORDERS: dict[str, Callable[[Memory], tuple[object, ...]]] = {
 
 
 class Member(NamedTuple):
-    """One of several stores. `mark` stands before the ids of its memories. With `unchanged_since`,
-    the number of a write, it is asked for what has not changed since; `changed` are the ids of what
-    has."""
+    """One of several stores.
+
+    mark: prefix of the ids of its memories.
+    unchanged_since: number of a write; the store is asked only for what has not changed since.
+    changed: ids of the memories that have changed since.
+    """
 
     name: str
     store: Store
@@ -78,29 +81,33 @@ class Member(NamedTuple):
         return f"{self.mark}{id}"
 
     def inward(self, ids: Iterable[str]) -> list[str]:
-        """The store's own ids among these."""
+        """Return the ids among these that this store answers for, without its mark."""
         own = (id.removeprefix(self.mark) for id in ids if id.startswith(self.mark))
         return [id for id in own if id not in self.changed]
 
-    def narrowed(self, filter: Filter) -> Filter:
+    def narrow(self, filter: Filter) -> Filter:
         if self.unchanged_since is not None:
             filter = replace(filter, unchanged_since=self.unchanged_since)
         if filter.among is None or not self.mark:
             return filter
         return replace(filter, among=tuple(self.inward(filter.among)))
 
-    def shown(self, memory: Memory) -> Memory:
+    def with_mark(self, memory: Memory) -> Memory:
         if not self.mark:
             return memory
         newer = memory.superseded_by and self.outward(memory.superseded_by)
         return replace(memory, id=self.outward(memory.id), superseded_by=newer)
 
 
-class FannedStore:
-    """Several stores, in order; satisfies `Store`. One that cannot be read takes no part from then
-    on; `away` says which, and why, and `parts` what a store could not do. What one's own cannot
-    answer is an error. `first` answers what is not asked of all, and is written to. `owners`: the
-    store of each memory that was read.
+class CombinedStore:
+    """Several stores, in order; satisfies `Store`.
+
+    A store that fails is left out from then on, except the home's own, whose errors are raised.
+
+    first: is written to, and answers whatever is not asked of all.
+    away: why a store was left out, by its name.
+    parts: what a store could not do, by `name/part`.
+    owners: the store of each memory that was read.
     """
 
     def __init__(self, members: Sequence[Member], first: Store) -> None:
@@ -109,11 +116,11 @@ class FannedStore:
         self.away: dict[str, str] = {}
         self.parts: dict[str, str] = {}
         self.owners: dict[str, Member] = {}
-        self.memories = cast(Memories, FannedMemories(self))
-        self.keyword = cast(KeywordIndex, FannedKeyword(self))
-        self.vectors = cast(VectorIndex, FannedVectors(self))
-        self.topics = cast(TopicIndex, FannedTopics(self))
-        self.vocabulary = cast(Vocabulary, FannedVocabulary(self))
+        self.memories = cast(Memories, CombinedMemories(self))
+        self.keyword = cast(KeywordIndex, CombinedKeyword(self))
+        self.vectors = cast(VectorIndex, CombinedVectors(self))
+        self.topics = cast(TopicIndex, CombinedTopics(self))
+        self.vocabulary = cast(Vocabulary, CombinedVocabulary(self))
         self.feedback = first.feedback
         self.folders = first.folders
         self.usage = first.usage
@@ -121,9 +128,8 @@ class FannedStore:
         self.writing = first.writing
         self.writing_many = first.writing_many
 
-    def labelled(self, found: Response) -> Response:
-        """The response, with the collection that each result is from, and what could not take
-        part."""
+    def label_results(self, found: Response) -> Response:
+        """Name the collection of each result, and list the stores that could not answer."""
         results = tuple(
             replace(result, vault=self.owners[result.id].name)
             if result.id in self.owners and self.owners[result.id].mark
@@ -134,10 +140,10 @@ class FannedStore:
         return replace(found, results=results, degraded=(*found.degraded, *missing))
 
     def close(self) -> None:
-        """The stores are closed by whoever opened them."""
+        """Do nothing: the code that opened the stores closes them."""
 
     def ask(self, question: Callable[[Member], Answer]) -> list[tuple[Member, Answer]]:
-        """What each store answers; one that cannot is left out and noted."""
+        """Return each store's answer; a store that fails is left out and noted in `away`."""
         answers = []
         for member in self.members:
             if member.name in self.away:
@@ -150,12 +156,14 @@ class FannedStore:
                 self.away[member.name] = str(error)
         return answers
 
-    def every(self, question: Callable[[Member], Answer]) -> list[Answer]:
-        """What each store answers, without saying which."""
+    def answers(self, question: Callable[[Member], Answer]) -> list[Answer]:
+        """Return the stores' answers without the stores."""
         return [answer for _, answer in self.ask(question)]
 
-    def owned(self, answers: Sequence[tuple[Member, Mapping[str, Answer]]]) -> dict[str, Answer]:
-        """What is known of each memory, by the first store that knows it."""
+    def first_by_id(
+        self, answers: Sequence[tuple[Member, Mapping[str, Answer]]]
+    ) -> dict[str, Answer]:
+        """Return the value of each memory from the first store that has one."""
         found: dict[str, Answer] = {}
         for member, known in answers:
             for id, value in known.items():
@@ -163,17 +171,16 @@ class FannedStore:
         return found
 
     def depth(self, limit: int) -> int:
-        """How many each store is asked for, so that `limit` are left."""
+        """Return the limit for each store, so that `limit` are left without repeats."""
         return OVER_FETCH * limit if any(member.mark for member in self.members) else limit
 
-    def merged(
+    def merge(
         self,
         lists: Sequence[tuple[Member, Sequence[Candidate]]],
         limit: int,
         newest: bool = False,
     ) -> list[Candidate]:
-        """One list, in the order of every ranking; with `newest` the newer of equal scores first,
-        as topics want it."""
+        """Merge candidates by score, then id; with `newest` by score, then time, as for topics."""
         found: list[tuple[Candidate, float]] = []
         for member, match, updated_at in self.distinct(lists, lambda one: one.memory_id):
             match = match._replace(memory_id=member.outward(match.memory_id))
@@ -184,8 +191,10 @@ class FannedStore:
     def distinct(
         self, lists: Sequence[tuple[Member, Sequence[Item]]], id_of: Callable[[Item], str]
     ) -> Iterator[tuple[Member, Item, float]]:
-        """Of each id the first store's version, and of copies only the first: each with its store
-        and the time of its last change."""
+        """Yield each item with its store and the time of its last change.
+
+        Only the first store's version of an id, and only the first of several copies.
+        """
         ids = [member.outward(id_of(item)) for member, items in lists for item in items]
         stamps = self.stamps(ids)
         seen: set[bytes] = set()
@@ -200,7 +209,7 @@ class FannedStore:
                     yield member, item, stamp.updated_at
 
     def stamps(self, ids: Sequence[str]) -> dict[str, tuple[Member, MemoryStamp]]:
-        """The stamp of each of these memories, and the first store that has it."""
+        """Return the stamp of each of these memories, with the first store that has it."""
         found: dict[str, tuple[Member, MemoryStamp]] = {}
         for member, stamps in self.ask(lambda one: one.store.memories.stamps(one.inward(ids))):
             for id, stamp in stamps.items():
@@ -208,24 +217,24 @@ class FannedStore:
         return found
 
 
-class FannedPart:
+class CombinedPart:
     """A part of a store, by its name there."""
 
     part: str
 
-    def __init__(self, store: FannedStore) -> None:
+    def __init__(self, store: CombinedStore) -> None:
         self._store = store
 
     def __getattr__(self, name: str) -> Any:
         return getattr(getattr(self._store.first, self.part), name)
 
 
-class FannedKeyword(FannedPart):
-    """Ranks by what the indexes count together, so that scores of different stores compare."""
+class CombinedKeyword(CombinedPart):
+    """Ranks with statistics over all stores, so that scores of different stores compare."""
 
     part = "keyword"
 
-    def __init__(self, store: FannedStore) -> None:
+    def __init__(self, store: CombinedStore) -> None:
         super().__init__(store)
         self._counted: dict[tuple[str, str], KeywordStatistics] = {}
 
@@ -235,15 +244,15 @@ class FannedKeyword(FannedPart):
         common = query.common or self.statistics(query.index, query.expression)
         asked = replace(query, limit=self._store.depth(query.limit), common=common)
         found = self._store.ask(
-            lambda one: one.store.keyword.match(replace(asked, filter=one.narrowed(query.filter)))
+            lambda one: one.store.keyword.match(replace(asked, filter=one.narrow(query.filter)))
         )
         lists = [(member, matched.matches) for member, matched in found]
         note = next((matched.note for _, matched in found if matched.note), None)
-        return KeywordMatches(self._store.merged(lists, query.limit), note)
+        return KeywordMatches(self._store.merge(lists, query.limit), note)
 
     def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
         if (index, expression) not in self._counted:
-            every = self._store.every(lambda one: one.store.keyword.statistics(index, expression))
+            every = self._store.answers(lambda one: one.store.keyword.statistics(index, expression))
             self._counted[index, expression] = KeywordStatistics(
                 max(counted.rows for counted in every),
                 max(counted.tokens for counted in every),
@@ -255,13 +264,12 @@ class FannedKeyword(FannedPart):
         return each_counted(words, lambda asked: self.statistics(index, asked).holding)
 
     def terms(self, index: KeywordIndexName, start: str) -> list[str]:
-        found = self._store.every(lambda one: one.store.keyword.terms(index, start))
+        found = self._store.answers(lambda one: one.store.keyword.terms(index, start))
         return sorted({*chain(*found)})
 
 
-class FannedVectors(FannedPart):
-    """A vault whose vectors are of another model or width is searched without them, which `parts`
-    says; its vectors are compared with nothing."""
+class CombinedVectors(CombinedPart):
+    """A store with vectors of another model or width is searched without them; `parts` says so."""
 
     part = "vectors"
 
@@ -269,41 +277,42 @@ class FannedVectors(FannedPart):
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
     ) -> list[VectorMatch]:
         depth = self._store.depth(limit)
-        found = self._compared(
+        found = self._ask_fitting(
             identity,
             lambda one: one.store.vectors.nearest(
-                identity, vector, depth, one.narrowed(filter), dimensions
+                identity, vector, depth, one.narrow(filter), dimensions
             ),
         )
-        return self._store.merged(found, limit)
+        return self._store.merge(found, limit)
 
     def similarities(
         self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0
     ) -> dict[str, float]:
-        found = self._compared(
+        found = self._ask_fitting(
             identity,
             lambda one: one.store.vectors.similarities(
                 identity, vector, one.inward(ids), dimensions
             ),
         )
-        return self._store.owned(found)
+        return self._store.first_by_id(found)
 
     def nearest_passages(
         self, identity: str, vector: Vector, ids: Sequence[str]
     ) -> dict[str, NearPassage]:
-        found = self._compared(
+        found = self._ask_fitting(
             identity,
             lambda one: one.store.vectors.nearest_passages(identity, vector, one.inward(ids)),
         )
-        return self._store.owned(found)
+        return self._store.first_by_id(found)
 
     def prepare(self, identity: str) -> None:
-        """Called before vectors of this model are read."""
+        """Hook that runs before vectors of this model are read."""
 
-    def _compared(
+    def _ask_fitting(
         self, identity: str, question: Callable[[Member], Answer]
     ) -> list[tuple[Member, Answer]]:
-        """What those answer whose vectors fit; an error where none do."""
+        """Return the answers of the stores whose vectors fit; DimensionMismatch if no store's
+        do."""
         self.prepare(identity)
         failed: list[DimensionMismatch] = []
 
@@ -327,29 +336,29 @@ class FannedVectors(FannedPart):
     def stored(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
         self.prepare(identity)
         found = self._store.ask(lambda one: one.store.vectors.stored(identity, one.inward(ids)))
-        return self._store.owned(found)
+        return self._store.first_by_id(found)
 
     def coverage(self, identity: str) -> Coverage:
-        every = self._store.every(lambda one: one.store.vectors.coverage(identity))
+        every = self._store.answers(lambda one: one.store.vectors.coverage(identity))
         return Coverage(*map(sum, zip(*every, strict=True)))
 
 
-class FannedTopics(FannedPart):
+class CombinedTopics(CombinedPart):
     part = "topics"
 
     def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Match]:
         depth = self._store.depth(limit)
         found = self._store.ask(
-            lambda one: one.store.topics.carrying(words, depth, one.narrowed(filter))
+            lambda one: one.store.topics.carrying(words, depth, one.narrow(filter))
         )
-        return self._store.merged(found, limit, newest=True)
+        return self._store.merge(found, limit, newest=True)
 
 
-class FannedVocabulary(FannedPart):
+class CombinedVocabulary(CombinedPart):
     part = "vocabulary"
 
     def documents(self) -> int:
-        return max(self._store.every(lambda one: one.store.vocabulary.documents()))
+        return max(self._store.answers(lambda one: one.store.vocabulary.documents()))
 
     def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
         words = list(tokens)
@@ -359,14 +368,14 @@ class FannedVocabulary(FannedPart):
         return self._together(lambda one: one.store.vocabulary.beginning(start, shortest, longest))
 
     def _together(self, count: Callable[[Member], dict[str, int]]) -> dict[str, int]:
-        found = self._store.every(count)
+        found = self._store.answers(count)
         return {
             word: max(counts.get(word, 0) for counts in found)
             for word in dict.fromkeys(chain(*found))
         }
 
 
-class FannedMemories(FannedPart):
+class CombinedMemories(CombinedPart):
     part = "memories"
 
     def get(self, ids: Sequence[str]) -> dict[str, Memory]:
@@ -375,7 +384,7 @@ class FannedMemories(FannedPart):
             for id, memory in theirs.items():
                 shown = member.outward(id)
                 if shown not in found:
-                    found[shown] = member.shown(memory)
+                    found[shown] = member.with_mark(memory)
                     self._store.owners[shown] = member
         return found
 
@@ -403,15 +412,17 @@ class FannedMemories(FannedPart):
     def replaced(self, ids: Sequence[str]) -> list[Memory]:
         every = self._store.ask(lambda one: one.store.memories.replaced(one.inward(ids)))
         found = {
-            member.outward(each.id): member.shown(each) for member, some in every for each in some
+            member.outward(each.id): member.with_mark(each)
+            for member, some in every
+            for each in some
         }
         return sorted(found.values(), key=ORDERS["newest"])
 
     def values(self, column: UsedColumn) -> list[str]:
-        return sorted({*chain(*self._store.every(lambda one: one.store.memories.values(column)))})
+        return sorted({*chain(*self._store.answers(lambda one: one.store.memories.values(column)))})
 
     def projects(self, names: Sequence[str]) -> list[str]:
-        known = {*chain(*self._store.every(lambda one: one.store.memories.projects(names)))}
+        known = {*chain(*self._store.answers(lambda one: one.store.memories.projects(names)))}
         return [name for name in names if name in known]
 
     def _together(
@@ -421,31 +432,31 @@ class FannedMemories(FannedPart):
         order: str,
         ask: Callable[[Memories, Filter], list[Memory]],
     ) -> list[Memory]:
-        """What `ask` gives of each store by its own filter, each memory once, in this order."""
-        lists = self._store.ask(lambda one: ask(one.store.memories, one.narrowed(filter)))
+        """Return each memory once, in this order. `ask` gets a store's memories and its filter."""
+        lists = self._store.ask(lambda one: ask(one.store.memories, one.narrow(filter)))
         found = self._store.distinct(lists, lambda memory: memory.id)
-        every = (member.shown(memory) for member, memory, _ in found)
+        every = (member.with_mark(memory) for member, memory, _ in found)
         return sorted(every, key=ORDERS[order])[:limit]
 
     def facets(self, filter: Filter, now: datetime) -> Facets:
-        every = self._store.every(
-            lambda one: one.store.memories.facets(self._owned(one, filter), now)
+        every = self._store.answers(
+            lambda one: one.store.memories.facets(self._own_filter(one, filter), now)
         )
-        summed = Facets(*map(_summed, zip(*every, strict=True)))
+        summed = Facets(*map(_sum_counts, zip(*every, strict=True)))
         best = (
             dict(sorted(counts.items(), key=lambda one: (-one[1], one[0]))) for counts in summed
         )
         return Facets(*best)._replace(age=summed.age)
 
-    def _owned(self, member: Member, filter: Filter) -> Filter:
-        """The filter without the ids whose version is another store's."""
+    def _own_filter(self, member: Member, filter: Filter) -> Filter:
+        """Return the filter without ids that were read from another store."""
         among = filter.among
         if among is not None:
             among = tuple(id for id in among if self._store.owners.get(id, member) is member)
-        return member.narrowed(replace(filter, among=among))
+        return member.narrow(replace(filter, among=among))
 
 
-def _summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+def _sum_counts(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     whole: Counter[str] = Counter()
     for each in counts:
         whole.update(each)
