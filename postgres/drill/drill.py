@@ -1,14 +1,14 @@
-"""Fail-over drill: three PostgreSQL nodes, two Recollect servers, and everything that goes wrong.
+"""Fail-over drill: three PostgreSQL nodes, two Recollect servers, and read_all that goes wrong.
 
 python postgres/drill/drill.py [--only kill-node …] [--replicas] [--workers 2] [--keep]
 
-While eight writers and eight readers go on, each event happens once; then the cluster must become
-whole again. At the end every acknowledged write is read back. Exit code 1 where one is lost, there
-twice, or was refused and is there.
+While eight writers and eight readers run, each event happens once; then the cluster must become
+whole again. At the end every acknowledged write is read back. The exit code is 1 if one is lost or
+stored twice, or if a refused one is stored.
 
-Network namespaces and disks need root, or user namespaces; everything is inside a namespace of its
-own (network, mounts, processes), which ends with the drill. Without them, the events that need
-them are left out, and said to be.
+Network namespaces and disks need root, or user namespaces; read_all is inside one namespace
+(network, mounts, processes), which ends with the drill. Without them, the events that need them are
+left out, and the report says so.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from traffic import API, READERS, WRITERS, Ledger, Traffic, Write
 RECOLLECT = str(Path(sys.executable).with_name("recollect"))
 PORTS = (7301, 7302)
 REPLICAS = "prefer-standby&load_balance_hosts=random"
-AWAY_S = 10.0  # how long what was killed, cut or filled stays so after another has taken over
+AWAY_S = 10.0  # how long a node stays away after another has taken over
 FULL_S = 30.0
 NAMESPACES = ("--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
 class RecollectServer:
-    """`recollect serve` with a home of its own."""
+    """`recollect serve` with its own home."""
 
     def __init__(self, folder: Path, number: int, args: argparse.Namespace, url: str) -> None:
         self.workers = args.workers
@@ -161,7 +161,7 @@ def main() -> int:
     if args.inside:
         for place in () if args.plain else ("/run", "/dev/shm"):  # what is killed leaves files
             subprocess.run(["mount", "-t", "tmpfs", "tmpfs", place], check=True)
-        return drilled(args)
+        return run_inside(args)
     folder = Path(tempfile.mkdtemp(prefix="recollect-drill-"))
     folder.chmod(0o755)
     unshared = None if args.plain else _unshare()
@@ -179,7 +179,7 @@ def main() -> int:
 
 
 def _unshare() -> list[str] | None:
-    """The command that runs another one in namespaces of its own; None where that is forbidden."""
+    """Return the prefix of a command that runs in new namespaces; None if that is forbidden."""
     for user in ([], ["--user", "--map-root-user"]):
         command = ["unshare", *user, *NAMESPACES]
         tried = [*command, "sh", "-c", "mount -t tmpfs tmpfs /run && ip netns add tried"]
@@ -190,7 +190,7 @@ def _unshare() -> list[str] | None:
     return None
 
 
-def drilled(args: argparse.Namespace) -> int:
+def run_inside(args: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     cluster = Cluster(args.inside, plain=args.plain)
     servers: list[RecollectServer] = []
@@ -225,7 +225,7 @@ def run(drill: Drill, args: argparse.Namespace) -> int:
             continue
         before, start = ledger.counts(), time.monotonic()
         event(drill)
-        until(drill.cluster.whole, f"a whole cluster after {name}", 180)
+        until(drill.cluster.is_whole, f"a whole cluster after {name}", 180)
         healed = time.monotonic() - start
         time.sleep(drill.seconds)
         after, end = ledger.counts() - before, time.monotonic()
@@ -237,11 +237,11 @@ def run(drill: Drill, args: argparse.Namespace) -> int:
         )
     traffic.stop()
     with httpx2.Client(base_url=drill.servers[1].url, timeout=60, trust_env=False) as client:
-        return report(ledger, everything(client))
+        return report(ledger, read_all(client))
 
 
-def everything(client: httpx2.Client) -> list[dict[str, Any]]:
-    """All memories of the vault, page by page, each with the number of its versions."""
+def read_all(client: httpx2.Client) -> list[dict[str, Any]]:
+    """Return all memories of the vault, each with the number of its versions."""
     found: list[dict[str, Any]] = []
     after: dict[str, str] = {}
     while True:
@@ -256,7 +256,7 @@ def everything(client: httpx2.Client) -> list[dict[str, Any]]:
 
 
 def report(ledger: Ledger, memories: list[dict[str, Any]]) -> int:
-    """Say what became of every write; 1 where that is not what its writer was told."""
+    """Print the outcome of the writes; return 1 if one is not what its writer was told."""
     by_mark: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for memory in memories:
         by_mark[memory["title"].split()[-1]].append(memory)

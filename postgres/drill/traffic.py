@@ -1,4 +1,4 @@
-"""Eight writers and eight readers of two servers, and what became of every write."""
+"""Eight writers and eight readers of two servers, and the outcome of every write."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Outcome = Literal["acknowledged", "refused", "unknown"]
 
 
 class Write(NamedTuple):
-    """A save, or a change of what the same writer has saved, and what its writer was told."""
+    """A save, or an edit of the same writer's save, with the outcome its writer was told."""
 
     mark: str
     id: str
@@ -31,7 +31,7 @@ class Write(NamedTuple):
 
 
 class Ledger:
-    """What was asked and answered, by all threads."""
+    """The requests and answers of all threads."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -57,7 +57,7 @@ class Ledger:
             if missing:
                 self.misses.append(missing)
 
-    def acknowledged(self) -> list[Write]:
+    def acknowledged_writes(self) -> list[Write]:
         with self._guard:
             return [one for one in self.writes if one.outcome == "acknowledged"]
 
@@ -68,15 +68,15 @@ class Ledger:
             )
 
     def gap(self, kind: str, start: float, end: float) -> float:
-        """The longest time within which nothing of this kind was answered."""
+        """Return the longest time without an answer of this kind."""
         with self._guard:
             times = [start, *(each for each in self.times[kind] if start < each < end), end]
         return max(later - earlier for earlier, later in pairwise(times))
 
 
 class Traffic:
-    """The threads. A client goes from one server to the other, as behind a load balancer; where one
-    does not even take its connection, the same request goes to the other at once."""
+    """The clients' threads. Each alternates between the servers, as a load balancer would; a
+    request whose connection is refused goes to the other server at once."""
 
     def __init__(self, urls: list[str], ledger: Ledger) -> None:
         self._urls = urls
@@ -125,8 +125,8 @@ class Traffic:
             own.append(done)
 
     def _save(self, writer: int, mark: str, *, named: bool) -> Write:
-        """A memory whose id we give, or one whose id the server makes: there a write that is made
-        twice is two memories."""
+        """Save a memory with our id, or with one of the server's: then a repeated write makes two
+        memories."""
         text = f"{mark} berths {random.randrange(10**9)} boats in harbour {random.randrange(10**9)}"
         body = {"title": f"Harbour {mark}", "text": text, "tags": [mark]}
         if named:
@@ -158,7 +158,7 @@ class Traffic:
 
     def _read(self, reader: int) -> None:
         while not self._stop.wait(PAUSE_S * random.uniform(0.7, 1.3)):
-            known = self.ledger.acknowledged()
+            known = self.ledger.acknowledged_writes()
             if not known:
                 continue
             one = random.choice(known[-50:] if reader % 2 else known)
@@ -171,7 +171,7 @@ class Traffic:
                     asked = {"query": one.mark, "recipe": "router"}
                     answer = self._send(reader, "POST", f"{API}/search", json=asked)
                     fine = answer.status_code == 200
-                    # A replica's answer may be older while there is no primary, if it says so.
+                    # Without a primary a replica's answer may be older, if it says so.
                     response = answer.json()
                     hits = [hit["id"] for hit in response["results"]] if fine else []
                     found = one.id in hits or bool(response.get("degraded"))

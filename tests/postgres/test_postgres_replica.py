@@ -154,7 +154,7 @@ def test_a_replica_lets_callers_in_while_the_primary_is_away_and_no_longer(
         assert len(asked) == 1  # and is not waited for by each request
         with pytest.raises(StoreError, match="cannot be reached"):
             tokens.revoke(token.id)
-        access._asked_at -= place.max_staleness_s
+        access._answered_at -= place.max_staleness_s
         with pytest.raises(StoreError, match="cannot be reached"):
             tokens.find(secret)
     access.close()

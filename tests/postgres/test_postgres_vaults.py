@@ -17,8 +17,8 @@ from recollect.errors import StoreError, UserError
 from recollect.retry import without_waiting
 from recollect.settings import Embedding, Rerank, Settings, StoreSettings
 from recollect_postgres.database import PostgresDatabase
-from recollect_postgres.errors import place_of
 from recollect_postgres.migration import LOCK, migrate, migrations
+from recollect_postgres.pool import place_of
 from recollect_postgres.store import PostgresStore
 
 SECRET = "swordfish"

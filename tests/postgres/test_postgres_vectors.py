@@ -16,7 +16,7 @@ from suites.stores.samples import (
 )
 
 from recollect.types import Filter
-from recollect_postgres import followed, nearest
+from recollect_postgres import nearest
 from recollect_postgres.merging import index_many
 from recollect_postgres.store import PostgresStore
 
@@ -87,7 +87,7 @@ def test_what_a_server_has_in_memory_follows_every_write(
     postgres_url: str, postgres_vault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also those of another process."""
-    monkeypatch.setattr(followed, "FEW", 0)
+    monkeypatch.setattr(nearest, "FEWEST", 0)
     store, other = (PostgresStore(postgres_url, postgres_vault) for _ in range(2))
     ids = [f"m{number:03}" for number in range(150)]
     vectors = random_vectors(ids)

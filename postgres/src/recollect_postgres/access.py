@@ -1,5 +1,5 @@
-"""Tokens, browser sessions, links, wrong logins and logs of a vault in PostgreSQL: what one server
-changes, the next request to any other sees."""
+"""Tokens, browser sessions, links, wrong logins and logs of a vault in PostgreSQL, shared by its
+servers: a change by one holds for the next request to any other."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.replica import AGAIN_S
 from recollect_postgres.transactions import READS, postgres_sql
 
-# The audit log of a file has some 100,000 lines with the one before it, and that of reads 4,000.
+# As many lines as the log files of a vault in a file hold.
 MOST_AUDITED, MOST_READS = 100_000, 4_000
-# Lines that wait for the database; of more, the oldest are given up.
+# Lines that wait for the database; beyond that the oldest are dropped.
 MOST_WAITING = 1_000
-GATHER_S = 0.05  # so that searches that follow each other closely are one write
+GATHER_S = 0.05  # pause before a write, so that it takes the lines of several searches
 APPEND = """
 WITH counted AS (
     INSERT INTO logs AS l (log, last) VALUES (?, ?)
@@ -54,7 +54,7 @@ WHOLE = "DELETE FROM attempts WHERE {vault} AND whole_again < clock_timestamp()"
 
 
 class PostgresAccess:
-    """Those of one vault; it is connected when it is first asked."""
+    """The access data of one vault; connects on first use."""
 
     remote = True
 
@@ -62,8 +62,9 @@ class PostgresAccess:
         self._place = place
         self._guard = threading.Lock()
         self._opened: PostgresDatabase | None = None
-        self._asked_at = -float("inf")  # when the primary answered, where there is a replica
-        self._primary_rests = 0.0  # it is not asked before, where there is a replica
+        # With a replica: when the primary last answered, and when to try it again.
+        self._answered_at = -float("inf")
+        self._retry_primary_at = 0.0
         self._logs = (
             PostgresLog(self, "audit", MOST_AUDITED, durable=True),
             PostgresLog(self, "reads", MOST_READS, durable=False),
@@ -74,20 +75,20 @@ class PostgresAccess:
 
     @property
     def mark(self) -> str:
-        """Servers may name the hosts of one database in another order, so it has none."""
+        """The database and the vault, without hosts: servers may list them in another order."""
         return f"{conninfo_to_dict(self._place.url).get('dbname')} {self._place.vault}"
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        """As the primary has it. While that is away, a replica that may answer searches lets their
-        callers in as well, for as long."""
+        """Return rows from the primary. While it is away, from the replica, for as long as that may
+        answer searches, so that their callers are let in."""
         database, sql = self._database(), postgres_sql(sql)
-        if self._place.read_url and time.monotonic() > self._primary_rests:
+        if self._place.read_url and time.monotonic() > self._retry_primary_at:
             with suppress(Interrupted), database.without_waiting():
                 found = database.rows(sql, *values)
-                self._asked_at = time.monotonic()
+                self._answered_at = time.monotonic()
                 return found
-            self._primary_rests = time.monotonic() + AGAIN_S
-        if time.monotonic() - self._asked_at <= self._place.max_staleness_s:
+            self._retry_primary_at = time.monotonic() + AGAIN_S
+        if time.monotonic() - self._answered_at <= self._place.max_staleness_s:
             with suppress(Interrupted):
                 return database.replica_rows(sql, *values)
         return database.rows(sql, *values)
@@ -122,7 +123,7 @@ class PostgresAccess:
 
 
 class PostgresCounts:
-    """Wrong logins, by the database's clock."""
+    """Delays after wrong logins, by the database's clock."""
 
     def __init__(self, access: PostgresAccess) -> None:
         self._access = access
@@ -136,8 +137,8 @@ class PostgresCounts:
 
 
 class PostgresLog:
-    """A log whose lines are written by a thread, so that no answer waits for them. While the
-    database is away they wait for it."""
+    """A log whose lines a thread writes, so that no response waits for them. While the database is
+    away they are kept in memory."""
 
     def __init__(self, access: PostgresAccess, name: str, most: int, *, durable: bool) -> None:
         self._access, self._name, self._most = access, name, most
@@ -166,14 +167,14 @@ class PostgresLog:
             yield number, line.encode()
 
     def close(self) -> None:
-        """Wait until all lines are written, or cannot be."""
+        """Wait until all lines are written or dropped."""
         self._closing.set()
         while (writer := self._writer) is not None:
             writer.join()
         self._closing.clear()
 
     def _write(self) -> None:
-        """Write what waits, until nothing does."""
+        """Write the waiting lines until none are left."""
         pause = GATHER_S
         while True:
             self._closing.wait(pause)
@@ -183,10 +184,10 @@ class PostgresLog:
                 if not lines:
                     self._writer = None
                     return
-            pause = AGAIN_S if self._kept_for_later(lines) else GATHER_S
+            pause = GATHER_S if self._append(lines) else AGAIN_S
 
-    def _kept_for_later(self, lines: list[str]) -> bool:
-        """Whether the lines, which could not be written now, wait for another try."""
+    def _append(self, lines: list[str]) -> bool:
+        """Write the lines; return False if they wait for another try."""
         name, count = self._name, len(lines)
         try:
             self._access.change(
@@ -194,12 +195,12 @@ class PostgresLog:
                 (APPEND, (name, count, count, lines)),
                 (TRIM, (name, name, self._most)),
             )
-            return False
+            return True
         except StoreError as error:
             if isinstance(error, Interrupted) and not self._closing.is_set():
                 with self._guard:
                     self._waiting = deque([*lines, *self._waiting], maxlen=MOST_WAITING)
-                return True
+                return False
             log = logging.getLogger("recollect.auth.audit")
             log.warning("Lines of the log `%s` that are lost: %d. %s", name, count, error)
-            return False
+            return True

@@ -1,10 +1,10 @@
-"""Copying a vault from one store to another: memories, their history, what people said of results,
-folders, vectors; checked at the end. It can be interrupted, and goes on where it was."""
+"""Copy a vault from one store to another: memories, history, feedback, folders, vectors; compare
+both at the end. An interrupted copy continues."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,29 +13,188 @@ import msgspec
 from recollect.engine.searching import run_recipe
 from recollect.errors import StoreError, UserError
 from recollect.maths import parts
+from recollect.store.feedback_log import SET_NOTE
 from recollect.store.history import Author, Change
+from recollect.store.sqlite.store import SqliteStore
 from recollect.times import EPOCH
-from recollect_postgres.vault_tables import (
-    CHUNKS,
-    EVERY,
-    FEEDBACK,
-    FILES,
-    FOLDERS,
-    OTHERS,
-    USAGE,
-    VERSIONS,
-    WRITES,
-    VaultTables,
-)
 
 if TYPE_CHECKING:
     from recollect.engine.session import Session
     from recollect.store.vault import VaultStore
 
+AT_ONCE = 1_000  # rows
+
+
+class Table(NamedTuple):
+    """A table: its columns, the order of its rows, and its boolean columns."""
+
+    name: str
+    columns: tuple[str, ...]
+    order: str
+    flags: tuple[str, ...] = ()
+
+
+# Tables come after those that they refer to.
+WRITES = Table(
+    "writes",
+    (
+        "seq", "operation", "at", "action", "interface", "client", "author", "automatic", "reason",
+        "target", "undoes",
+    ),
+    "seq",
+    ("automatic",),
+)  # fmt: skip
+VERSIONS = Table("versions", ("memory", "write", "before"), "memory, write")
+FEEDBACK = Table(
+    "feedback", ("query", "memory_id", "accepted", "given_at", "words"), "key", ("accepted",)
+)
+FOLDERS = Table(
+    "folders", ("path", "project", "redact", "followed", "added_at"), "key", ("redact", "followed")
+)
+FILES = Table(
+    "files",
+    ("folder", "path", "size", "changed", "inode", "read_at", "digest", "reason", "gone_at"),
+    "key",
+)
+CHUNKS = Table(
+    "chunks", ("memory", "file", "number", "heading", "first_line", "last_line"), "memory"
+)
+USAGE = Table("usage", ("memory", "returned", "opened", "accepted", "last_at"), "memory")
+OTHERS = (
+    Table("reviews", ("item", "decision", "at", "until"), "item"),
+    Table(
+        "candidates",
+        ("mark", "at", "client", "session", "author", "form", "place", "fields"),
+        "mark",
+    ),
+    Table("feedback_vectors", ("model", "words", "vector"), "key"),
+)
+EVERY = (WRITES, VERSIONS, FEEDBACK, FOLDERS, FILES, CHUNKS, USAGE, *OTHERS)
+KEYS = ("memory", "folder", "file")  # columns whose numbers differ in a copy
+DIFFERENT = ("chunks", "author")  # names in braces, which differ between the stores
+# Keys of `meta` that belong to a store; a copy takes the others.
+OWN_NOTES = (
+    "topic_key", "bulk", "unscrubbed", "embedding_dim", "embedding_identity", "vault_id",
+    "history_bytes", "history_from", "last_key", "learned_until", "copy",
+)  # fmt: skip
+
+
+def _name(name: str) -> str:
+    return f"{{{name}}}" if name in DIFFERENT else name
+
+
+class VaultTables:
+    """The tables of one vault."""
+
+    def __init__(self, store: VaultStore) -> None:
+        self.database: Any = store.database
+        self._file = isinstance(store, SqliteStore)
+
+    def ask(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = self.database.rows(self.database.sql(sql), *values)
+        return found
+
+    def count(self, table: Table) -> int:
+        return int(self.ask(f"SELECT count(*) FROM {_name(table.name)} WHERE {{vault}}")[0][0])
+
+    def rows(self, table: Table, within: str = "true", *values: object) -> list[dict[str, Any]]:
+        """Return the rows of a table as dictionaries."""
+        columns = ", ".join(map(_name, table.columns))
+        sql = f"SELECT {columns} FROM {_name(table.name)} WHERE {{vault}} AND {within}"
+        found = self.ask(f"{sql} ORDER BY {table.order}", *values)
+        return [dict(zip(table.columns, row, strict=True)) for row in found]
+
+    def digest(self, table: Table) -> str:
+        """Return a hash of all rows without their keys."""
+        hashed = sha256()
+        for row in self.rows(table):
+            alike = {name: bool(row[name]) for name in table.flags}
+            values = {name: value for name, value in row.items() if name not in KEYS}
+            hashed.update(msgspec.json.encode(values | alike))
+        return hashed.hexdigest()
+
+    def keys(self) -> dict[str, int]:
+        """Return the key of each memory by id, live or forgotten, in the order of keys."""
+        rows = self.ask("SELECT id, key FROM memories WHERE {vault} ORDER BY key")
+        return dict(rows)
+
+    def insert(self, connection: Any, table: Table, rows: Iterable[dict[str, Any]]) -> None:
+        """Insert rows within a write of the vault."""
+        columns, flag = ", ".join(map(_name, table.columns)), int if self._file else bool
+        signs = ", ".join("?" for _ in table.columns)
+        sql = self.database.sql(
+            f"INSERT INTO {_name(table.name)} ({{key}}{columns}) VALUES ({{own}}{signs})"
+        )
+        for some in parts(rows, AT_ONCE):
+            values = [
+                tuple(
+                    flag(row[name]) if name in table.flags else row[name] for name in table.columns
+                )
+                for row in some
+            ]
+            connection.cursor().executemany(sql, values)
+
+    def clear(self, connection: Any) -> None:
+        """Remove the rows of all these tables."""
+        for table in reversed(EVERY):
+            sql = f"DELETE FROM {_name(table.name)} WHERE {{vault}}"
+            connection.execute(self.database.sql(sql))
+
+    def secret(self) -> bytes:
+        """Return the key of this vault's hashes."""
+        if self._file:
+            return bytes.fromhex(self.ask("SELECT value FROM meta WHERE key = 'topic_key'")[0][0])
+        return bytes(self.database.secret)
+
+    def set_secret(self, secret: bytes) -> None:
+        """Set the key of an empty vault, which must be reopened afterwards."""
+        with self.database.writing() as connection:
+            if self._file:
+                sql = "UPDATE meta SET value = ? WHERE key = 'topic_key'"
+                connection.execute(sql, (secret.hex(),))
+            else:
+                connection.execute("UPDATE vaults SET secret = %s WHERE key = vault()", (secret,))
+
+    def history(self) -> tuple[int, int | None]:
+        """Return the bytes of history, and its first moment; None for the beginning."""
+        if not self._file:
+            sql = "SELECT history_bytes, history_from FROM vaults WHERE key = vault()"
+            found: tuple[int, int | None] = self.database.rows(sql)[0]
+            return found
+        sql = "SELECT key, value FROM meta WHERE key IN ('history_bytes', 'history_from')"
+        noted = {key: int(value) for key, value in self.ask(sql)}
+        return noted.get("history_bytes", 0), noted.get("history_from")
+
+    def set_history(self, connection: Any, size: int, start: int | None) -> None:
+        if self._file:
+            noted = {"history_bytes": size, "history_from": start}
+            self.set_notes(connection, {key: str(n) for key, n in noted.items() if n is not None})
+            return
+        connection.execute(
+            "UPDATE vaults SET history_bytes = %s, history_from = %s, last_write = (SELECT "
+            "coalesce(max(seq), 0) FROM writes WHERE vault = vault()) WHERE key = vault()",
+            (size, start),
+        )
+
+    def notes(self) -> dict[str, str]:
+        """Return the vault's notes, except those of the store itself."""
+        noted = self.ask("SELECT key, value FROM meta WHERE {vault}")
+        return {key: value for key, value in noted if key not in OWN_NOTES}
+
+    def set_notes(self, connection: Any, notes: Mapping[str, str]) -> None:
+        for note in notes.items():
+            connection.execute(self.database.sql(SET_NOTE), note)
+
+    def about(self, table: Table, memories: Sequence[int]) -> Iterator[dict[str, Any]]:
+        """Yield the rows about these memories, given in the order of their keys."""
+        for some in parts(memories, AT_ONCE):
+            yield from self.rows(table, "memory BETWEEN ? AND ?", some[0], some[-1])
+
+
 BATCH = 1_000  # memories of one write
 SAMPLES = 200
 COUNTED = ("memories", "forgotten", "archived", "kinds", "tiers", "projects", "tags")
-NOTE = "copy"  # in the target, until all is checked: where it comes from
+NOTE = "copy"  # of the copy's source, in the target until all is checked
 MODELS = "SELECT identity, dimensions FROM models WHERE {vault} ORDER BY identity"
 FOLDER_KEYS = "SELECT key, path FROM folders WHERE {vault}"
 FILE_KEYS = (
@@ -53,7 +212,7 @@ WRITTEN = (
 
 
 class CopySource(NamedTuple):
-    """Which vault a copy is of, and how far its history was: the same for the same copy."""
+    """The vault that is copied and its state; an interrupted copy has the same one."""
 
     secret: str
     last_write: int
@@ -61,7 +220,7 @@ class CopySource(NamedTuple):
 
 
 class Copied(NamedTuple):
-    """What the copy has, as far as it was compared with the source."""
+    """The numbers of things that were compared."""
 
     memories: int
     forgotten: int
@@ -74,7 +233,7 @@ class Copied(NamedTuple):
 def copy_vault(
     source: Session, target: Session, progress: Callable[[int], None] = lambda done: None
 ) -> Copied:
-    """Copy everything, or the rest of it, then compare both. StoreError where they differ."""
+    """Copy everything, or the rest of it, then compare both; StoreError if they differ."""
     there = VaultTables(source.store)
     source.store.usage.settle()
     origin = _origin(there)
@@ -84,13 +243,13 @@ def copy_vault(
     vectors = _copy_vectors(source.store, target.store)
     if _origin(there) != origin:
         raise StoreError(WRITTEN.format(source=source.store.database.place))
-    found = _compared(source, target, vectors)
+    found = _compare(source, target, vectors)
     target.store.reviews.set_note(NOTE, "")
     return found
 
 
 def take_secret(source: VaultStore, target: VaultStore) -> None:
-    """Give an empty vault the key of the one that is copied; it must be opened again."""
+    """Give an empty vault the key of the source; it must be reopened afterwards."""
     secret, tables = VaultTables(source).secret(), VaultTables(target)
     if tables.secret() != secret and not tables.keys():
         tables.set_secret(secret)
@@ -116,7 +275,7 @@ def _begin(source: VaultStore, target: VaultStore, origin: CopySource) -> None:
 
 
 def _copy_memories(source: VaultStore, target: VaultStore, progress: Callable[[int], None]) -> None:
-    """In the order of their keys; those that are there already are the first of them."""
+    """Copy memories in the order of their keys; the target may have the first of them already."""
     ids = [*VaultTables(source).keys()]
     done = [*VaultTables(target).keys()]
     if ids[: len(done)] != done:
@@ -135,11 +294,11 @@ def _copy_memories(source: VaultStore, target: VaultStore, progress: Callable[[i
 
 
 def _copy_tables(source: VaultTables, target: VaultTables) -> None:
-    """What is beside the memories, as it is, in one write: another try begins it anew."""
+    """Copy all other tables in one write; a retry clears them first."""
     keys, mine = source.keys(), target.keys()
     renamed = {key: mine[id] for id, key in keys.items()}
 
-    def moved(row: dict[str, Any]) -> dict[str, Any]:
+    def with_new_key(row: dict[str, Any]) -> dict[str, Any]:
         return row | {"memory": renamed[row["memory"]]}
 
     with target.database.writing() as connection:
@@ -147,12 +306,14 @@ def _copy_tables(source: VaultTables, target: VaultTables) -> None:
         for table in (WRITES, FEEDBACK, FOLDERS, *OTHERS):
             target.insert(connection, table, source.rows(table))
         for table in (VERSIONS, USAGE):
-            target.insert(connection, table, map(moved, source.about(table, [*keys.values()])))
-        folders = _paired(source, target, FOLDER_KEYS)
+            target.insert(
+                connection, table, map(with_new_key, source.about(table, [*keys.values()]))
+            )
+        folders = _match_keys(source, target, FOLDER_KEYS)
         rows = (row | {"folder": folders[row["folder"]]} for row in source.rows(FILES))
         target.insert(connection, FILES, rows)
-        files = _paired(source, target, FILE_KEYS)
-        chunks = map(moved, source.about(CHUNKS, [*keys.values()]))
+        files = _match_keys(source, target, FILE_KEYS)
+        chunks = map(with_new_key, source.about(CHUNKS, [*keys.values()]))
         target.insert(connection, CHUNKS, (row | {"file": files[row["file"]]} for row in chunks))
         target.set_history(connection, *source.history())
         target.set_notes(connection, source.notes())
@@ -160,14 +321,14 @@ def _copy_tables(source: VaultTables, target: VaultTables) -> None:
             target.set_notes(connection, {"learned_until": until})
 
 
-def _paired(source: VaultTables, target: VaultTables, sql: str) -> dict[int, int]:
-    """The keys of the one as those of the other, by what they are keys of."""
+def _match_keys(source: VaultTables, target: VaultTables, sql: str) -> dict[int, int]:
+    """Map the source's keys of rows to the target's."""
     keys = {(*what,): key for key, *what in target.ask(sql)}
     return {key: keys[*what,] for key, *what in source.ask(sql)}
 
 
 def _learned_until(source: VaultTables, target: VaultTables) -> str:
-    """The key of the last feedback that is not learned from any more; '' for none."""
+    """Return the key of the last feedback that was learned from, in the target; '' if none."""
     noted = source.ask("SELECT value FROM meta WHERE {vault} AND key = 'learned_until'")
     if not noted:
         return ""
@@ -178,7 +339,7 @@ def _learned_until(source: VaultTables, target: VaultTables) -> str:
 
 
 def _copy_vectors(source: VaultStore, target: VaultStore) -> int:
-    """Those that are there already are not read again; returns how many memories have one."""
+    """Copy the vectors that the target lacks; return the number of memories with one."""
     models: Mapping[str, int] = dict(VaultTables(source).ask(MODELS))
     used, keys, count = source.vectors.model(), VaultTables(target).keys(), 0
     for identity in sorted(models, key=lambda identity: identity != used):
@@ -197,8 +358,8 @@ def _copy_vectors(source: VaultStore, target: VaultStore) -> int:
     return count
 
 
-def _compared(source: Session, target: Session, vectors: int) -> Copied:
-    """Counts, memories, vectors, the rows beside them, and the answers to a sample of questions."""
+def _compare(source: Session, target: Session, vectors: int) -> Copied:
+    """Compare counts, memories, vectors, all other rows, and the answers to sample queries."""
     there, here = _content(source.store), _content(target.store)
     differs = [name for name, found in there.items() if here[name] != found]
     queries = _queries(source.store)
@@ -217,7 +378,7 @@ def _compared(source: Session, target: Session, vectors: int) -> Copied:
 
 
 def _content(store: VaultStore) -> dict[str, Any]:
-    """What both must have alike: counts, and a hash of each kind of thing."""
+    """Return counts, and a hash of each kind of thing."""
     tables, counted = VaultTables(store), store.counts()
     hashes = {name: sha256() for name in ("memories", "vectors")}
     for ids in parts(sorted(tables.keys()), BATCH):
@@ -238,7 +399,7 @@ def _content(store: VaultStore) -> dict[str, Any]:
 
 
 def _same_answer(source: Session, target: Session, query: str) -> bool:
-    # The pages of one moment: what is newer weighs the same for both.
+    # One moment for both, so that ages are the same.
     recipe, now = source.recipe(), source.clock()
     answers = [run_recipe(each, recipe, query, now=now, limit=10) for each in (source, target)]
     first, second = ([(one.id, one.score) for one in answer.results] for answer in answers)
@@ -249,7 +410,7 @@ def _same_answer(source: Session, target: Session, query: str) -> bool:
 
 
 def _queries(store: VaultStore) -> list[str]:
-    """The same words for both, from memories that are chosen by chance, and always the same."""
+    """Return sample queries, the first words of memories chosen by a fixed seed."""
     ids = sorted(store.memories.ids())
     chosen = random.Random(SAMPLES).sample(ids, min(SAMPLES, len(ids)))
     found = store.memories.get(chosen)

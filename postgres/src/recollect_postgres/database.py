@@ -1,4 +1,4 @@
-"""One vault in PostgreSQL: transactions, each of them about this vault alone."""
+"""Transactions of one vault in PostgreSQL; each sees this vault alone."""
 
 from __future__ import annotations
 
@@ -16,9 +16,16 @@ from recollect.errors import Interrupted, StoreError
 from recollect.retry import waits
 from recollect.store.base import Stored
 from recollect.types import Degraded
-from recollect_postgres.errors import SEARCH_SECONDS, SOON, as_store_errors, is_passing
 from recollect_postgres.migration import check_version, refuse_other_version
-from recollect_postgres.pool import Connection, Pool, pool_of
+from recollect_postgres.pool import (
+    SEARCH_SECONDS,
+    SOON,
+    Connection,
+    Pool,
+    as_store_errors,
+    is_passing,
+    pool_of,
+)
 from recollect_postgres.replica import Replica
 from recollect_postgres.transactions import (
     BEGIN,
@@ -59,9 +66,9 @@ Read = TypeVar("Read")
 
 
 class PostgresDatabase:
-    """A vault by its name; it is made where there is none. Threads may use it at the same time."""
+    """A vault by its name; a missing one is created. Safe for several threads."""
 
-    locked = at_rest = False  # whoever runs a database encrypts its disks
+    locked = at_rest = False  # encrypting a database's disks is its operator's task
 
     def __init__(
         self,
@@ -96,22 +103,22 @@ class PostgresDatabase:
 
     @property
     def frozen(self) -> bool:
-        """Whether it can only be read; a replica may have become the primary meanwhile."""
+        """True while it can only be read: a replica may have become the primary meanwhile."""
         if self._frozen:
             self._frozen = bool(self.rows(READ_ONLY)[0][0])
         return self._frozen
 
     def attach(self, words: WordSegments, merging: Merging) -> None:
-        """Give it what filters and writes need, and what needs a database itself."""
+        """Set the objects that filters and writes need; they need a database themselves."""
         self.words, self.merging = words, merging
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        """All rows of a statement."""
+        """Return all rows of a statement."""
         if getattr(self._local, "block", None) is not None:
             with self._reading("") as connection:
                 return connection.execute(sql, values or None, binary=True).fetchall()
         with as_store_errors(self.place):
-            connection, rows = self._reached(partial(self._alone, sql, values))
+            connection, rows = self._reach(partial(self._alone, sql, values))
             self._pool.give(connection)
             return rows
 
@@ -122,18 +129,18 @@ class PostgresDatabase:
         return [*values]
 
     def replica_rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        """Return the rows as a replica has them, which may be older."""
+        """Return rows from a replica, which may be older."""
         assert self._replica is not None
         pool = self._replica.pool
         with as_store_errors(pool.place):
-            connection, rows = pool.reached(partial(self._alone, sql, values), lambda _: False)
+            connection, rows = pool.reach(partial(self._alone, sql, values), lambda _: False)
             pool.give(connection)
             return rows
 
     def _alone(
         self, sql: str, values: tuple[object, ...], connection: Connection
     ) -> list[tuple[Any, ...]]:
-        """The rows of a statement in a transaction of its own, all of it sent at once."""
+        """Return the rows of a statement in its own transaction, in one round trip."""
         with connection.pipeline():
             connection.execute("BEGIN READ ONLY")
             connection.execute(SET_LOCAL, (str(self._key), f"{SEARCH_SECONDS * 1000:.0f}ms"))
@@ -141,24 +148,23 @@ class PostgresDatabase:
             connection.execute("COMMIT")
         return found.fetchall()
 
-    def _reached(self, use: Callable[[Connection], Read]) -> tuple[Connection, Read]:
-        """A connection, and what `use` made with it. A database that is away is waited for."""
+    def _reach(self, use: Callable[[Connection], Read]) -> tuple[Connection, Read]:
+        """Return a connection and the result of `use`; retry while the database is away."""
         if self._closed:
             raise StoreError(f"The vault in {self.place} is closed.")
         give_up = getattr(self._local, "give_up", None) or time.monotonic() + self._retry_s
 
         def retry(error: psycopg.Error) -> bool:
             if self._key == 0 and not any(words in str(error) for words in SOON):
-                return False  # when it is opened, a wrong address is likelier than a primary's move
+                return False  # on opening, a wrong address is likelier than a primary's move
             known = self._frozen and isinstance(error, psycopg.errors.ReadOnlySqlTransaction)
             return not known and time.monotonic() < give_up
 
-        return self._pool.reached(use, retry)
+        return self._pool.reach(use, retry)
 
     def retrying(self, action: Callable[[], Read], *, repeatable: bool = False) -> Read:
-        """Return what `action` returns; call it again where the connection is lost in its middle
-        and nothing of it was written, until the time for that is over. `repeatable`: call it again
-        whatever it has written."""
+        """Return the result of `action`; repeat it until a deadline if the connection is lost in
+        its middle and nothing was written. `repeatable`: also if something was written."""
         outer = getattr(self._local, "give_up", None)
         if outer is None:
             self._local.wrote = False
@@ -177,18 +183,18 @@ class PostgresDatabase:
             self._local.give_up = outer
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """A connection; what is read in the block is of one moment."""
+        """Read as of one moment: yield a connection."""
         return self._reading(SNAPSHOT)
 
     @contextmanager
     def searching(self) -> Iterator[list[Degraded]]:
-        """Read as of one moment for a search, which a replica may answer; yield what its
-        answer has to tell."""
+        """Read as of one moment for a search, perhaps from a replica; yield the notes for its
+        response."""
         found = None
         if self._replica is not None and getattr(self._local, "block", None) is None:
             begin = BEGIN.format(mode=SNAPSHOT, vault=self._key, first=READS)
             with as_store_errors(self._replica.pool.place):
-                found = self._replica.begun(begin, self.changes_now)
+                found = self._replica.begin(begin, self.changes_now)
         if found is None or self._replica is None:
             begun = getattr(self._local, "block", None) is not None
             with self.reading() if begun else self._transaction(SNAPSHOT, READS, facts=True):
@@ -202,21 +208,21 @@ class PostgresDatabase:
                 block.notes += found[1]
                 yield block.notes
         except Interrupted:
-            self._replica.failed()
+            self._replica.note_failure()
             raise
 
     def changes_now(self) -> int:
-        """How many writes the primary has, which is not waited for."""
+        """Return the primary's number of writes, without waiting for it."""
         with self.without_waiting():
             return int(self.rows(CHANGES)[0][0])
 
     @property
     def primary_is_away(self) -> bool:
-        """Whether the search before this was left to a replica for that reason."""
+        """True if the last search went to a replica because the primary did not answer."""
         return self._replica is not None and self._replica.primary_is_away
 
     def facts(self, connection: Connection) -> Facts:
-        """What the vault holds at the moment of this thread's transaction."""
+        """Return the state of the vault in this thread's transaction."""
         block: OwnTransaction = self._local.block
         if block.facts is not None:
             return block.facts
@@ -226,17 +232,17 @@ class PostgresDatabase:
         return facts
 
     def facts_changed(self) -> None:
-        """This thread's write has changed what the vault holds."""
+        """Drop the facts of this thread's transaction, which its write has changed."""
         self._local.block.facts = None
         self._local.block.found = {}
 
     def found(self) -> dict[str, Stored | None]:
-        """What is known, in this thread's transaction, of memories by their ids."""
+        """Return the memories by id that this thread's transaction has read."""
         block: OwnTransaction = self._local.block
         return {} if block.facts is None else block.found
 
     def note(self, channel: str, reason: str) -> None:
-        """Let the answer that is read now tell this."""
+        """Add a note to the response of the search that is running."""
         self._local.block.notes.append(Degraded(channel, reason))
 
     @contextmanager
@@ -252,8 +258,10 @@ class PostgresDatabase:
 
     @contextmanager
     def writing(self, *, facts: bool = False) -> Iterator[Connection]:
-        """A transaction that is the vault's only one that writes, and is durable at its end.
-        `facts`: read what it will ask of the vault, and tell `facts_changed`."""
+        """Hold the vault's write lock in a transaction, which is durable at its end.
+
+        facts: read them with its beginning; the caller must call `facts_changed`.
+        """
         lock = LOCK if waits() else f"{LOCK} NOWAIT"
         token = os.urandom(16).hex()
         with self._transaction("", f"{WRITES}; {lock}", token, facts=facts) as connection:
@@ -261,31 +269,31 @@ class PostgresDatabase:
 
     @property
     def lock(self) -> VaultLock:
-        """What this thread's write found."""
+        """The state in which this thread's write found the vault."""
         lock: VaultLock = self._local.lock
         return lock
 
     def history_now(self) -> tuple[int, int]:
-        """How many bytes history takes, and the number of the last write: as this thread's last
-        write left it, which is asked once, else as it is."""
+        """Return the bytes of history and the number of the last write. This thread's last write
+        has noted them for the first call; later calls ask the database."""
         noted, self._local.history = getattr(self._local, "history", None), None
         size, last = noted or self.rows(HISTORY)[0]
         return size, last
 
     def put_off(self, flush: Callable[[], None], finish: Callable[[], Growth]) -> None:
-        """Call the one before anything is read in this thread's write, the other at its end."""
+        """Call `flush` before any read in this thread's write, and `finish` at its end."""
         self._local.block.flush, self._local.block.finish = flush, finish
 
     @contextmanager
     def _transaction(
         self, mode: str, first: str, token: str = "", *, facts: bool = False
     ) -> Iterator[Connection]:
-        """A transaction of this thread, about this vault; `first` is sent together with its
-        beginning. One that writes has a token, by which its outcome can be learned."""
+        """Begin this thread's transaction, together with the statement `first`. A write has a
+        token, by which its outcome can be found out."""
         with as_store_errors(self.place):
             first = f"{first}; {FACTS}" if facts else first
             begin = BEGIN.format(mode=mode, vault=self._key, first=first)
-            connection, found = self._reached(lambda connection: each_row(connection, begin))
+            connection, found = self._reach(lambda connection: each_row(connection, begin))
             known = Facts(*found.pop()) if facts and found else None
             with self._block(
                 self._pool, connection, snapshot=mode == SNAPSHOT, facts=known
@@ -302,7 +310,7 @@ class PostgresDatabase:
     def _block(
         self, pool: Pool, connection: Connection, *, snapshot: bool, facts: Facts | None = None
     ) -> Iterator[OwnTransaction]:
-        """Make this transaction the thread's; the connection goes back at the end."""
+        """Make this the thread's transaction; return the connection at the end."""
         before = getattr(self._local, "block", None)
         self._local.block = OwnTransaction(connection, snapshot=snapshot, facts=facts)
         try:
@@ -321,8 +329,8 @@ class PostgresDatabase:
 
     @contextmanager
     def aside(self, first: str = NO_LIMITS) -> Iterator[Connection]:
-        """A transaction beside this thread's own, without the vault's lock: for what is no part of
-        the memories, what nobody reads yet, or a lock that lasts as long as the block."""
+        """Begin a second transaction without the vault's lock: for data that is not part of the
+        memories or is not read yet, or for a lock that lasts as long as the block."""
         with self.outside() as connection:
             connection.execute(BEGIN.format(mode="", vault=self._key, first=first))
             yield connection
@@ -330,9 +338,9 @@ class PostgresDatabase:
 
     @contextmanager
     def outside(self) -> Iterator[Connection]:
-        """A connection without a transaction, about no vault."""
+        """Yield a connection without a transaction or a vault."""
         with as_store_errors(self.place):
-            connection, _ = self._reached(lambda connection: last_row(connection, "SELECT"))
+            connection, _ = self._reach(lambda connection: last_row(connection, "SELECT"))
             try:
                 yield connection
             finally:
@@ -347,17 +355,17 @@ class PostgresDatabase:
                 commit(connection)
             changes, *self._local.history = done.fetchall()[0]
             if self._replica is not None:
-                self._replica.wrote(changes)
+                self._replica.note_write(changes)
         except psycopg.Error as error:
-            if not is_passing(error) or not self._committed(token):
+            if not is_passing(error) or not self._was_committed(token):
                 raise
         self._local.wrote = True
 
-    def _committed(self, token: str) -> bool:
-        """Whether a write was committed whose connection was lost before its answer came."""
+    def _was_committed(self, token: str) -> bool:
+        """Return True if a write was committed whose connection was lost before the answer."""
         sql = BEGIN.format(mode="", vault=self._key, first=OUTCOME.format(token=token))
         try:
-            connection, found = self._reached(lambda connection: last_row(connection, sql))
+            connection, found = self._reach(lambda connection: last_row(connection, sql))
         except psycopg.Error as error:
             raise StoreError(UNKNOWN.format(place=self.place, seconds=self._retry_s)) from error
         self._pool.give(connection)
@@ -370,13 +378,13 @@ class PostgresDatabase:
             yield
 
     def probe(self) -> None:
-        """Raise what a search would raise that does not wait."""
+        """Raise the error that a search would raise now, without waiting."""
         with self.without_waiting():
             self.rows("SELECT 1 FROM memories WHERE vault = vault() LIMIT 1")
 
     @contextmanager
     def without_waiting(self) -> Iterator[None]:
-        """What is asked in the block fails at once where the primary does not answer."""
+        """Within the block, fail at once if the primary does not answer."""
         before = getattr(self._local, "give_up", None)
         self._local.give_up = time.monotonic()
         try:
@@ -389,7 +397,7 @@ class PostgresDatabase:
         return {"database": self.probe, **replica}
 
     def note_damage(self, sentence: str | None) -> None:
-        """Nothing: PostgreSQL itself refuses what it finds damaged."""
+        """Do nothing: PostgreSQL itself refuses damaged data."""
 
     def close(self) -> None:
         self._closed = True

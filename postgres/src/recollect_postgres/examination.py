@@ -1,4 +1,4 @@
-"""The doctor's checks: whether what is kept beside the memories is what they say."""
+"""The doctor's checks of everything that is derived from the memories."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from recollect.store.sqlite.segments.packing import prepared
 from recollect.store.sqlite.segments.reader import WORDS
 from recollect.store.sqlite.segments.writer import AT_ONCE, documents_of
 from recollect.store.vault import Finding
-from recollect_postgres.indexing import KEYS, TEXTS
 from recollect_postgres.memories import READ, from_row
 from recollect_postgres.pool import Connection
-from recollect_postgres.segments import WordSegments
+from recollect_postgres.segments import KEYS, TEXTS, WordSegments
 
-STEP = 1_000  # memories after which progress is told
+STEP = 1_000  # memories after which progress is reported
 COUNTS = """
 SELECT v.documents, v.forgotten, v.history_bytes,
        (SELECT count(*) FROM memories m WHERE m.vault = vault() AND m.forgotten_at IS NULL),
@@ -39,7 +38,7 @@ SELECT count(*) FROM (
   ON kept.memory = said.memory AND kept.name = said.name
  WHERE kept.memory IS NULL OR said.memory IS NULL"""
 HASHES = "SELECT key, content_hash FROM memories WHERE vault = vault() AND key = ANY(%s)"
-BEHIND = f"{READ} WHERE m.vault = vault() AND m.key > %s ORDER BY m.key LIMIT {STEP}"
+PAGE = f"{READ} WHERE m.vault = vault() AND m.key > %s ORDER BY m.key LIMIT {STEP}"
 VERSIONS = """
 SELECT memory, before FROM versions
  WHERE vault = vault() AND memory = ANY(%s) ORDER BY memory, write DESC"""
@@ -57,7 +56,7 @@ SELECT count(*) FROM models o JOIN memories m ON m.vault = vault() AND m.forgott
 def examine(connection: Connection, advance: Callable[[int], None]) -> list[Finding]:
     """Check every memory, its versions, and everything that is derived from them."""
     hashes, versions, last = 0, 0, 0
-    while rows := connection.execute(BEHIND, (last,)).fetchall():
+    while rows := connection.execute(PAGE, (last,)).fetchall():
         found = {row[0]: from_row(row) for row in rows}
         kept = dict[int, bytes](connection.execute(HASHES, ([*found],)))
         hashes += sum(kept[key] != content_hash_of(one.memory) for key, one in found.items())
@@ -76,7 +75,7 @@ def examine(connection: Connection, advance: Callable[[int], None]) -> list[Find
 
 
 def counts_finding(connection: Connection) -> Finding:
-    """Whether the vault counts as many memories and as much history as it has."""
+    """Check the vault's counts of memories and of history."""
     [row] = connection.execute(COUNTS, (VERSION_BYTES, WRITE_BYTES)).fetchall()
     wrong = sum(counted != real for counted, real in zip(row[:3], row[3:], strict=True))
     return _finding("counts", wrong, "counts are wrong")
@@ -131,7 +130,7 @@ def _differs(
     lengths: dict[str, dict[int, int]],
     rows: dict[str, Counter[str]],
 ) -> bool:
-    """Whether the documents of an index, their lengths, or how many hold each token, are others."""
+    """Return True if an index has other documents, lengths or document frequencies."""
     search = words.segments(connection, index)  # type: ignore[arg-type]
     if search is None:
         return bool(lengths[index])

@@ -1,8 +1,8 @@
-"""Which results people accepted and dismissed, and the vectors of the queries they said it for; and
-how often memories were of use: returned by a search, opened, accepted.
+"""Feedback on results with the vectors of its queries, and counts of use: how often memories were
+returned by a search, opened, accepted.
 
-Counts of use stay in memory until a write that happens anyway takes them along, at most once a
-minute, or until the vault is closed. A process that is killed loses those of its last minute.
+Counts of use stay in memory until another write takes them along, at most once a minute, or until
+the vault is closed. A process that is killed loses those of its last minute.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SELECT vault(), %s, * FROM unnest(%s::text[], %s::bytea[])
     ON CONFLICT (vault, model, words) DO UPDATE
    SET vector = excluded.vector, key = DEFAULT"""
 KEYS = "SELECT key FROM memories WHERE vault = vault() AND id = ANY(%s)"
-# In the order of their keys, so that two servers that add to the same memories wait in turn.
+# In the order of their keys, so that two servers that update the same memories cannot deadlock.
 ADD = """
 INSERT INTO usage AS u
 SELECT vault(), m.key, t.returned, t.opened, greatest(t.accepted, 0), t.last_at
@@ -79,7 +79,7 @@ class PostgresUsage(StoredUsage):
 
     def _keys(self, ids: Sequence[str]) -> list[int]:
         if self._database.primary_is_away:
-            return []  # no answer of a replica waits for that
+            return []  # a response from a replica must not wait for the primary
         known = self._memories.keys  # a search has just read them
         keys = [known[id] for id in ids if id in known]
         if len(keys) < len(ids):
@@ -101,7 +101,7 @@ class PostgresUsage(StoredUsage):
                 self.fold()
 
     def add_to(self, connection: Connection) -> None:
-        """Add what was counted as a part of a write."""
+        """Write the counts as part of another write."""
         with self._guard:
             pending, self._pending = self._pending, []
         counts = summed(pending)
@@ -114,7 +114,7 @@ class PostgresUsage(StoredUsage):
         self._added = time.monotonic()
 
     def close(self) -> None:
-        """Leave nothing in memory."""
+        """Write what is in memory."""
         if not self._database.frozen:
             self.settle()
 

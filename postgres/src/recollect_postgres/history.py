@@ -1,4 +1,4 @@
-"""What memories were: what a write adds to history, since when it is known, removing versions."""
+"""Versions of memories: add those of a write to history, and remove old ones."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class PostgresHistory(StoredHistory):
 
 
 class VersionsRecord:
-    """The memories that a write has made and changed; each with what it was before the write."""
+    """Collects the memories that a write has created and changed, with their former versions."""
 
     def __init__(self, connection: Connection, change: Change, last_write: int) -> None:
         self._connection = connection
@@ -88,22 +88,22 @@ class VersionsRecord:
         self._changed: dict[int, tuple[Stored | None, Stored]] = {}
         self.write: int | None = None
 
-    def changed(self, key: int, before: Stored | None, after: Stored | None) -> None:
-        """Note a change; what is not there before was made, and what is not there after it has no
-        history."""
+    def note_change(self, key: int, before: Stored | None, after: Stored | None) -> None:
+        """Note a change; `before` is None for a new memory. A purged one, whose `after` is None,
+        has no history."""
         first, _ = self._changed.pop(key, (before, None))
         if after is not None:
             self._changed[key] = first, after
 
     def purge(self, keys: Sequence[int], ids: Sequence[str]) -> None:
-        """Remove the versions of memories, the writes that changed nothing else, and the ids
-        wherever they are a target."""
+        """Remove the versions of memories, the writes that changed nothing else, and the ids of
+        these memories as targets."""
         sizes = {"version": VERSION_BYTES, "write": WRITE_BYTES}
         self._connection.execute(PURGE, {"keys": keys, **sizes})
         self._connection.execute(NO_TARGET, (ids,))
 
     def apply(self) -> int:
-        """Write the versions, none where nothing was changed; returns how many bytes they take."""
+        """Write the versions if anything was changed; return their size in bytes."""
         rows = {key: MADE for key, (before, _) in sorted(self._changed.items()) if before is None}
         changed = sorted(key for key in self._changed if key not in rows)
         last = dict[int, bytes](self._connection.execute(LAST, (changed,)) if changed else ())

@@ -1,4 +1,4 @@
-"""Everything that is derived from the words of memories, written with each change of them."""
+"""Write everything that is derived from the words of memories, with each change of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recollect.index.segments import Documents
 from recollect.maths import parts
 from recollect.store.memory_rows import LAST
 from recollect.store.prepared import Packed, PreparedMemories
-from recollect.store.sqlite.segments.packing import FIELDS, fields_of, prepared
+from recollect.store.sqlite.segments.packing import fields_of, prepared
 from recollect.store.sqlite.segments.reader import WORDS
 from recollect.store.sqlite.segments.writer import AT_ONCE, documents_of
 from recollect.store.sqlite.vocabulary import memory_tokens
@@ -20,10 +20,10 @@ from recollect.types import Memory
 from recollect_postgres import vectors
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.pool import Connection
-from recollect_postgres.segments import MadeSegment, SegmentContent
+from recollect_postgres.segments import KEYS, TEXTS, MadeSegment, SegmentContent
 from recollect_postgres.vectors import IndexChange
 
-MOST_SMALL = 1_000  # memories of a small segment: each process has all small ones in memory
+MOST_SMALL = 1_000  # memories of a small segment: each process keeps all small ones in memory
 ROWS, BYTES = 4_000, 4_000_000  # of one INSERT
 NUMBER = "SELECT nextval('word_numbers')"
 CHANGED = """
@@ -38,10 +38,6 @@ POSTINGS = """
 INSERT INTO postings SELECT vault(), %s, %s, *
   FROM unnest(%b::text[], %b::integer[], %b::integer[], %b::bytea[], %b::bytea[])"""
 DERIVED = ("segments", "segment_documents", "postings", "segment_changes", "vocabulary")
-KEYS = "SELECT key FROM memories WHERE vault = vault() AND forgotten_at IS NULL ORDER BY key"
-TEXTS = f"""
-SELECT key, {", ".join(FIELDS).replace("tags", "array_to_string(tags, ' ')")} FROM memories
- WHERE vault = vault() AND key = ANY(%s) AND forgotten_at IS NULL ORDER BY key"""
 LOOK_UP = "SELECT token, documents FROM vocabulary WHERE vault = vault() AND token = ANY(%b)"
 BEGINNING = """
 SELECT token, documents FROM vocabulary
@@ -59,9 +55,10 @@ def index(
     changes: Sequence[IndexChange],
     ready: PreparedMemories | None = None,
 ) -> list[MadeSegment]:
-    """Follow these changes of memories, which are written already; returns the small segments that
-    were made. `ready`: what was prepared of them, which is used where they are all new and the
-    same."""
+    """Index changes of memories that are written already; return the new small segments.
+
+    ready: the prepared index of these memories, used if all of them are new and unchanged.
+    """
     changed = [change for change in changes if _words(change.before) != _words(change.after)]
     gone = [change.key for change in changed if change.before is not None]
     added = {change.key: change.after for change in changed if change.after is not None}
@@ -93,7 +90,7 @@ def _words(memory: Memory | None) -> list[str] | None:
 def write_segment(
     connection: Connection, packed: Packed, keys: Sequence[int]
 ) -> MadeSegment | None:
-    """Write a segment of memories with these keys, ascending; returns a small one."""
+    """Write a segment of memories with these keys, ascending; return it if it is small."""
     documents = {name: documents_of(packed[name], keys) for name in WORDS}
     if len(keys) <= MOST_SMALL:
         content = [
@@ -125,7 +122,7 @@ def write_rows(connection: Connection, number: int, words: int, rows: Iterable[R
 
 
 def rebuild(connection: Connection) -> None:
-    """Make everything that is derived from words anew."""
+    """Rebuild everything that is derived from words."""
     for table in DERIVED:
         connection.execute(f"DELETE FROM {table} WHERE vault = vault()")
     for some in parts((key for (key,) in connection.execute(KEYS).fetchall()), AT_ONCE):
@@ -155,7 +152,7 @@ class PostgresVocabulary:
 
 
 def add_counts(connection: Connection, counts: Mapping[str, int]) -> None:
-    """Let so many more memories hold each token, or fewer."""
+    """Change the number of memories that hold each token."""
     changed = sorted((token, by) for token, by in counts.items() if by)
     if not changed:
         return

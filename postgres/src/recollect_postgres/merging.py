@@ -1,10 +1,10 @@
-"""Merging: many small segments become a large one, large ones a larger one. No save waits for it.
+"""Merge small segments into a large one, large ones into a larger one. No save waits for it.
 
-A segment is begun under the vault's lock, made while nobody reads it, and published in one small
-write. Whatever is changed from the beginning on is logged as changed for the new segment, so it
-does not speak for that. Killed at any point, it leaves a segment that is not ready: the next merge
-removes it. A merge that loses its lock may meet another one. So each of its writes locks the row of
-its own segment, and the last one verifies that what it replaces is still there.
+A segment is begun under the vault's lock, built while it is invisible to readers, and published in
+one small write. Changes after its beginning are logged for the new segment, so that it is not used
+for them. A merge that is killed leaves a segment that is not ready; the next merge removes it. A
+merge that loses its lock may run at the same time as another one. So each of its writes locks the
+row of its own segment, and the last one verifies that the segments it replaces still exist.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from recollect_postgres.transactions import NO_LIMITS, WRITES
 if TYPE_CHECKING:
     from recollect_postgres.database import PostgresDatabase
 
-MANY_SMALL = 128  # small segments: a search asks each of them in memory
-LOOK_AFTER = 32  # writes of this process, before it looks how many there are
+MANY_SMALL = 128  # small segments: a search looks into each of them, in memory
+LOOK_AFTER = 32  # writes of this process between two looks at the number of segments
 LOCK = "SELECT {function}(1380142166, vault()::integer)"  # "RCLV" as a number
 SMALL = """
 SELECT number, memories FROM segments WHERE vault = vault() AND ready AND content IS NOT NULL"""
@@ -43,17 +43,17 @@ READY = """
 UPDATE segments SET ready = %s, memories = %s WHERE vault = vault() AND number = %s AND NOT ready"""
 REPLACED = """
 UPDATE segments SET ready = false WHERE vault = vault() AND ready AND number = ANY(%s)"""
-# What no segment is old enough for; and a later change of a memory says all that an earlier does.
-# The last stays, since what is in memory follows by its number.
+# Changes older than every segment, and earlier changes of a memory that has a later one. The last
+# stays: processes follow changes by its number.
 OUTDATED = """
 DELETE FROM segment_changes c WHERE c.vault = vault()
    AND c.seq < (SELECT max(l.seq) FROM segment_changes l WHERE l.vault = vault())
    AND (c.segment < (SELECT min(s.number) FROM segments s WHERE s.vault = vault() AND s.ready)
         OR EXISTS (SELECT 1 FROM segment_changes l
                     WHERE l.vault = vault() AND l.memory = c.memory AND l.seq > c.seq))"""
-# Nobody asks longer than `store.retry_s` whether a write was committed, which is an hour at most.
+# A process asks for `store.retry_s`, an hour at most, whether its write was committed.
 TOLD = "DELETE FROM outcomes WHERE vault = vault() AND at < now() - interval '2 hours'"
-# The row of the segment goes first, which waits for a write to it: whatever that has added is seen.
+# Deleting the row of the segment first waits for a write to it, so that all its rows are seen.
 UNREADY = "DELETE FROM segments WHERE vault = vault() AND NOT ready RETURNING number"
 OF_SEGMENT = ("postings", "segment_documents")
 WITHIN = """
@@ -64,11 +64,10 @@ NEXT = """
 SELECT token FROM postings WHERE vault = vault() AND segment = %s AND words = %s AND token > %s
  ORDER BY token LIMIT 1 OFFSET %s"""
 END = "\U0010ffff" * 2
-# HNSW indexes, one for each model that has many vectors, are made beside everything else, without a
-# lock that others would wait for.
-# Up to so many vectors of a model are compared with a query one by one, which finds the nearest for
-# certain, and takes half a second for so many. An index loses some:
-# docs/how-to/run-a-team-server.md says how many.
+# HNSW indexes, one for each model with many vectors, are built in the background, without a lock
+# that others would wait for.
+# Up to this number of vectors a query is compared with all, which finds the nearest for certain and
+# takes half a second at most. An index loses some: docs/how-to/run-a-team-server.md says how many.
 EXACT_UP_TO = 1_000_000
 MOST_DIMENSIONS = 4_000  # of an index on half-precision vectors
 MODELS = """
@@ -76,7 +75,7 @@ SELECT o.key, o.dimensions FROM models o WHERE o.vault = vault() AND o.dimension
    AND (SELECT i.indisvalid FROM pg_index i
          WHERE i.indexrelid = to_regclass('hnsw_' || o.key)) IS DISTINCT FROM true
    AND (SELECT count(*) FROM vectors v WHERE v.vault = vault() AND v.model = o.key) > %s"""
-# One that is there and not ready was interrupted.
+# An index that exists and is not ready was interrupted.
 DROP = "DROP INDEX CONCURRENTLY IF EXISTS recollect.hnsw_{model}"
 CREATE = """
 CREATE INDEX CONCURRENTLY hnsw_{model} ON recollect.vectors
@@ -84,7 +83,7 @@ CREATE INDEX CONCURRENTLY hnsw_{model} ON recollect.vectors
 
 
 class Merging:
-    """Merges the segments of a vault beside everything else, or at the end of a `brief` process."""
+    """Merges the segments of a vault in a thread, or at the end of a one-shot process."""
 
     def __init__(
         self,
@@ -101,14 +100,14 @@ class Merging:
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    def wrote(self) -> None:
-        """Look, once in a while, whether there is something to do."""
+    def note_write(self) -> None:
+        """Count a write; now and then start merging."""
         self._writes += 1
         if self._writes % LOOK_AFTER == 0 and not self._once:
             self.resume()
 
     def resume(self) -> None:
-        """Begin to merge, unless this process does so already."""
+        """Start the thread that merges, unless it runs."""
         with self._guard:
             if not self._closing and (self._thread is None or not self._thread.is_alive()):
                 work = self._merge
@@ -116,7 +115,7 @@ class Merging:
                 self._thread.start()
 
     def _merge(self) -> None:
-        with suppress(StoreError):  # what fails is done by the next one
+        with suppress(StoreError):  # the next merge does what fails
             self.run()
 
     def close(self) -> None:
@@ -130,8 +129,8 @@ class Merging:
     def run(self, *, scrub: bool = False) -> None:
         """Merge until nothing is due; do nothing while another process merges.
 
-        scrub: wait for the other process, and make every segment anew that holds words of memories
-        which are gone. Raise Interrupted where another process joined the same segments meanwhile.
+        scrub: wait for the other process, and rebuild every segment with words of removed memories.
+        Raise Interrupted if another process merged the same segments meanwhile.
         """
         function = "pg_advisory_xact_lock" if scrub else "pg_try_advisory_xact_lock"
         with self._database.aside(f"{NO_LIMITS}; {WRITES}") as connection:
@@ -149,7 +148,7 @@ class Merging:
             index_many(self._database)
 
     def _due(self, *, scrub: bool) -> list[int]:
-        """The segments to join next."""
+        """Return the segments to merge next."""
         with self._database.reading() as connection:
             small: dict[int, int] = dict(connection.execute(SMALL).fetchall())
             found = self._words.current(connection, "stemmed")
@@ -167,14 +166,14 @@ class Merging:
         return chosen({number: size for number, size in sizes.items() if number not in small})
 
     def _join(self, group: Sequence[int]) -> None:
-        """Make one segment of several, all small or all large."""
+        """Merge several segments, all small or all large."""
         with self._database.writing() as connection:
             [(number,)] = connection.execute(NUMBER).fetchall()
             connection.execute(BEGIN, (number,))
         memories = 0
         for index, words in WORDS.items():
             documents = self._write(number, index, words, group)
-            memories = memories or documents  # of the first index, which holds every memory
+            memories = memories or documents  # the first index holds every memory
         with self._database.writing() as connection:
             replaced = connection.execute(REPLACED, ([*group],)).rowcount
             own = connection.execute(READY, (memories > 0, memories, number)).rowcount
@@ -184,14 +183,14 @@ class Merging:
 
     @contextmanager
     def _building(self, number: int) -> Iterator[Connection]:
-        """A write to the segment that is being made; raise Abandoned where it is gone."""
+        """Begin a write to the new segment; raise Abandoned if it was removed."""
         with self._database.aside() as connection:
             if self._closing or not connection.execute(OWN, (number,)).fetchall():
                 raise Abandoned
             yield connection
 
     def _write(self, number: int, index: KeywordIndexName, words: int, group: Sequence[int]) -> int:
-        """Write one index of the new segment; returns its number of documents."""
+        """Write one index of the new segment; return its number of documents."""
         with self._database.reading() as connection:
             found = self._words.current(connection, index)
             contents = connection.execute(CONTENTS, ([*group],), binary=True).fetchall()
@@ -199,7 +198,7 @@ class Merging:
         sources = [one for one in each if one.number in group and one.rows]
         documents, numbers = joined_documents(sources) if sources else (NOTHING, [])
         small = {one: read_contents(content)[words].rows for one, content in contents if content}
-        read = _all(sources, small) if small else partial(self._behind, sources)
+        read = _all_rows(sources, small) if small else partial(self._next_rows, sources)
         with self._building(number) as connection:
             write_documents(connection, number, words, documents)
         for some in joined_rows(read, numbers) if sources else ():
@@ -207,8 +206,10 @@ class Merging:
                 write_rows(connection, number, words, some)
         return len(documents.keys)
 
-    def _behind(self, sources: Sequence[Segment], low: str) -> tuple[str | None, list[list[Row]]]:
-        """The next tokens of large segments. These stay while they are read, so each read may be of
+    def _next_rows(
+        self, sources: Sequence[Segment], low: str
+    ) -> tuple[str | None, list[list[Row]]]:
+        """Return the next tokens of large segments. Segments do not change, so each read may be of
         another moment."""
         largest = max(sources, key=lambda source: len(source.keys))
         numbers = [source.number for source in sources]
@@ -223,7 +224,7 @@ class Merging:
         return high, [*found.values()]
 
     def _remove_unready(self) -> None:
-        """Remove what an interrupted merge left, and what this one has replaced."""
+        """Remove the remains of an interrupted merge, and the segments that this one replaced."""
         with self._database.aside() as connection:
             numbers = [number for (number,) in connection.execute(UNREADY).fetchall()]
             for table in OF_SEGMENT if numbers else ():
@@ -231,13 +232,13 @@ class Merging:
                 connection.execute(sql, (numbers,))
 
 
-def _all(sources: Sequence[Segment], rows: Mapping[int, list[Row]]) -> ReadBehind:
-    """All tokens of small segments at once."""
+def _all_rows(sources: Sequence[Segment], rows: Mapping[int, list[Row]]) -> ReadBehind:
+    """Return all tokens of small segments at once."""
     return lambda low: (None, [rows[source.number] for source in sources])
 
 
 def index_many(database: PostgresDatabase, exact_up_to: int = EXACT_UP_TO) -> None:
-    """Make the indexes that are due."""
+    """Create the HNSW indexes that are due."""
     for model, dimensions in database.rows(MODELS, MOST_DIMENSIONS, exact_up_to):
         with database.outside() as connection:
             connection.execute(DROP.format(model=model))

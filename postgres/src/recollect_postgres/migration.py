@@ -1,4 +1,4 @@
-"""The tables of Recollect in a database: numbered migrations, and whether all were made."""
+"""The tables of Recollect in a database: run numbered migrations, and check their number."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ import psycopg
 from psycopg import errors
 
 from recollect.errors import StoreError
-from recollect_postgres.errors import as_store_errors
-from recollect_postgres.pool import Connection, pool_of
+from recollect_postgres.pool import Connection, as_store_errors, pool_of
 
 SCHEMA = "SET LOCAL search_path = recollect, public"
-# "RCLT" as a number: one migration at a time in a database, whoever runs it.
+# "RCLT" as a number: only one process migrates a database at a time.
 LOCK = "SELECT pg_try_advisory_xact_lock(1380142164)"
 MADE = """
 CREATE SCHEMA IF NOT EXISTS recollect;
@@ -46,7 +45,7 @@ def migrations() -> tuple[Migration, ...]:
 
 
 def check_version(connection: Connection, place: str) -> None:
-    """StoreError unless the database has the tables of this version."""
+    """Raise StoreError unless the database has the tables of this version."""
     try:
         [(found,)] = connection.execute(LAST).fetchall()
     except (errors.UndefinedTable, errors.InvalidSchemaName) as error:
@@ -71,21 +70,23 @@ def refuse_other_version(found: int, place: str) -> None:
 
 
 def migrate(url: str, announce: Callable[[Migration], None] = lambda migration: None) -> int:
-    """Bring a database's tables up to date; returns how many migrations that took. Each one is a
-    transaction of its own: what was made stays made when a later one fails."""
+    """Bring a database's tables up to date; return the number of migrations. Each one has its own
+    transaction, so that it stays when a later one fails."""
     pool = pool_of(url)
     try:
         with as_store_errors(pool.place):
             connection = pool.take()
             try:
-                return _migrated(connection, pool.place, announce)
+                return _run_migrations(connection, pool.place, announce)
             finally:
                 pool.give(connection)
     finally:
         pool.leave()
 
 
-def _migrated(connection: Connection, place: str, announce: Callable[[Migration], None]) -> int:
+def _run_migrations(
+    connection: Connection, place: str, announce: Callable[[Migration], None]
+) -> int:
     done = 0
     for migration in migrations():
         with connection.transaction():

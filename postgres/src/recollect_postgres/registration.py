@@ -1,4 +1,4 @@
-"""How the core opens vaults in PostgreSQL: see `recollect.store.registry.StoreType`."""
+"""The entry point of this distribution: see `recollect.store.registry.StoreType`."""
 
 from __future__ import annotations
 

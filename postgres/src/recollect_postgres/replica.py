@@ -1,5 +1,5 @@
-"""Searches at a replica: never older than the primary while that can be asked, and for a while
-without it."""
+"""Search at a replica: as new as the primary while that can be asked, and for a while without
+it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ import psycopg
 
 from recollect.errors import StoreError
 from recollect.types import Degraded
-from recollect_postgres.errors import as_store_errors, is_passing
-from recollect_postgres.pool import Connection, pool_of
+from recollect_postgres.pool import Connection, as_store_errors, is_passing, pool_of
 from recollect_postgres.transactions import CHANGES, last_row
 
 if TYPE_CHECKING:
     from recollect_postgres.pool import Pool
 
-# A replica that is behind catches up in that time, or the primary is asked.
+# An older replica catches up in this time, or the primary is asked.
 CATCH_UP_S, PAUSE_S = 0.1, 0.005
-# One that did not answer is not asked again before.
+# Pause before a server that did not answer is tried again.
 AGAIN_S = 2.0
 STALE = (
     "The primary does not answer, so this is from a replica; nothing is missing but what was "
@@ -30,37 +29,41 @@ STALE = (
 
 class Replica:
     """The servers of `store.read_url`. A vault counts its writes: a replica with the primary's
-    number has all that the primary has, one's own writes included."""
+    number has all that the primary has, this process's writes included."""
 
     def __init__(self, url: str, max_staleness_s: float) -> None:
         self.pool: Pool = pool_of(url)
         self._max_staleness_s = max_staleness_s
         self._equal_at = -float("inf")  # when it last had all that the primary had
-        self._changes = 0  # the largest number that is known
-        self._replica_rests = self._primary_rests = 0.0  # neither is asked before
+        self._changes = 0  # the largest known number
+        self._retry_replica_at = self._retry_primary_at = 0.0
 
-    def wrote(self, changes: int) -> None:
+    def note_write(self, changes: int) -> None:
         """Note the number of a write by this process."""
         self._changes = max(self._changes, changes)
 
-    def failed(self) -> None:
-        self._replica_rests = time.monotonic() + AGAIN_S
+    def note_failure(self) -> None:
+        self._retry_replica_at = time.monotonic() + AGAIN_S
 
-    def begun(
+    def begin(
         self, begin: str, primary: Callable[[], int]
     ) -> tuple[Connection, list[Degraded]] | None:
-        """A connection to the replica in a transaction that shows enough, and what the answer has
-        to tell; None where the primary must be asked. `primary` gives its number."""
-        if time.monotonic() < self._replica_rests:
+        """Return a connection to the replica, in a transaction that is new enough, and notes for
+        the response; None if the primary must be asked.
+
+        begin: the statements that begin a transaction.
+        primary: returns the primary's number of writes.
+        """
+        if time.monotonic() < self._retry_replica_at:
             return None
         asked_at = time.monotonic()
-        known = self._asked(primary)
+        known = self._ask_primary(primary)
         try:
             connection = self._with(begin, self._changes, until=asked_at + CATCH_UP_S)
         except psycopg.Error as error:
             if not is_passing(error):
                 raise
-            self.failed()
+            self.note_failure()
             return None
         age = time.monotonic() - self._equal_at
         if connection is not None and known:
@@ -74,30 +77,30 @@ class Replica:
 
     @property
     def primary_is_away(self) -> bool:
-        """Whether it did not answer a moment ago."""
-        return time.monotonic() < self._primary_rests
+        """True if the primary did not answer a moment ago."""
+        return time.monotonic() < self._retry_primary_at
 
-    def _asked(self, primary: Callable[[], int]) -> bool:
-        """Whether the primary could be asked for its number."""
+    def _ask_primary(self, primary: Callable[[], int]) -> bool:
+        """Note the primary's number; return False if it does not answer."""
         if self.primary_is_away:
             return False
         try:
-            self.wrote(primary())
+            self.note_write(primary())
             return True
         except StoreError:
-            self._primary_rests = time.monotonic() + AGAIN_S
+            self._retry_primary_at = time.monotonic() + AGAIN_S
             return False
 
     def _with(self, begin: str, changes: int, until: float) -> Connection | None:
-        """A connection whose transaction shows that many writes; None where there is none in
-        time."""
+        """Return a connection whose transaction shows this many writes; None if it takes too
+        long."""
 
-        def shown(connection: Connection) -> int:
+        def count_writes(connection: Connection) -> int:
             found = last_row(connection, f"{begin}; {CHANGES}")
-            return int(found[0]) if found else -1  # a vault that is not there yet
+            return int(found[0]) if found else -1  # the replica does not have the vault yet
 
         while True:
-            connection, found = self.pool.reached(shown, lambda error: False)
+            connection, found = self.pool.reach(count_writes, lambda error: False)
             if found >= changes:
                 return connection
             self.pool.give(connection)
@@ -106,7 +109,7 @@ class Replica:
             time.sleep(PAUSE_S)
 
     def probe(self) -> None:
-        """Raise what is wrong with it."""
+        """Raise StoreError if the replica does not answer."""
         with as_store_errors(self.pool.place):
-            connection, _ = self.pool.reached(lambda one: one.execute("SELECT"), lambda _: False)
+            connection, _ = self.pool.reach(lambda one: one.execute("SELECT"), lambda _: False)
             self.pool.give(connection)

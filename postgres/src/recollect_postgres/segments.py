@@ -1,15 +1,16 @@
-"""The words of a vault as a search reads them: its segments, which are the form of SQLite's.
+"""Keyword search with BM25: the expressions, tokens and formula of SQLite's FTS5 over segments in
+PostgreSQL; filters before the limit, ties by id.
 
-What a write adds is a small segment: one row, which each process reads once and keeps. What an
-import or a merge makes is large: a row for each token, of which a search reads those it asks for.
-What is in memory is by the segment's number, which never comes again.
+Segments have the form of SQLite's. A write adds a small one: one row, which each process reads once
+and keeps. An import or a merge makes a large one: a row for each token, of which a search reads
+those it needs. Memory is keyed by the segment's number, which is never reused.
 """
 
 from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
 from operator import itemgetter
@@ -24,12 +25,16 @@ from recollect.index.phrases import Node, asked_tokens, leaves
 from recollect.index.postings import DOCUMENT, PostingsRow
 from recollect.index.segmented import PlacesRow, SegmentedSearch
 from recollect.index.segments import Documents, SegmentCache, SegmentedIndex
-from recollect.query.fts5 import all_of
-from recollect.store.base import KeywordIndexName
+from recollect.query.fts5 import all_of, each_counted
+from recollect.store.base import KeywordIndexName, KeywordMatches, KeywordQuery
 from recollect.store.memory_rows import LAST
 from recollect.store.sqlite.fts5_index import tokenizer, understood
+from recollect.store.sqlite.segments.packing import FIELDS, columns_of
 from recollect.store.sqlite.segments.reader import KEY, WORDS
-from recollect.store.sqlite.segments.search import PackedSearch
+from recollect.store.sqlite.segments.search import Keys, PackedSearch
+from recollect_postgres.database import PostgresDatabase
+from recollect_postgres.memories import SqlCondition, where, without_archived
+from recollect_postgres.pool import Connection
 
 if TYPE_CHECKING:
     import psycopg
@@ -47,6 +52,10 @@ POSTINGS = f"SELECT token, segment, documents, bits, postings {WITHIN} AND token
 PLACES = f"SELECT token, segment, documents, bits, postings, places {WITHIN} AND token = ANY(%s)"
 BEGINNING = f"SELECT segment, documents, bits, postings {WITHIN} AND token >= %s AND token < %s"
 TOKENS = f"SELECT token, documents {WITHIN} AND token >= %s AND token < %s"
+KEYS = "SELECT key FROM memories WHERE vault = vault() AND forgotten_at IS NULL ORDER BY key"
+TEXTS = f"""
+SELECT key, {", ".join(FIELDS).replace("tags", "array_to_string(tags, ' ')")} FROM memories
+ WHERE vault = vault() AND key = ANY(%s) AND forgotten_at IS NULL ORDER BY key"""
 
 
 class _Tokenizing(threading.local):
@@ -61,7 +70,7 @@ TOKENIZING = _Tokenizing()
 
 
 class SegmentContent(NamedTuple):
-    """One index of a small segment, as its row holds it: keys, lengths, rows by alphabet."""
+    """One index of a small segment, as it is stored; rows are in alphabetical order."""
 
     keys: bytes
     lengths: bytes
@@ -72,7 +81,7 @@ class SegmentContent(NamedTuple):
 
 
 class MadeSegment(NamedTuple):
-    """A small segment that this process has written: what will give its number, and its indexes."""
+    """A small segment that this process has written: a cursor with its number, and its indexes."""
 
     number: psycopg.Cursor[tuple[int]]
     content: list[SegmentContent]
@@ -98,7 +107,7 @@ Small = Mapping[int, list[SmallIndex]]  # by the number of the segment, then of 
 
 
 class WordSegments:
-    """The segments of a vault; all threads share what is in memory, and only replace it."""
+    """The segments of a vault. Threads share what is in memory, and only replace it."""
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
@@ -110,21 +119,22 @@ class WordSegments:
         self._cache, self._held = SegmentCache(), ((), {})
 
     def hold(self, made: Iterable[MadeSegment]) -> None:
-        """Have in memory what this process has written, so that it need not read it."""
+        """Keep the segments that this process has written in memory."""
         known, small = self._held
         new = {number: one.content for one in made for (number,) in one.number.fetchall()}
         read = {number: [*map(SmallIndex, content)] for number, content in new.items()}
         self._held = [*known, *new], {**small, **read}
 
     def current(self, connection: Connection, index: KeywordIndexName) -> SegmentedIndex | None:
-        """The segments of an index; None where there are none."""
+        """Return the segments of an index; None if it is empty."""
         found = self._current(connection, index)
         return None if found is None else found[0]
 
     def _current(
         self, connection: Connection, index: KeywordIndexName
     ) -> tuple[SegmentedIndex, Small] | None:
-        """With the small ones of the same moment: other threads may have come further."""
+        """Return the segments with the small ones of the same moment; other threads may already
+        have newer ones."""
         facts = self._database.facts(connection)
         if not facts.segments:
             return None
@@ -135,8 +145,8 @@ class WordSegments:
         return (found, small) if found.rows else None
 
     def _small(self, connection: Connection, numbers: Sequence[int]) -> Small:
-        """The small ones among these segments. Those that are in memory are not read again; other
-        threads may replace these meanwhile."""
+        """Return the small ones among these segments, and read those that are not in memory; other
+        threads may replace those meanwhile."""
         known, small = self._held
         if known == numbers:
             return small
@@ -152,7 +162,6 @@ class WordSegments:
         return small
 
     def segments(self, connection: Connection, index: KeywordIndexName) -> SegmentedSearch | None:
-        """A search in an index."""
         current = self._current(connection, index)
         if current is None:
             return None
@@ -162,7 +171,7 @@ class WordSegments:
     def search(
         self, connection: Connection, index: KeywordIndexName, expression: str
     ) -> PackedSearch | int:
-        """A search for an expression; where there is no memory, the number of its phrases."""
+        """Return a search for an expression; if the index is empty, the number of its phrases."""
         node = understood(TOKENIZING.connection, index, expression)
         phrases = sum(len(leaf.phrases) for leaf in leaves(node))
         found = self.segments(connection, index)
@@ -173,7 +182,7 @@ class WordSegments:
         return PackedSearch(found, nothing, index, node)
 
     def holding(self, indexes: Sequence[KeywordIndexName], words: Sequence[str]) -> list[int]:
-        """The keys of the memories of which one of these indexes holds all the words."""
+        """Return the keys of the memories with all these words, by any of these indexes."""
         keys: set[int] = set()
         with self._database.reading() as connection:
             for index in indexes:
@@ -183,7 +192,7 @@ class WordSegments:
 
 
 class _Source:
-    """Where the segments are read from that are not in memory."""
+    """Reads the segments that are not in memory."""
 
     def __init__(self, connection: Connection, small: Small) -> None:
         self._connection = connection
@@ -201,7 +210,7 @@ class _Source:
 
 
 class FetchedRows:
-    """The rows of tokens in one index of all segments. What an expression needs is read at once."""
+    """The rows of tokens in one index of all segments; those of an expression are read at once."""
 
     def __init__(self, connection: Connection, index: SegmentedIndex, small: Small) -> None:
         self._connection = connection
@@ -211,7 +220,7 @@ class FetchedRows:
         self._places: dict[str, list[PlacesRow]] = {}
 
     def prefetch(self, node: Node) -> None:
-        """Read the rows of an expression's words; those that only a prefix finds come later."""
+        """Read the rows of an expression's words; those of prefixes are read later."""
         alone, placed = asked_tokens(node)
         self._read(POSTINGS, alone, self._postings)  # type: ignore[arg-type]
         self._read(PLACES, placed, self._places)  # type: ignore[arg-type]
@@ -272,5 +281,88 @@ class FetchedRows:
 
 
 def read_contents(content: bytes) -> list[SegmentContent]:
-    """The indexes of a small segment in their order."""
+    """Decode the indexes of a small segment, in their order."""
     return msgspec.msgpack.decode(content, type=list[SegmentContent])
+
+
+FEW = 1_000  # memories that pass a filter: reading these takes a millisecond
+ALL = SqlCondition("m.vault = vault()", [])
+
+
+class PostgresKeyword:
+    def __init__(self, database: PostgresDatabase, words: WordSegments) -> None:
+        self._database = database
+        self._words = words
+
+    def match(self, query: KeywordQuery) -> KeywordMatches:
+        if not query.expression or query.limit < 1:
+            return KeywordMatches([])
+        with self._database.reading() as connection:
+            found = self._words.search(connection, query.index, query.expression)
+            if isinstance(found, int):
+                return KeywordMatches([])
+            filter = without_archived(query.filter, self._database, connection)
+            condition = where(filter, self._database) if filter.narrows() else None
+            matches, _ = found.best(query, PassingMemories(connection, condition))
+        return KeywordMatches(matches)
+
+    def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
+        with self._database.reading() as connection:
+            found = self._words.search(connection, index, expression)
+            if isinstance(found, int):
+                return KeywordStatistics(0, 0, (0,) * found)
+            return found.statistics()
+
+    def holding(self, index: KeywordIndexName, words: Sequence[str]) -> dict[str, int]:
+        return each_counted(words, lambda asked: self.statistics(index, asked).holding)
+
+    def tokens(self, text: str) -> list[str]:
+        return TOKENIZING.stemmed(text)
+
+    def terms(self, index: KeywordIndexName, start: str) -> list[str]:
+        with self._database.reading() as connection:
+            found = self._words.segments(connection, index)
+            return [] if found is None else found.beginning(start)
+
+
+class PassingMemories:
+    """The memories that meet a condition, by default all."""
+
+    def __init__(self, connection: Connection, condition: SqlCondition | None) -> None:
+        self._connection = connection
+        self._condition, self._values = condition or ALL
+        self.narrows = condition is not None
+        self._tried = False
+        self._few: dict[int, str] | None = None  # all that pass, if there are few
+
+    def ids(self, keys: Keys) -> dict[int, str]:
+        if not len(keys):
+            return {}
+        if self.narrows and self._few is None and self._tried:
+            # The best candidates did not pass: perhaps hardly any memory does.
+            self._look_for_few()
+        self._tried = True
+        if self._few is not None:
+            return {key: self._few[key] for key in keys.tolist() if key in self._few}
+        sql = f"SELECT m.key, m.id FROM memories m WHERE m.key = ANY(%s) AND {self._condition}"
+        asked = (keys.tolist(), *self._values)
+        return dict(self._connection.execute(sql, asked, binary=True).fetchall())
+
+    def texts(self, index: KeywordIndexName, keys: Sequence[int]) -> Iterator[tuple[object, ...]]:
+        for key, *fields in self._connection.execute(TEXTS, ([*keys],)):
+            if (columns := columns_of(fields, index)) is not None:
+                yield key, *columns
+
+    def _look_for_few(self) -> None:
+        sql = f"SELECT m.key, m.id FROM memories m WHERE {self._condition} LIMIT {FEW + 1}"
+        found = self._connection.execute(sql, self._values or None, binary=True).fetchall()
+        self._few = dict(found) if len(found) <= FEW else None
+
+    def every(self) -> Keys:
+        if self._few is None:
+            self._look_for_few()
+        if self._few is not None:
+            return np.array([*self._few], np.int64)
+        sql = f"SELECT m.key FROM memories m WHERE {self._condition}"
+        rows = self._connection.execute(sql, self._values or None, binary=True).fetchall()
+        return np.array([key for (key,) in rows], np.int64)

@@ -1,4 +1,4 @@
-"""A vault in PostgreSQL, behind the protocols of `store/base.py`."""
+"""A vault in PostgreSQL; implements the protocols of `store/base.py`."""
 
 from __future__ import annotations
 
@@ -21,13 +21,11 @@ from recollect_postgres import indexing
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.examination import counts_finding, examine, word_findings
 from recollect_postgres.feedback import PostgresFeedback, PostgresUsage
-from recollect_postgres.filters import PostgresTopics
 from recollect_postgres.history import PostgresHistory
 from recollect_postgres.indexing import PostgresVocabulary
-from recollect_postgres.keyword import PostgresKeyword
-from recollect_postgres.memories import PostgresMemories
+from recollect_postgres.memories import PostgresMemories, PostgresTopics
 from recollect_postgres.merging import Merging
-from recollect_postgres.segments import WordSegments
+from recollect_postgres.segments import PostgresKeyword, WordSegments
 from recollect_postgres.transactions import CHANGES, Growth
 from recollect_postgres.vectors import PostgresVectors
 from recollect_postgres.writing import PostgresWriting
@@ -43,7 +41,7 @@ WORDS_LEFT = (
     "The memories are purged, but {place} did not let their words be removed from the word index; "
     "run `recollect reindex` to remove them."
 )
-# Of files by their paths: the memory that each begins with.
+# The first memory of each file, by its path.
 FIRST_PARTS = """
 SELECT DISTINCT ON (j.path) j.path, m.id FROM unnest(%s::text[]) AS j (path)
   JOIN folders o ON o.vault = vault()
@@ -55,7 +53,7 @@ SELECT DISTINCT ON (j.path) j.path, m.id FROM unnest(%s::text[]) AS j (path)
 
 
 class PostgresStore:
-    """One vault of a database. A command makes nothing that pays off later."""
+    """One vault of a database. A one-shot process caches nothing and merges only at its end."""
 
     def __init__(
         self, url: str, vault: str, *, lifetime: Lifetime = Lifetime.LIBRARY, **options: Any
@@ -76,7 +74,7 @@ class PostgresStore:
         self.candidates = CapturedRemarks(self.database)
         self.aging = Aging(self.database, self.memories.where)
         self.trash = Trash(self.database, self.memories)
-        self.kept = threading.local()  # what others have in memory of the vault, by thread
+        self.kept = threading.local()  # caches of other modules, by thread
 
     @contextmanager
     def writing(self, change: Change) -> Iterator[Writing]:
@@ -92,9 +90,9 @@ class PostgresStore:
             yield writing
         change.committed(writing.versions.write)
         self._words.hold(writing.made)
-        self.database.merging.wrote()
-        if writing.grew:
-            # The write is done, whatever becomes of the connection.
+        self.database.merging.note_write()
+        if writing.has_grown:
+            # The write is done, even if the connection is lost now.
             with suppress(StoreError), self.database.aside() as connection:
                 connection.execute("ANALYZE memories")
 
@@ -117,7 +115,8 @@ class PostgresStore:
         return int(changes)
 
     def counts(self) -> dict[str, Any]:
-        """How many memories, tags and so on there are; the size is that of the whole database."""
+        """Return the numbers of memories, tags and so on; `bytes` is the size of the whole
+        database."""
         with self.database.reading():
             [(memories, forgotten, archived, tags, size)] = self.database.rows(COUNTS)
             grouped = self.memories.grouped()
@@ -145,14 +144,14 @@ class PostgresStore:
             return [counts_finding(connection)]
 
     def scrub(self) -> None:
-        """Remove the words of purged memories; of rows PostgreSQL's own vacuum removes the rest."""
+        """Remove the words of purged memories; PostgreSQL's own vacuum clears deleted rows."""
         try:
             self.database.retrying(lambda: self.database.merging.run(scrub=True), repeatable=True)
-        except StoreError as error:  # whose own sentence would say that nothing was written
+        except StoreError as error:  # its own sentence would say that nothing was written
             raise StoreError(WORDS_LEFT.format(place=self.database.place)) from error
 
     def resume_merging(self) -> None:
-        """For a process that stays: merge, beside everything else, what others have left."""
+        """Merge in the background what other processes have left; for long-lived processes."""
         self.database.merging.resume()
 
     def close(self) -> None:

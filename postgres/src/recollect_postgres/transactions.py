@@ -1,4 +1,4 @@
-"""What is sent around each transaction about a vault, and what a thread knows of its own."""
+"""The statements around each transaction of a vault, and the state of a thread's transaction."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from typing import Any, NamedTuple
 
 from recollect.store.base import Stored
 from recollect.types import Degraded
-from recollect_postgres.errors import BUSY_SECONDS, SEARCH_SECONDS
 from recollect_postgres.migration import SCHEMA
-from recollect_postgres.pool import Connection
+from recollect_postgres.pool import BUSY_SECONDS, SEARCH_SECONDS, Connection
 
 BEGIN = f"BEGIN {{mode}}; {SCHEMA}; SET LOCAL recollect.vault = '{{vault}}'; {{first}}"
 SET_LOCAL = """
 SELECT set_config('search_path', 'recollect, public', true),
        set_config('recollect.vault', %s, true), set_config('statement_timeout', %s, true)"""
 READS = f"SET LOCAL statement_timeout = '{SEARCH_SECONDS:.0f}s'"
-# A writer whose machine is gone without a word holds the vault's lock no longer than that.
+# A writer whose machine vanishes holds the vault's lock no longer than this.
 WRITES = f"""SET LOCAL lock_timeout = '{BUSY_SECONDS:.0f}s'; SET LOCAL tcp_keepalives_idle = 10;
 SET LOCAL tcp_keepalives_interval = 5; SET LOCAL tcp_keepalives_count = 3"""
 NO_LIMITS = "SET LOCAL idle_in_transaction_session_timeout = 0"
@@ -36,8 +35,8 @@ UPDATE vaults SET changes = changes + 1, last_key = greatest(last_key, %s),
        last_write = greatest(last_write, %s), documents = documents + %s,
        forgotten = forgotten + %s, history_bytes = history_bytes + %s
  WHERE key = vault() RETURNING changes, history_bytes, last_write"""
-# What nearly every search and save asks, sent with the beginning of its transaction. Archived ones
-# are looked for by their index, whatever PostgreSQL expects of how many there are.
+# Nearly every search and save needs these; they are read with the beginning of its transaction. The
+# ORDER BY makes PostgreSQL look for archived memories by their index, however many it expects.
 FACTS = """
 SELECT documents,
        ARRAY(SELECT number FROM segments WHERE vault = vault() AND ready ORDER BY number),
@@ -47,11 +46,12 @@ SELECT documents,
   FROM vaults WHERE key = vault()"""
 HISTORY = "SELECT history_bytes, last_write FROM vaults WHERE key = vault()"
 CHANGES = "SELECT changes FROM vaults WHERE key = vault()"
-# Whoever had the lock has it no longer, so the write that was cut off is there or will never be.
+# With this lock the interrupted write cannot be running any more: it was committed, or never will
+# be.
 OUTCOME = f"""{WRITES}; SELECT 1 FROM vaults WHERE key = vault() FOR UPDATE;
 SELECT count(*) FROM outcomes WHERE vault = vault() AND token = '{{token}}'; COMMIT"""
 RETRY_S = 30.0
-# By so much clocks may differ. History is ordered by them, as is what is newer.
+# Largest difference of clocks, which order history and memories.
 CLOCKS_DIFFER_S = 300
 UNKNOWN = (
     "The connection to {place} was lost while a write was confirmed, and did not come back within "
@@ -61,7 +61,7 @@ WRONG_CLOCK = (
     "The clock of this machine and that of {place} differ by {seconds:.0f} seconds, so nothing was "
     "written; set the wrong one right."
 )
-# What statements that both stores share have in braces (see `SqlDatabase`).
+# Replacements of names in braces, in statements that both stores share (see `SqlDatabase`).
 POSTGRES = {
     "own": "vault(), ",
     "key": "vault, ",
@@ -78,8 +78,8 @@ POSTGRES = {
 
 
 class VaultLock(NamedTuple):
-    """What a write finds when it is the only one: the numbers given last to a memory and to a
-    write, and how many memories are live."""
+    """The state in which a write finds the vault: the last numbers of a memory and of a write, and
+    the number of live memories."""
 
     last_key: int
     last_write: int
@@ -87,7 +87,7 @@ class VaultLock(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """What a write adds to its vault: the numbers that it gave last, memories, bytes of history."""
+    """The changes of a write: its last numbers; added memories and bytes of history."""
 
     last_key: int = 0
     last_write: int = 0
@@ -97,8 +97,8 @@ class Growth(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What a vault holds at one moment: live memories, the numbers of its segments, the last change
-    that is logged for them, and whether any live memory is archived."""
+    """The state of a vault: the number of live memories, the numbers of its segments, the last
+    change that is logged for them, and True if any live memory is archived."""
 
     documents: int
     segments: Sequence[int]
@@ -107,10 +107,15 @@ class Facts(NamedTuple):
 
 
 class OwnTransaction:
-    """A thread's running transaction. `flush` writes what was put off, so that it is seen.
-    `snapshot`: what is read in it cannot change. `facts`: those that still hold, where they were
-    read; `found`: the memories that were read meanwhile. `finish` writes what is written once.
-    `notes`: what an answer that is read in it has to tell."""
+    """A thread's running transaction.
+
+    snapshot: it reads as of one moment.
+    facts: the vault's state, if it was read and is current.
+    found: memories that were read since.
+    flush: writes deferred changes, so that reads see them.
+    finish: writes what is written once per transaction.
+    notes: notes for the response of a search.
+    """
 
     def __init__(
         self, connection: Connection, *, snapshot: bool, facts: Facts | None = None
@@ -129,13 +134,13 @@ def commit(connection: Connection) -> None:
 
 
 def last_row(connection: Connection, sql: str) -> Any:
-    """The first row of the last of these statements that gave any."""
+    """Return the first row of the last statement that has rows."""
     rows = each_row(connection, sql)
     return rows[-1] if rows else None
 
 
 def each_row(connection: Connection, sql: str) -> list[Any]:
-    """The first row of each of these statements that gave any."""
+    """Return the first row of each statement that has rows."""
     cursor, rows = connection.execute(sql), []
     while True:
         if cursor.description and (row := cursor.fetchone()) is not None:
@@ -146,7 +151,7 @@ def each_row(connection: Connection, sql: str) -> list[Any]:
 
 @cache
 def postgres_sql(text: str) -> str:
-    """A statement that both stores share as PostgreSQL writes it."""
+    """Return a statement that both stores share in PostgreSQL's form."""
     written = re.sub(
         r"\{([^}]+)\}", lambda name: POSTGRES.get(name[1], f"{name[1]} = vault()"), text
     )

@@ -1,4 +1,4 @@
-"""Vectors in pgvector's type: storing them, what waits for one, and the cosines of those named."""
+"""Store vectors in pgvector's type, queue memories for them, and compare those of given ids."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from recollect.store.sqlite.vectors import by_memory, without_tokens
 from recollect.types import Filter, Memory, Span
 from recollect_postgres import nearest
 from recollect_postgres.database import PostgresDatabase
-from recollect_postgres.followed import OF_EACH, FollowedVectors, as_rows, as_value
+from recollect_postgres.nearest import OF_EACH, CachedVectors, as_rows, as_value
 from recollect_postgres.pool import Connection
 from recollect_postgres.waiting import MODEL, WaitingMemories, own_mark, texts_of
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
 
-OWN = 8
-MOST_FOLLOWED = 4  # a vault has one model, or two while another one is made
+OWN = 8  # memories of a save that its process embeds itself
+MOST_CACHED = 4  # a vault has one model, or two during a switch
 STORED = f"""
 SELECT m.id, v.start, v.stop, v.vector, t.packed
   FROM memories m
@@ -72,7 +72,7 @@ PUT_TOKENS = "INSERT INTO token_vectors VALUES (vault(), %s, %s, %s, %b)"
 ARRIVED = "DELETE FROM waiting WHERE vault = vault() AND model = %s AND memory = ANY(%s)"
 GONE = "DELETE FROM vectors WHERE vault = vault() AND memory = ANY(%s)"
 NO_LONGER = "DELETE FROM waiting WHERE vault = vault() AND memory = ANY(%s)"
-# Who saves a few memories embeds them at once, so they are its own for a while.
+# A process that saves a few memories embeds them at once, so it owns them for a while.
 NEW = f"""
 INSERT INTO waiting SELECT vault(), o.key, m, %(own)s::uuid,
        CASE WHEN cardinality(%(new)s) <= {OWN} THEN now() + interval '30 seconds' END
@@ -80,7 +80,7 @@ INSERT INTO waiting SELECT vault(), o.key, m, %(own)s::uuid,
 
 
 class IndexChange(NamedTuple):
-    """A memory before and after a write, as the indexes follow it: None where it is not live."""
+    """A memory before and after a write, for the indexes; None if it is not live."""
 
     key: int
     before: Memory | None
@@ -88,51 +88,49 @@ class IndexChange(NamedTuple):
 
 
 class PostgresVectors(WaitingMemories):
-    """`brief`: this process searches only once or twice, so it has no vectors in memory."""
+    """The vectors of a vault; a long-lived process caches them in memory."""
 
     def __init__(
         self, database: PostgresDatabase, *, lifetime: Lifetime = Lifetime.LIBRARY
     ) -> None:
         super().__init__(database)
         self._once = lifetime is Lifetime.ONCE
-        self._followed: dict[tuple[int, int], FollowedVectors] = {}
+        self._cached: dict[tuple[int, int], CachedVectors] = {}
 
     def nearest(
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
     ) -> list[VectorMatch]:
-        followed = None if self._once else self._following
-        return nearest.nearest(
-            self._database, followed, identity, vector, limit, filter, dimensions
-        )
+        cached = None if self._once else self._cached_vectors
+        return nearest.nearest(self._database, cached, identity, vector, limit, filter, dimensions)
 
-    def _following(self, model: int, width: int) -> FollowedVectors:
-        found = self._followed.get((model, width))
+    def _cached_vectors(self, model: int, width: int) -> CachedVectors:
+        found = self._cached.get((model, width))
         if found is None:
-            if len(self._followed) >= MOST_FOLLOWED:
-                self._followed = {}
-            found = FollowedVectors(self._database, model, width)
-            found = self._followed.setdefault((model, width), found)
+            if len(self._cached) >= MOST_CACHED:
+                self._cached = {}
+            found = CachedVectors(self._database, model, width)
+            found = self._cached.setdefault((model, width), found)
         return found
 
     def settle(self) -> None:
-        """Wait until that is in memory which searches have begun to read."""
-        for one in self._followed.values():
+        """Wait for the threads that read vectors into memory."""
+        for one in self._cached.values():
             one.settle()
 
     def close(self) -> None:
-        for one in self._followed.values():
+        for one in self._cached.values():
             one.close()
 
     def similarities(
         self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0
     ) -> dict[str, float]:
-        found, _, _, vectors, _ = _columns(self._stored(identity, ids))
+        found, _, _, vectors, _ = _columns(self._read_rows(identity, ids))
         return best_cosines(found, vectors, vector, dimensions)
 
     def nearest_passages(
         self, identity: str, vector: Vector, ids: Sequence[str]
     ) -> dict[str, NearPassage]:
-        rows = [row for row in self._stored(identity, ids) if row[4]]
+        rows = [row for row in self._read_rows(identity, ids) if row[4]]
         found, starts, stops, vectors, packed = _columns(rows)
         return {
             id: NearPassage(Span(starts[row], stops[row]), packed[row])
@@ -152,7 +150,7 @@ class PostgresVectors(WaitingMemories):
 
     def stored(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
         found: dict[str, list[StoredVector]] = {id: [] for id in ids}
-        rows = self._stored(identity, ids)
+        rows = self._read_rows(identity, ids)
         vectors = as_rows([row[3] for row in rows])
         for (id, start, stop, _, packed), vector in zip(rows, vectors, strict=True):
             found[id].append(StoredVector(Span(start, stop), vector, packed or b""))
@@ -163,7 +161,7 @@ class PostgresVectors(WaitingMemories):
             rows = connection.execute(WHOLE, (identity,), binary=True).fetchall()
         return [key for key, _ in rows], as_rows([vector for _, vector in rows]).astype(np.float16)
 
-    def _stored(self, identity: str, ids: Sequence[str]) -> list[tuple[Any, ...]]:
+    def _read_rows(self, identity: str, ids: Sequence[str]) -> list[tuple[Any, ...]]:
         with self._database.reading() as connection:
             return connection.execute(STORED, (identity, [*ids]), binary=True).fetchall()
 
@@ -195,7 +193,7 @@ class PostgresVectors(WaitingMemories):
             with_tokens = [(model, key, one.number, one.tokens) for key, one in rows if one.tokens]
             connection.cursor().executemany(PUT_TOKENS, with_tokens)
             connection.execute(ARRIVED, (model, keys))
-        self._database.merging.wrote()
+        self._database.merging.note_write()
 
     def coverage(self, identity: str) -> Coverage:
         sql = """SELECT a.documents, o.key, (SELECT count(*) FROM waiting w
@@ -211,8 +209,8 @@ class PostgresVectors(WaitingMemories):
 
     def begin(self, identity: str, dimensions: int) -> None:
         with self._database.writing() as connection:
-            # Vectors of another dimension are not to be compared with its new ones.
-            _without_models(connection, OTHER_DIMENSIONS, identity, dimensions)
+            # Vectors of another dimension cannot be compared with its new ones.
+            _remove_models(connection, OTHER_DIMENSIONS, identity, dimensions)
             if not connection.execute(MODEL, (identity,)).fetchall():
                 connection.execute(NEW_MODEL, (identity, dimensions))
             if _vault_model(connection)[0] in (None, identity):
@@ -221,7 +219,7 @@ class PostgresVectors(WaitingMemories):
     def adopt(self, identity: str) -> int:
         with self._database.writing() as connection:
             connection.execute(ADOPT, (identity, identity))
-            return _without_models(connection, "vault = vault() AND identity <> %s", identity)
+            return _remove_models(connection, "vault = vault() AND identity <> %s", identity)
 
 
 def _columns(rows: Sequence[tuple[Any, ...]]) -> tuple[Sequence[Any], ...]:
@@ -230,8 +228,7 @@ def _columns(rows: Sequence[tuple[Any, ...]]) -> tuple[Sequence[Any], ...]:
 
 
 def follow(connection: Connection, changes: Sequence[IndexChange]) -> None:
-    """A vector speaks for the text it was made from, and only while the memory is live: remove
-    those that no longer do, and let memories wait for new ones."""
+    """Remove the vectors of removed and changed texts, and queue memories for new ones."""
     gone = [change.key for change in changes if change.after is None]
     other = [change.key for change in changes if change.before and _other_text(change)]
     new = [change.key for change in changes if change.after and not change.before]
@@ -251,14 +248,14 @@ def _other_text(change: IndexChange) -> bool:
 
 
 def _vault_model(connection: Connection) -> tuple[str | None, int | None]:
-    """The identity and the dimension of the vault's model; None without one."""
+    """Return the identity and the dimension of the vault's model; None without one."""
     found = connection.execute(VAULT_MODEL).fetchall()
     return found[0] if found else (None, None)
 
 
 def _model(connection: Connection, identity: str, dimensions: int) -> int:
-    """The key of this model. One that is new must have the dimension of the vault's model, unless
-    it was begun."""
+    """Return the key of this model. A new one must have the dimension of the vault's model, unless
+    `begin` was called for it."""
     vault_model, stored = _vault_model(connection)
     found = connection.execute(MODEL, (identity,)).fetchall()
     if found:
@@ -272,8 +269,8 @@ def _model(connection: Connection, identity: str, dimensions: int) -> int:
     return int(found[0][0])
 
 
-def _without_models(connection: Connection, condition: str, *values: object) -> int:
-    """Remove these models with all they have; returns how many vectors these were."""
+def _remove_models(connection: Connection, condition: str, *values: object) -> int:
+    """Remove these models with all their data; return the number of their vectors."""
     found = connection.execute(f"DELETE FROM models WHERE {condition} RETURNING key", values)
     models = [key for (key,) in found]
     if not models:

@@ -1,4 +1,4 @@
-"""What waits for a vector: a queue that servers share."""
+"""The queue of memories that wait for a vector, shared by servers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SELECT m.key, {TEXT} FROM memories m
 MODEL = "SELECT key, dimensions FROM models WHERE vault = vault() AND identity = %s"
 FREE = """
  AND (w.taken_until IS NULL OR w.taken_until < now() OR w.owner IN ('{owner}', '{own}'))"""
-# Longer than a batch takes, also one long text.
+# Longer than any batch takes, even one long text.
 TAKE = """
 UPDATE waiting SET owner = %s, taken_until = now() + interval '10 minutes'
  WHERE vault = vault() AND memory = ANY(%s) AND model = %s"""
@@ -35,12 +35,12 @@ _START = os.urandom(12).hex()
 
 
 def own_mark() -> str:
-    """This process, as the owner of what it has just saved."""
+    """Return the owner's mark of memories that this process has just saved."""
     return f"{_START}{os.getpid():08x}"
 
 
 class Lease:
-    """Who embeds, and what it has taken; `held`: what it keeps until its end."""
+    """A thread's right to embed, and the memories it has taken."""
 
     def __init__(self, resources: ExitStack) -> None:
         self.owner = os.urandom(16).hex()
@@ -49,7 +49,7 @@ class Lease:
         self._first = False
 
     def first(self, database: PostgresDatabase) -> bool:
-        """Whether no other one embeds for a model that has no vectors yet."""
+        """Return True if no other process embeds for a model that has no vectors yet."""
         if not self._first:
             connection = self._resources.enter_context(database.aside())
             self._first = bool(connection.execute(LEASE).fetchall()[0][0])
@@ -57,7 +57,7 @@ class Lease:
 
 
 class WaitingMemories:
-    """The part of a vector index that gives out work."""
+    """The part of a vector index that hands out memories to embed."""
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
@@ -76,12 +76,12 @@ class WaitingMemories:
         lease: Lease | None = getattr(self._local, "lease", None)
         if lease is not None and among is None:
             with self._database.aside() as connection:
-                return self._taken(connection, lease, identity, limit, size, without)
+                return self._take(connection, lease, identity, limit, size, without)
         with self._database.reading() as connection:
             rows = _smallest(connection, identity, limit, among, without)
             return _within(connection, rows, size)
 
-    def _taken(
+    def _take(
         self,
         connection: Connection,
         lease: Lease,
@@ -90,10 +90,10 @@ class WaitingMemories:
         size: int | None,
         without: Collection[int],
     ) -> list[Waiting]:
-        """The smallest that wait, taken by this lease, as far as no other has them."""
+        """Take the smallest waiting memories that no other lease has taken."""
         found = connection.execute(MODEL, (identity,)).fetchall()
         if not found and not lease.first(self._database):
-            return []  # another one makes the first vectors of a model; then there is a queue
+            return []  # another process makes the model's first vectors; then there is a queue
         batch = _within(
             connection, _smallest(connection, identity, limit, None, without, lease.owner), size
         )
@@ -105,9 +105,9 @@ class WaitingMemories:
 
     @contextmanager
     def lease(self) -> Iterator[bool]:
-        """What `waiting` gives in the block is given to nobody else until the block ends; should
-        the process die, for some minutes. So servers share the work, and none does another's; the
-        threads of one process embed in turn, so that who has waited finds everything embedded."""
+        """Reserve what `waiting` returns in the block until it ends or, if the process dies, for
+        some minutes. So servers share the work. The threads of one process embed in turn, so that
+        one that has waited finds everything embedded; yield False if another thread embeds."""
         if not self._turn.acquire(blocking=False):
             yield False
             return
@@ -132,13 +132,13 @@ def _smallest(
     without: Collection[int],
     owner: str = "",
 ) -> list[tuple[int, int]]:
-    """The keys and sizes of the smallest that wait: of those `among`, else of the core memories,
-    else of the newest window. With an `owner` without those that another one has taken, or takes
-    just now."""
+    """Return the keys and sizes of the smallest waiting memories: of those `among`, else of the
+    core memories, else of the newest window. With an `owner`, leave out those that others have
+    taken or are taking."""
     found = connection.execute(MODEL, (identity,)).fetchall()
     tables, condition = "memories m", "m.vault = vault() AND m.forgotten_at IS NULL"
     values: list[Any] = []
-    if found:  # a model that has embedded something before has a table of what waits for it
+    if found:  # a model with vectors has a queue
         tables += " JOIN waiting w ON w.vault = vault() AND w.memory = m.key"
         condition += " AND w.model = %s" + (
             FREE.format(owner=owner, own=own_mark()) if owner else ""
@@ -164,7 +164,7 @@ def _smallest(
 def _within(
     connection: Connection, rows: Sequence[tuple[int, int]], size: int | None
 ) -> list[Waiting]:
-    """As many of these memories as have this size together, but at least one, with their texts."""
+    """Return as many of these memories as fit into this size, at least one, with their texts."""
     keys = [key for key, _ in rows]
     if size is not None:
         fitting = sum(total <= size for total in accumulate(length for _, length in rows))
@@ -174,5 +174,5 @@ def _within(
 
 
 def texts_of(connection: Connection, keys: Sequence[int]) -> dict[int, str]:
-    """The text to embed of each of these memories that is live, as `waiting` gives it."""
+    """Return the text to embed of each of these memories that is live."""
     return {key: text.strip() for key, text in connection.execute(TEXTS, ([*keys],))}

@@ -1,6 +1,6 @@
-"""Writing memories: the one way to do it, a transaction at a time.
+"""Write memories, a transaction at a time.
 
-What a transaction changes is put off and written in bulk: when it ends, when a bulk write has added
+Changes are deferred and written in bulk: at the end of the transaction, when a bulk write has added
 enough, and before the transaction itself reads anything.
 """
 
@@ -41,7 +41,7 @@ UPDATE = (
     f"UPDATE memories SET {', '.join(f'{column} = %s' for column in COLUMNS)} "
     "WHERE vault = vault() AND key = %s"
 )
-# Without a version: that would keep the id of what was purged.
+# Without a version, which would keep the id of the purged memory.
 NO_FEEDBACK = "DELETE FROM feedback WHERE vault = vault() AND memory_id = ANY(%s)"
 NO_VECTORS = """
 DELETE FROM feedback_vectors v WHERE vault = vault() AND NOT EXISTS (
@@ -59,17 +59,17 @@ class PostgresWriting:
         self._last_key = database.lock.last_key
         self.versions = VersionsRecord(connection, change, database.lock.last_write)
         self.files = StoredFiles(connection, database.sql, database.listed, self.flush)
-        self._before: dict[int, Stored | None] = {}  # of what is put off; None: not there
+        # Deferred changes; None for a memory that does not exist.
+        self._before: dict[int, Stored | None] = {}
         self._after: dict[int, Stored | None] = {}
         self._purged: dict[int, str] = {}  # ids, by key
         self._documents = self._forgotten = 0
         self.made: list[MadeSegment] = []
 
     @property
-    def grew(self) -> bool:
-        """Whether the vault has become so much larger that PostgreSQL, which looks at its tables by
-        itself once in a while, may expect far too few memories there: it would read all of them to
-        find one."""
+    def has_grown(self) -> bool:
+        """True if the vault has grown enough to need an ANALYZE: with outdated statistics
+        PostgreSQL might read all memories to find one."""
         before = self._database.lock.documents
         return before + self._documents > max(GROWN * before, MANY)
 
@@ -106,7 +106,7 @@ class PostgresWriting:
     def _put_off(self, key: int, before: Stored | None, after: Stored | None) -> None:
         self._before.setdefault(key, before)
         self._after[key] = after
-        self.versions.changed(key, before, after)
+        self.versions.note_change(key, before, after)
 
     def index_added(self, prepared: PreparedMemories | None = None) -> None:
         self.flush(prepared)
@@ -115,7 +115,7 @@ class PostgresWriting:
         return complete_feedback(self._connection, self._database.sql, events)
 
     def flush(self, prepared: PreparedMemories | None = None) -> None:
-        """Write what was put off, and hand it to the indexes, with what is ready made of it."""
+        """Write deferred changes and index them; `prepared` is an index made in advance."""
         before, after = self._before, self._after
         if not after:
             return
@@ -180,7 +180,7 @@ class PostgresWriting:
             self.made += index(self._connection, live, prepared)
 
     def finish(self) -> Growth:
-        """Write what is written once per transaction."""
+        """Write the rest, once per transaction."""
         self.flush()
         size = self.versions.apply()
         write = self.versions.write or 0
@@ -188,7 +188,7 @@ class PostgresWriting:
 
 
 def _values(stored: Stored) -> tuple[object, ...]:
-    """The columns of a memory, live or forgotten."""
+    """Return the columns of a memory, live or forgotten."""
     at = None if stored.forgotten_at is None else to_micros(stored.forgotten_at)
     memory = stored.memory
     return *values_of(memory), [*memory.tags], content_hash_of(memory), at

@@ -88,11 +88,11 @@ COMMANDS = {
     "tidy": ("review", "apply your policies for old memories"),
     "config": ("config", "show, change or check the settings"),
     "stats": ("upkeep", "count what the vault holds"),
-    "store": ("recollect_postgres.commands.copy", "move a vault to PostgreSQL and back"),
+    "store": ("recollect_postgres.commands", "move a vault to PostgreSQL and back"),
     "store copy": (
-        "recollect_postgres.commands.copy", "copy a vault between a file and PostgreSQL"
+        "recollect_postgres.commands", "copy a vault between a file and PostgreSQL"
     ),
-    "store migrate": ("recollect_postgres.commands.migrate", "update the tables in PostgreSQL"),
+    "store migrate": ("recollect_postgres.commands", "update the tables in PostgreSQL"),
     "vault": ("vaults", "encrypt the vault, search other vaults, publish"),
     "vault list": ("vaults", "list the vaults that searches include"),
     "vault add": ("vaults", "search another vault too"),

@@ -1,4 +1,4 @@
-"""`recollect store` and `recollect store copy`."""
+"""`recollect store`, `recollect store copy` and `recollect store migrate`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from recollect.settings import Rerank, Settings, StoreSettings
 from recollect.settings_reading import home_folder, load_settings
 from recollect.store.sqlite.cipher import header_at
 from recollect_postgres.copying import Copied, copy_vault, take_secret
+from recollect_postgres.migration import migrate
 
 
 @command("  recollect store copy ~/vault.db postgresql://recollect@db/recollect")
@@ -43,8 +44,8 @@ class VaultPlace(NamedTuple):
     vault: str
     file: Path | None
 
-    def opened(self, settings: Settings, home: Path) -> Recollect:
-        """The vault; what is beside it takes no part."""
+    def open(self, settings: Settings, home: Path) -> Recollect:
+        """Open the vault without other vaults, collections or a reranker."""
         place = StoreSettings(url=self.url, vault=self.vault)
         alone = replace(
             settings, store=place, rerank=Rerank(provider="none"), vaults=(), collections=()
@@ -61,23 +62,23 @@ def store_copy(args: argparse.Namespace) -> int:
     home = home_folder(os.environ)
     settings = load_settings(home, os.environ)
     vault = args.vault or settings.store.vault
-    source, target = (_place(text, vault) for text in (args.source, args.target))
+    source, target = (_read_place(text, vault) for text in (args.source, args.target))
     _check(source, target)
-    with source.opened(settings, home) as old:
-        with target.opened(settings, home) as new:
+    with source.open(settings, home) as old:
+        with target.open(settings, home) as new:
             take_secret(old.session.store, new.session.store)
         with ExitStack() as opened:
-            new = opened.enter_context(target.opened(settings, home))
+            new = opened.enter_context(target.open(settings, home))
             new.models = old.models
             total = old.stats()["memories"] + old.stats()["forgotten"]
             advance = opened.enter_context(progress("Copying", total))
             done = copy_vault(old.session, new.session, advance)
         line = f"{counted(done.memories, 'memory')} copied to {new.store.database.place}"
-    say(args.json, f"{line}; {_verified(done)}.", target=new.store.database.place, **done._asdict())
+    say(args.json, f"{line}; {_result(done)}.", target=new.store.database.place, **done._asdict())
     return 0
 
 
-def _verified(done: Copied) -> str:
+def _result(done: Copied) -> str:
     return (
         f"the same: {counted(done.forgotten, 'forgotten memory')}, "
         f"{counted(done.versions, 'version')}, {counted(done.vectors, 'vector')}, "
@@ -85,7 +86,7 @@ def _verified(done: Copied) -> str:
     )
 
 
-def _place(text: str, vault: str) -> VaultPlace:
+def _read_place(text: str, vault: str) -> VaultPlace:
     if text.startswith(("postgresql://", "postgres://")):
         return VaultPlace(text, vault, None)
     if "://" in text:
@@ -108,3 +109,17 @@ def _check(source: VaultPlace, target: VaultPlace) -> None:
                 f"{source.file} is locked, and PostgreSQL keeps memories as they are. If the "
                 "database's disks are encrypted, unlock the vault first: `recollect vault unlock`."
             )
+
+
+@command("  recollect store migrate", add_json)
+def store_migrate(args: argparse.Namespace) -> int:
+    url = load_settings(home_folder(os.environ)).store.url
+    if not url:
+        raise UserError(
+            "`store.url` is empty: the vault is a file, which is brought up to date when it is "
+            "opened. For PostgreSQL set it to postgresql://user@host/database."
+        )
+    done = migrate(url, lambda one: None if args.json else print(f"{one.number:04} {one.name}"))
+    sentence = f"{counted(done, 'migration')} applied." if done else "Nothing to do."
+    say(args.json, sentence, applied=done)
+    return 0
