@@ -28,7 +28,7 @@ from recollect.recipes.blend import BLEND
 from recollect.settings import Rerank, Settings
 from recollect.types import Response
 from recollect_evaluation.cache import FILE, Cache, cache_folder
-from recollect_evaluation.evaluation import Evaluation, opened
+from recollect_evaluation.evaluation import Evaluation, open_evaluation
 
 SETS = ("locomo", "longmemeval-oracle-turns", "beam-100k")
 TOKENS = 600
@@ -94,7 +94,7 @@ def main() -> None:
     print(f"{'set':<26} {'before':>8} {'now':>8}   tokens of an answer, before and now")
     with closing(Cache(cache_folder(os.environ) / FILE)) as kept:
         for name in SETS:
-            with opened(args.data / name, settings, os.environ, kept) as evaluation:
+            with open_evaluation(args.data / name, settings, os.environ, kept) as evaluation:
                 evaluation.prepare(progress, vectors=True)
                 before, now, *sizes = recall(evaluation, args.queries)
             print(f"{name:<26} {before:8.3f} {now:8.3f}   {sizes[0]:.0f} {sizes[1]:.0f}")

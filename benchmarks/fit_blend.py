@@ -44,7 +44,7 @@ from recollect.stages.signal_sums import Bonus
 from recollect.types import Filter, Term
 from recollect_evaluation.cache import FILE, Cache, cache_folder
 from recollect_evaluation.datasets import Dataset, Question, load
-from recollect_evaluation.evaluation import opened
+from recollect_evaluation.evaluation import open_evaluation
 
 FITTED = ("longmemeval-oracle-turns", "hotpotqa-1k", "qed-nq", "cranfield", "locomo")
 HELD_OUT = ("beam-100k", "chroma-chunking", "cacm", "xquad")
@@ -157,7 +157,7 @@ def log(name: str, data: Path, cache: Cache, *, vectors: bool, rerank: bool) -> 
     names = (*(ALL if vectors else ALONE), *(("rerank",) if rerank else ()))
     rows = []
     for part, questions in cut(name, load(data / name), chance):
-        with opened(part, settings, os.environ, cache) as bench:
+        with open_evaluation(part, settings, os.environ, cache) as bench:
             bench.prepare(silent, vectors=vectors)
             for id in questions:
                 question = part.questions[id]

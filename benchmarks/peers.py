@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from data import data_argument, median, passages
 from embeddings import cache_argument, embedded, embedder
-from recollect_evaluation.metrics import MEASURES, measured
+from recollect_evaluation.metrics import MEASURES, measure_run
 
 HERE = Path(__file__).parent
 DRIVERS = HERE / "peer_drivers"
@@ -160,7 +160,7 @@ def measure_peer(
         ask = lane(python, environment, peer, "ask", folder.parent, longest)
     except (OSError, subprocess.SubprocessError) as error:
         return {"failed": reason(error)}
-    figures = measured(ask["run"], grades)
+    figures = measure_run(ask["run"], grades)
     quality = {
         name: round(sum(one[name] for one in figures.values()) / len(figures), 4)
         for name in MEASURES

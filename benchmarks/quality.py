@@ -45,11 +45,17 @@ from recollect.settings import Settings
 from recollect.settings_reading import home_folder, load_settings
 from recollect.stages.rerank import RerankInterpolation
 from recollect.version import __version__
-from recollect_evaluation.baselines import BASELINES, DENSE, GREP
 from recollect_evaluation.cache import FILE, Cache, cache_folder
 from recollect_evaluation.datasets import CANDIDATES, CORPUS, LAYOUT, QRELS, QUERIES, find
-from recollect_evaluation.evaluation import Contestant, Evaluation, opened
-from recollect_evaluation.metrics import MEASURES, PerQuery, chance, interval, measured, resampled
+from recollect_evaluation.evaluation import (
+    BASELINES,
+    DENSE,
+    GREP,
+    Contestant,
+    Evaluation,
+    open_evaluation,
+)
+from recollect_evaluation.metrics import MEASURES, PerQuery, chance, interval, measure_run, resample
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -255,14 +261,14 @@ def quality_pass(folder: Path, chosen: Sequence[Contestant], now: Measuring) -> 
     if not missing:
         print(f"{folder.name}: quality is kept.")
         return
-    with opened(folder, now.settings, os.environ, now.cache) as bench:
+    with open_evaluation(folder, now.settings, os.environ, now.cache) as bench:
         problems = bench.dataset.problems | prepared(bench, folder, missing)
         asked = bench.questions(None if folder.name in now.whole else now.queries, SEED)
         unscored = len(bench.dataset.questions) - len(bench.dataset.scored)
         for one in missing:
             start = time.perf_counter()
             answers = bench.quality(one, sample(asked, MOST.get(one.name)), progress)
-            per_query = measured(answers.returned, bench.dataset.grades)
+            per_query = measure_run(answers.returned, bench.dataset.grades)
             figures = {id: tuple(found.values()) for id, found in per_query.items()}
             documents = len(bench.dataset.documents)
             kept = Kept(today(), documents, unscored, problems, answers.degraded, figures)
@@ -281,7 +287,7 @@ def latency_pass(
     if not missing:
         print(f"{folder.name}: times are kept.")
         return
-    with opened(folder, now.settings, os.environ, now.cache) as bench:
+    with open_evaluation(folder, now.settings, os.environ, now.cache) as bench:
         prepared(bench, folder, missing)
         asked = bench.questions(now.queries, SEED)
         for one in missing:
@@ -402,7 +408,7 @@ def bootstrapped(figures: Mapping[str, PerQuery], seed: int) -> dict[Key, Mean]:
         if not ids:
             continue
         values = [[columns[key][id] for id in ids] for key in keys]
-        for key, sampled, means in zip(keys, values, resampled(values, seed), strict=True):
+        for key, sampled, means in zip(keys, values, resample(values, seed), strict=True):
             found[key] = Mean(sum(sampled) / len(sampled), means, len(ids))
     return found
 

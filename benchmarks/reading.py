@@ -22,8 +22,8 @@ from recollect.settings import Settings
 from recollect.stages.rerank import RerankInterpolation
 from recollect_evaluation.cache import FILE, Cache, CachedReranker, cache_folder
 from recollect_evaluation.datasets import Question
-from recollect_evaluation.evaluation import Contestant, Evaluation, opened
-from recollect_evaluation.metrics import measured
+from recollect_evaluation.evaluation import Contestant, Evaluation, open_evaluation
+from recollect_evaluation.metrics import measure_run
 
 BLEND = Contestant("blend", BUILT_IN["blend"])
 SETS = ("cranfield", "cacm", "chroma-chunking", "qed-nq", "hotpotqa-1k", "locomo")
@@ -75,7 +75,7 @@ def asked(
     finally:
         RerankInterpolation._contested = ours  # type: ignore[method-assign]
         CachedReranker.scores = scores  # type: ignore[method-assign]
-    values = measured(found, evaluation.dataset.grades)
+    values = measure_run(found, evaluation.dataset.grades)
     ndcg = sum(one["ndcg@10"] for one in values.values()) / len(values)
     return Asked(ndcg, characters, clock, processor)
 
@@ -93,7 +93,7 @@ def main() -> None:
     shares, times = [], []
     print(f"{'set':<20}{'questions':>10}{'all read':>10}{'rule':>10}{'reading':>10}")
     for name in args.sets:
-        with opened(args.data / name, Settings(), os.environ, cache) as evaluation:
+        with open_evaluation(args.data / name, Settings(), os.environ, cache) as evaluation:
             evaluation.prepare(silent, vectors=True)
             questions = evaluation.questions(args.queries, 0)
             if args.timed:  # the first one loads the model

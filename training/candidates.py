@@ -27,7 +27,7 @@ from recollect.settings_reading import home_folder, load_settings
 from recollect.stages.rerank import RerankInterpolation, focused
 from recollect.types import Ranking, Term
 from recollect_evaluation.cache import FILE, Cache, cache_folder
-from recollect_evaluation.evaluation import Contestant, Evaluation, opened
+from recollect_evaluation.evaluation import Contestant, Evaluation, open_evaluation
 
 BLEND = Contestant("blend", BUILT_IN["blend"])
 
@@ -77,7 +77,7 @@ def main() -> None:
     settings, cache = load_settings(home_folder(os.environ)), Cache(cache_folder(os.environ) / FILE)
     sets = {}
     for name in (*DEV, *HELD):
-        with opened(args.data / name, settings, os.environ, cache) as bench:
+        with open_evaluation(args.data / name, settings, os.environ, cache) as bench:
             bench.prepare(silent, vectors=True)
             asked = offered(bench, args.questions)
         sets[name] = {"half": "dev" if name in DEV else "held", "questions": asked}

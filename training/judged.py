@@ -29,7 +29,7 @@ from recollect.settings import Embedding, Settings
 from recollect.store.base import Waiting
 from recollect.types import Span
 from recollect_evaluation.cache import Cache
-from recollect_evaluation.evaluation import Evaluation, opened
+from recollect_evaluation.evaluation import Evaluation, open_evaluation
 
 if TYPE_CHECKING:
     from recollect.models.base import Matrix
@@ -73,7 +73,7 @@ class Recording(Batches):
 
 
 def packed(folder: Path) -> dict[str, Any]:
-    with opened(folder, Settings(), os.environ, Cache(None)) as bench:
+    with open_evaluation(folder, Settings(), os.environ, Cache(None)) as bench:
         texts = embedded_texts(bench)
         ids = [id for id in bench.dataset.documents if id in texts]
         place = {id: number for number, id in enumerate(ids)}

@@ -17,7 +17,7 @@ from recollect.errors import ProviderError, UserError
 from recollect.settings import Embedding, Rerank, SearchSettings, Settings
 from recollect_evaluation import evaluation
 from recollect_evaluation.cache import FILE, Cache
-from recollect_evaluation.evaluation import WARM_UP, Evaluation, RecipeOutcome, opened
+from recollect_evaluation.evaluation import WARM_UP, Evaluation, RecipeOutcome, open_evaluation
 from recollect_evaluation.report import report, write_runs
 
 OFF = Settings(
@@ -40,7 +40,7 @@ def bench(
 ) -> Iterator[Evaluation]:
     held = Cache(cache)
     environment = {"RECOLLECT_HOME": str(folder.parent / "home")}
-    with opened(folder, settings, environment, held) as made:
+    with open_evaluation(folder, settings, environment, held) as made:
         yield made
     held.close()
 

@@ -11,7 +11,7 @@ from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.settings import Embedding, Rerank, Settings
 from recollect_evaluation.datasets import load
-from recollect_evaluation.gold import add, init, is_gold, load_gold
+from recollect_evaluation.gold import add_judgements, create_gold, is_gold, load_gold
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 
@@ -26,7 +26,7 @@ def memory(tmp_path: Path) -> Iterator[Recollect]:
 
 @pytest.fixture
 def gold(tmp_path: Path) -> Path:
-    init(tmp_path / "some" / "gold")
+    create_gold(tmp_path / "some" / "gold")
     return tmp_path / "some" / "gold"
 
 
@@ -44,17 +44,17 @@ def test_a_new_gold_set_explains_itself_and_is_empty(gold: Path, memory: Recolle
 
 def test_nothing_is_overwritten(gold: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"already has a gold\.toml"):
-        init(gold)
+        create_gold(gold)
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match="cannot be made a gold set"):
-        init(tmp_path / "file")
+        create_gold(tmp_path / "file")
 
 
 def test_it_grows_by_question_and_memory(gold: Path, memory: Recollect) -> None:
-    assert add(memory, gold, "when do we rotate", ["a", "b"]) == ("q1", 2)
-    assert add(memory, gold, " when do  we rotate ", ["a"], 3) == ("q1", 1)
-    assert add(memory, gold, "when do we rotate", ["a"], 3) == ("q1", 0)
-    assert add(memory, gold, "when do we deploy", ["b"]) == ("q2", 1)
+    assert add_judgements(memory, gold, "when do we rotate", ["a", "b"]) == ("q1", 2)
+    assert add_judgements(memory, gold, " when do  we rotate ", ["a"], 3) == ("q1", 1)
+    assert add_judgements(memory, gold, "when do we rotate", ["a"], 3) == ("q1", 0)
+    assert add_judgements(memory, gold, "when do we deploy", ["b"]) == ("q2", 1)
     questions, judged = held(gold)
     assert questions.splitlines() == [
         '{"_id":"q1","text":"when do we rotate"}',
@@ -74,7 +74,7 @@ def test_it_grows_by_question_and_memory(gold: Path, memory: Recollect) -> None:
 def test_what_a_person_wrote_stays(gold: Path, memory: Recollect) -> None:
     (gold / "queries.jsonl").write_text('{"_id": "q2", "text": "mine", "note": "keep"}')
     (gold / "qrels.tsv").write_text("q2\ta\t1")
-    add(memory, gold, "another", ["b"])
+    add_judgements(memory, gold, "another", ["b"])
     questions, judged = held(gold)
     assert questions == '{"_id": "q2", "text": "mine", "note": "keep"}\n' + (
         '{"_id":"q3","text":"another"}\n'
@@ -94,17 +94,17 @@ def test_what_a_person_wrote_stays(gold: Path, memory: Recollect) -> None:
 def test_what_cannot_be_judged_changes_nothing(
     gold: Path, memory: Recollect, query: str, ids: list[str], grade: int, said: str
 ) -> None:
-    add(memory, gold, "before", ["a"])
+    add_judgements(memory, gold, "before", ["a"])
     before = held(gold)
     with pytest.raises(UserError, match=said):
-        add(memory, gold, query, ids, grade)
+        add_judgements(memory, gold, query, ids, grade)
     assert held(gold) == before
 
 
 def test_only_a_marked_folder_without_a_corpus_is_one(gold: Path, memory: Recollect) -> None:
     (gold / "gold.toml").rename(gold / "elsewhere.toml")
     with pytest.raises(UserError, match="is not a gold set; `recollect eval init"):
-        add(memory, gold, "q", ["a"])
+        add_judgements(memory, gold, "q", ["a"])
     with pytest.raises(UserError, match=r"has no corpus\.jsonl"):
         load(gold)
 
@@ -112,7 +112,7 @@ def test_only_a_marked_folder_without_a_corpus_is_one(gold: Path, memory: Recoll
 def test_a_judged_memory_that_was_forgotten_counts_as_not_found(
     gold: Path, memory: Recollect
 ) -> None:
-    add(memory, gold, "q", ["a", "b"])
+    add_judgements(memory, gold, "q", ["a", "b"])
     memory.forget(["b"])
     dataset = load_gold(gold, memory)
     assert dataset.grades["q1"] == {"a": 1, "b": 1}

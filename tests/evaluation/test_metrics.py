@@ -7,11 +7,11 @@ from math import log2
 import numpy as np
 import pytest
 
-from recollect_evaluation.metrics import RESAMPLES, chance, interval, measured, ndcg, resampled
+from recollect_evaluation.metrics import RESAMPLES, chance, interval, measure_run, ndcg, resample
 
 
 def one(returned: list[str], grades: dict[str, int]) -> tuple[float, float, float]:
-    found = measured({"q": returned}, {"q": grades})["q"]
+    found = measure_run({"q": returned}, {"q": grades})["q"]
     return found["ndcg@10"], found["mrr@10"], found["recall@10"]
 
 
@@ -54,7 +54,7 @@ def test_only_the_first_ten_count() -> None:
 
 
 def test_a_question_that_returned_nothing_counts_nothing() -> None:
-    found = measured({"q": [], "r": ["a"]}, {"q": {"a": 1}, "r": {"a": 1}})
+    found = measure_run({"q": [], "r": ["a"]}, {"q": {"a": 1}, "r": {"a": 1}})
     assert list(found) == ["q", "r"]
     assert set(found["q"].values()) == {0.0}
     assert set(found["r"].values()) == {1.0}
@@ -66,7 +66,7 @@ def test_a_grade_below_zero_is_as_good_as_not_relevant() -> None:
 
 def test_the_interval_is_that_of_the_mean() -> None:
     """Of 400 values, half 0 and half 1, the mean's standard error is 0.025."""
-    [means] = resampled([[0.0, 1.0] * 200])
+    [means] = resample([[0.0, 1.0] * 200])
     assert len(means) == RESAMPLES
     low, high = interval(means)
     assert low == pytest.approx(0.5 - 1.96 * 0.025, abs=0.005)
@@ -77,19 +77,19 @@ def test_the_bootstrap_is_the_same_for_the_same_seed_and_pairs_its_columns() -> 
     draw = np.random.default_rng(1)
     mine, theirs = draw.random(300).tolist(), draw.random(300).tolist()
     apart = [a - b for a, b in zip(mine, theirs, strict=True)]
-    first, second, difference = resampled([mine, theirs, apart])
+    first, second, difference = resample([mine, theirs, apart])
     assert difference == pytest.approx(first - second)
-    assert resampled([mine])[0] == pytest.approx(first)
-    assert (resampled([mine], seed=1)[0] != first).any()
+    assert resample([mine])[0] == pytest.approx(first)
+    assert (resample([mine], seed=1)[0] != first).any()
 
 
 def test_one_question_has_an_interval_of_no_width() -> None:
-    [means] = resampled([[0.3]])
+    [means] = resample([[0.3]])
     assert interval(means) == pytest.approx((0.3, 0.3))
 
 
 def test_chance_tells_a_real_difference_from_none() -> None:
-    [none, small, large] = resampled([[0.0] * 100, [0.1, -0.1] * 50, [0.1, 0.0] * 50])
+    [none, small, large] = resample([[0.0] * 100, [0.1, -0.1] * 50, [0.1, 0.0] * 50])
     assert chance(none) == 1.0
     assert chance(small) > 0.5
     assert chance(large) == pytest.approx(2 / (RESAMPLES + 1))

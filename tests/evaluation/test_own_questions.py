@@ -35,8 +35,8 @@ def test_questions_are_those_with_an_accepted_result_and_those_of_the_gold_set(
     memory.feedback("when do tides turn", "boats", accept=False)
     memory.feedback("anything else", "boats", accept=False)
     assert own_questions(memory) == {"when do tides turn": {"tides": 1, "boats": 0}}
-    gold.init(gold_folder(home))
-    gold.add(memory, gold_folder(home), "when do boats leave", ["boats"], 2)
+    gold.create_gold(gold_folder(home))
+    gold.add_judgements(memory, gold_folder(home), "when do boats leave", ["boats"], 2)
     assert own_questions(memory)["when do boats leave"] == {"boats": 2}
 
 
@@ -53,7 +53,7 @@ def test_a_recipe_is_scored_without_what_feedback_itself_adds(memory: Recollect)
 def test_the_same_questions_are_asked_however_long_they_take(
     memory: Recollect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect_evaluation.own_questions.MOST", 2)
+    monkeypatch.setattr("recollect_evaluation.own_questions.MOST_QUESTIONS", 2)
     for query in ("when do tides turn", "do tides turn at noon", "turning tides"):
         memory.feedback(query, "tides", accept=True)
     hours = count(step=3600.0).__next__

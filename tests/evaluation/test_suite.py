@@ -18,12 +18,12 @@ from recollect.ingest.draft import complete_draft
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, SearchSettings, Secrets, Settings
 from recollect.types import Filter, Memory
-from recollect_evaluation.suite.suite import (
+from recollect_evaluation.suite import (
     Answer,
     SuiteQuery,
     SuiteVault,
     memories,
-    opened,
+    open_suite,
     passes,
     points,
     report,
@@ -58,7 +58,7 @@ def silent(what: str, total: int) -> Iterator[Callable[[int], None]]:
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SuiteVault]:
     home = tmp_path_factory.mktemp("suite") / "home"
-    with opened(home, WITHOUT_MODELS, os.environ, silent) as filled:
+    with open_suite(home, WITHOUT_MODELS, os.environ, silent) as filled:
         yield filled
 
 
@@ -145,7 +145,7 @@ def test_the_page_shows_the_points_that_come_out(tmp_path: Path) -> None:
     page = PAGE.read_text(encoding="utf-8")
     names = re.findall(r"\$ recollect eval suite\n +(.*)\n", page)[0].split()
     asked = suite().queries[:: one_in(3)]
-    with opened(tmp_path, Settings(), os.environ, silent) as bench:
+    with open_suite(tmp_path, Settings(), os.environ, silent) as bench:
         for recipe in BUILT_IN:
             place = names.index(recipe)
             outcomes = bench.outcomes(recipe, asked)
@@ -264,7 +264,7 @@ def test_every_built_in_recipe_is_scored_and_none_breaks_a_filter(bench: SuiteVa
 
 def test_the_points_are_the_same_every_time(bench: SuiteVault, tmp_path: Path) -> None:
     first = [one.score for one in bench.outcomes("blend", suite().queries)]
-    with opened(tmp_path, WITHOUT_MODELS, os.environ, silent) as again:
+    with open_suite(tmp_path, WITHOUT_MODELS, os.environ, silent) as again:
         assert [one.score for one in again.outcomes("blend", suite().queries)] == first
 
 
@@ -274,7 +274,7 @@ def test_settings_other_than_the_models_change_nothing(bench: SuiteVault, tmp_pa
         search=SearchSettings(recipe="nope", literal=True),
         secrets=Secrets(patterns={"every word": r"\w+"}),
     )
-    with opened(tmp_path, odd, os.environ, silent) as changed:
+    with open_suite(tmp_path, odd, os.environ, silent) as changed:
         assert [one.score for one in changed.outcomes("blend", suite().queries)] == [
             one.score for one in bench.outcomes("blend", suite().queries)
         ]

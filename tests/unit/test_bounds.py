@@ -54,12 +54,12 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recollect]:
 def test_a_query_is_at_most_ten_thousand_characters_long(memory: Recollect, tmp_path: Path) -> None:
     assert LONGEST_QUERY == 10_000
     folder = tmp_path / "gold"
-    gold.init(folder)
+    gold.create_gold(folder)
     ways: tuple[Callable[[str], object], ...] = (
         memory.search,
         memory.context,
         lambda query: memory.feedback(query, "today", accept=True),
-        lambda query: gold.add(memory, folder, query, ["today"]),
+        lambda query: gold.add_judgements(memory, folder, query, ["today"]),
         lambda query: memory.run_recipe(BUILT_IN["vault"], query),
     )
     for way in ways:

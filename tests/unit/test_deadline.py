@@ -27,7 +27,7 @@ from recollect.stages.rerank import RerankInterpolation
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.merging import Merger
 from recollect.types import Search
-from recollect_evaluation.baselines import BASELINES
+from recollect_evaluation.evaluation import BASELINES
 
 NO_MODELS = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 QUERY = "who feeds the otter at night"

@@ -9,7 +9,7 @@ import pytest
 from recollect.engine import Recollect
 from recollect.ingest.draft import make_draft
 from recollect.settings import Embedding, Rerank, Settings
-from recollect_evaluation.own_models import advice
+from recollect_evaluation.own_questions import advice
 
 ENGLISH = ["We refresh the tokens every night", "The build is slow on Mondays", "Use Postgres 16"]
 GERMAN = ["Wir erneuern die Schlüssel in jeder Nacht", "Der Bau ist am Montag langsam"]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from recollect.models.base import Matrix
 
 FILE = "eval.db"
-# A day for one question: as good as no deadline, and still a time that a thread can wait for.
+# A day per question: as good as no deadline, and not too long for a thread to wait.
 UNHURRIED_MS = 86_400_000
 # Errors that cost only time: closed by an interrupt, damaged, locked, on a full disk.
 LOST = (
@@ -59,7 +59,7 @@ class Cache:
     """Bytes by key; without a file, for this process only."""
 
     def __init__(self, file: Path | None) -> None:
-        self._guard = threading.Lock()  # the reranker answers in a thread of its own
+        self._guard = threading.Lock()  # the reranker runs in another thread
         try:
             if file is not None:
                 file.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ class Cache:
             ) from error
 
     def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """The cached value of each key."""
+        """Return the cached value of each key."""
         found: list[bytes | None] = [None] * len(keys)
         with self._guard, suppress(*LOST):
             for place, key in enumerate(keys):
@@ -91,7 +91,8 @@ class Cache:
     def through(
         self, keys: Sequence[bytes], texts: Sequence[str], make: Callable[[list[str]], list[bytes]]
     ) -> list[bytes]:
-        """A value for each text: the cached one, or what `make` makes of it, which is cached."""
+        """Return a value for each text: the cached one, or the result of `make`, which is then
+        cached."""
         cached = dict(zip(keys, self.get(keys), strict=True))
         missing = {key: text for key, text in zip(keys, texts, strict=True) if cached[key] is None}
         made = dict(zip(missing, make(list(missing.values())), strict=True)) if missing else {}
@@ -105,7 +106,7 @@ class Cache:
 
 
 def vector_key(identity: str, role: str, text: str) -> bytes:
-    """The key of a vector; `role` is "query" or "document"."""
+    """Return the key of a vector; `role` is "query" or "document"."""
     return content_digest(f"{identity}\0{role}\0{text}", 20)
 
 
@@ -114,7 +115,7 @@ def rerank_key(known_as: str, query: str, text: str) -> bytes:
 
 
 class CachedEmbedder:
-    """An embedder that embeds no text twice, and is not loaded where nothing is new."""
+    """An embedder that embeds no text twice, and is not loaded if nothing is new."""
 
     def __init__(self, embedder: Embedder, cache: Cache) -> None:
         self._embedder = embedder
@@ -138,7 +139,7 @@ class CachedEmbedder:
             return embed(texts)
         keys = [vector_key(self.identity, role, text) for text in texts]
         blobs = self._cache.through(keys, texts, lambda new: [_blob(row) for row in embed(new)])
-        if len({len(blob) for blob in blobs}) > 1:  # a server's model has other dimensions by now
+        if len({len(blob) for blob in blobs}) > 1:  # a remote model has other dimensions now
             blobs = [_blob(row) for row in embed(texts)]
             self._cache.put(zip(keys, blobs, strict=True))
         return np.stack([np.frombuffer(blob, "<f4") for blob in blobs]).astype(np.float32)
@@ -148,7 +149,7 @@ class CachedWindowed(CachedEmbedder):
     """A cached embedder that knows the model's window without loading the model."""
 
     def windows(self, text: str) -> list[Span]:
-        # Another version of Recollect may cut otherwise.
+        # Another version of Recollect may cut differently.
         key = content_digest(f"{self.identity}\0windows {__version__}\0{text}", 20)
         [blob] = self._cache.through([key], [text], self._cut)
         numbers = struct.unpack(f"<{len(blob) // 8}q", blob)
@@ -214,7 +215,7 @@ class CachedReranker:
         self.identity = reranker.identity
 
     def ready(self) -> None:
-        """Nothing: the model is loaded when something is new."""
+        """Do nothing: the model is loaded when something is new."""
 
     def scores(self, query: str, documents: Sequence[str]) -> list[float]:
         keys = [rerank_key(self._known_as, query, text) for text in documents]
@@ -251,12 +252,13 @@ class CachedModels(ActiveModels):
         return self._kept_reranker
 
     def reranker_name(self) -> str:
-        """The reranker's identity, and what tells it from others of the same name."""
+        """Return the reranker's identity with a fingerprint, since others may have the same
+        name."""
         return f"{super().reranker().identity} {_fingerprint(self._settings.rerank)}"
 
 
 def _fingerprint(settings: Rerank) -> str:
-    """The files or the address of a reranker, which tell it from others of the same name."""
+    """Return a fingerprint of a reranker's files, or its address."""
     with suppress(ProviderError):
         if settings.provider == "builtin":
             return builtin("rerank", settings.model).fingerprint()

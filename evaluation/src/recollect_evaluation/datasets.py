@@ -1,9 +1,9 @@
-"""Judged data sets in BEIR's layout: a corpus, questions, and who answers what.
+"""Judged data sets in BEIR's layout: a corpus, questions, and judgements.
 
 `corpus.jsonl` (`_id`, `title`, `text`), `queries.jsonl` (`_id`, `text`), `qrels.tsv` (query,
-document, grade); each may be compressed (`.gz`, `.xz`). Where documents have a `group`, a question
-searches its own group only; where there is `candidates.tsv` (query, document), its own candidates
-only. Problems with the data are counted and never become a figure.
+document, grade); each may be compressed (`.gz`, `.xz`). If documents have a `group`, a question
+searches its own group only; if there is `candidates.tsv` (query, document), its own candidates
+only. Problems with the data are counted and never change a figure.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from recollect.ingest.draft import Draft, make_draft
 from recollect.times import parse_time
 
 OPENERS: dict[str, Callable[[Path, Any], Any]] = {"": open, ".gz": gzip.open, ".xz": lzma.open}
-# What a compressed file raises beside OSError when it is cut short or damaged.
+# Errors of a truncated or damaged compressed file, in addition to OSError.
 DAMAGED = (EOFError, zlib.error, lzma.LZMAError)
 BOM = "\ufeff"
-# What ISO 8601 does not cover: LoCoMo, LongMemEval, BEAM.
+# Formats of LoCoMo, LongMemEval and BEAM, which are not ISO 8601.
 FORMATS = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%B-%d-%Y")
 CORPUS = "corpus.jsonl"
 QUERIES = "queries.jsonl"
@@ -42,13 +42,13 @@ WHOLE = re.compile(r"-?[0-9]{1,9}")
 
 
 def find(folder: Path, *names: str) -> Path | None:
-    """The first of these files that is there, compressed or not."""
+    """Return the first of these files that exists, compressed or not."""
     files = (folder / f"{name}{ending}" for name in names for ending in OPENERS)
     return next((file for file in files if file.is_file()), None)
 
 
 def rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each line's number and its JSON object."""
+    """Yield each line's number and its JSON object."""
     decoder = msgspec.json.Decoder()
     for number, line in lines(file):
         try:
@@ -61,7 +61,7 @@ def rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def table(file: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, list[str]]]:
-    """Each line's number and its cells, by tab; a heading, known by its first cell, is left out."""
+    """Yield each line's number and its cells, separated by tabs, without the heading."""
     for number, line in lines(file):
         cells = [cell.strip() for cell in line.split("\t")]
         if number == 1 and cells[0].lower() in ("query-id", "query_id", "qid"):
@@ -76,7 +76,7 @@ def table(file: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, list[str]
 
 
 def lines(file: Path) -> Iterator[tuple[int, str]]:
-    """Each line that holds something, and its number, counted from 1."""
+    """Yield each line that is not empty, with its number from 1."""
     opener = OPENERS.get(file.suffix, open)
     number = 0
     try:
@@ -97,7 +97,7 @@ def lines(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def as_moment(value: object) -> datetime | None:
-    """The field's time in UTC; None where it cannot be read as one."""
+    """Return the field's time in UTC; None if it is not a time."""
     if not isinstance(value, str):
         return None
     for format in FORMATS:
@@ -112,26 +112,26 @@ def as_moment(value: object) -> datetime | None:
 
 
 def as_text(value: object) -> str | None:
-    """A text, or a number that stands for one; None for anything else."""
+    """Return a text, or a number as text; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     return str(value)
 
 
-# Further fields of a document and the memory's fields that they become; unreadable values are left
-# out. The speaker is in the titles already.
+# More fields of a document and the memory's fields for them; unreadable values are left out. The
+# speaker is in the titles already.
 MAPPED: tuple[tuple[str, tuple[str, ...], Callable[[object], object]], ...] = (
     ("group", ("space",), as_text),
     ("session", ("source",), as_text),
     ("date", ("created_at", "updated_at"), as_moment),
     ("created_at", ("created_at", "updated_at"), as_moment),
 )
-# Where a row has it, this field is the text.
+# This field is the text of a row that has it.
 SNIPPET = "snippet500"
 
 
 class Question(Struct, frozen=True):
-    """A question, its group, and the time it was asked, where the data have them."""
+    """A question, with its group and the time it was asked if the data have them."""
 
     id: str
     text: str
@@ -155,7 +155,7 @@ class Dataset(Struct, frozen=True, kw_only=True):
 
     @property
     def scored(self) -> list[Question]:
-        """The questions that have an answer: a judgement above 0."""
+        """The questions with an answer: a judgement above 0."""
         return [
             question
             for id, question in self.questions.items()
@@ -164,14 +164,14 @@ class Dataset(Struct, frozen=True, kw_only=True):
 
     @property
     def grouped(self) -> bool:
-        """Whether documents have groups; where they have none, a question's means nothing."""
+        """True if documents have groups; else a question's group is ignored."""
         return not self.in_vault and any(
             document.fields.get("space") for document in self.documents.values()
         )
 
 
 class Problems:
-    """The problems with the data, counted by reason, each with its first place."""
+    """Counts the problems with the data by reason, each with its first place."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
@@ -181,7 +181,7 @@ class Problems:
         self._counts[reason] = self._counts.get(reason, 0) + 1
         self._first.setdefault(reason, where)
 
-    def counted(self) -> dict[str, int]:
+    def by_reason(self) -> dict[str, int]:
         return {
             f"{reason} (first: {self._first[reason]})": count
             for reason, count in self._counts.items()
@@ -195,9 +195,9 @@ def load(folder: Path) -> Dataset:
     if not folder.is_dir():
         raise UserError(f"There is no folder {folder}.")
     problems = Problems()
-    documents = _documents(needed(folder, CORPUS), problems)
-    questions = read_questions(needed(folder, QUERIES), problems)
-    grades = read_grades(needed(folder, *QRELS), questions, documents, "the corpus", problems)
+    documents = _documents(require_file(folder, CORPUS), problems)
+    questions = read_questions(require_file(folder, QUERIES), problems)
+    grades = read_grades(require_file(folder, *QRELS), questions, documents, "the corpus", problems)
     dataset = Dataset(
         name=folder.resolve().name,
         documents=documents,
@@ -207,12 +207,12 @@ def load(folder: Path) -> Dataset:
         problems={},
     )
     _check_reach(dataset, problems)
-    dataset.problems.update(problems.counted())
+    dataset.problems.update(problems.by_reason())
     return dataset
 
 
-def needed(folder: Path, *names: str) -> Path:
-    """The file of that name, or the first of these; UserError where there is none."""
+def require_file(folder: Path, *names: str) -> Path:
+    """Return the first of these files that exists; UserError if none does."""
     file = find(folder, *names)
     if file is not None:
         return file
@@ -226,7 +226,7 @@ def _documents(file: Path, problems: Problems) -> dict[str, Draft]:
         id = _id(file, number, row)
         title, text = _text(file, number, row, "title"), _text(file, number, row, "text")
         snippet = _text(file, number, row, SNIPPET)
-        fields = {"id": id, "title": title, "text": snippet or text, **_mapped(row)}
+        fields = {"id": id, "title": title, "text": snippet or text, **_map_fields(row)}
         if id in found:
             problems.add("documents with an id that came before: left out", id)
         elif not f"{title}{fields['text']}".strip():
@@ -241,8 +241,8 @@ def _documents(file: Path, problems: Problems) -> dict[str, Draft]:
     return found
 
 
-def _mapped(row: Mapping[str, Any]) -> dict[str, object]:
-    """The memory's fields that a document's further fields become."""
+def _map_fields(row: Mapping[str, Any]) -> dict[str, object]:
+    """Return the memory's fields for a document's MAPPED fields."""
     return {
         name: value
         for field, names, read in MAPPED
@@ -252,7 +252,7 @@ def _mapped(row: Mapping[str, Any]) -> dict[str, object]:
 
 
 def read_questions(file: Path, problems: Problems) -> dict[str, Question]:
-    """The questions by id, in the order of the file."""
+    """Return the questions by id, in the order of the file."""
     found: dict[str, Question] = {}
     for number, row in rows(file):
         id, text = _id(file, number, row), _text(file, number, row, "text")
@@ -277,8 +277,8 @@ def read_grades(
     corpus: str,
     problems: Problems,
 ) -> Grades:
-    """Each question's judgements. A judged document that is not there stays: it cannot be found,
-    and trec_eval counts it so; left out, recall would look better than it is."""
+    """Return each question's judgements. A judged document that is missing is kept and counts as
+    not found; without it recall would look better than it is."""
     found: Grades = {}
     for number, (query, document, written) in table(file, ("query", "document", "grade")):
         grade, judged = _grade(file, number, written), found.setdefault(query, {})
@@ -298,7 +298,7 @@ def read_grades(
 
 
 def _check_judged(file: Path, grades: Grades, documents: Mapping[str, object], corpus: str) -> None:
-    """Judgements that fit neither questions nor documents are those of something else."""
+    """Refuse judgements that belong to other data: no answer, or none of them in the corpus."""
     answers = {id for judged in grades.values() for id, grade in judged.items() if grade > 0}
     if not answers:
         raise UserError(f"{file} names no answer to any question: no grade above 0.")
@@ -312,7 +312,7 @@ def _candidates(
     questions: Mapping[str, Question],
     problems: Problems,
 ) -> dict[str, tuple[str, ...]] | None:
-    """Each question's candidates, in the order of the file; None where there is no such file."""
+    """Return each question's candidates, in the order of the file; None without such a file."""
     file = find(folder, CANDIDATES)
     if file is None:
         return None
@@ -327,7 +327,7 @@ def _candidates(
 
 
 def _check_reach(dataset: Dataset, problems: Problems) -> None:
-    """Count the answers that no search could return, since it may not look where they are."""
+    """Count the answers that are outside the question's group or candidates."""
     documents, grouped = dataset.documents, dataset.grouped
     for question in dataset.scored:
         for id, grade in dataset.grades[question.id].items():
@@ -350,7 +350,7 @@ def _id(file: Path, number: int, row: Mapping[str, Any]) -> str:
 
 
 def _text(file: Path, number: int, row: Mapping[str, Any], name: str) -> str:
-    """A text, or a number as one; none, or null, is empty."""
+    """Return a text, or a number as text; a missing or null field is empty."""
     text = as_text(row.get(name) if row.get(name) is not None else "")
     if text is None:
         raise UserError(f"{file}, line {number}: {name} is not a text.")

@@ -1,4 +1,5 @@
-"""One data set's evaluation: every question is asked for quality, some again for time."""
+"""Evaluate recipes on one data set: ask every question for quality, some again for time; and the
+baselines grep, plain BM25, and vectors alone."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,22 +18,69 @@ from msgspec import Struct
 
 from recollect.engine import Recollect
 from recollect.errors import ProviderError, UserError
+from recollect.fuse.fusions import Rrf
 from recollect.ingest.exchange import Line
 from recollect.models.active import ActiveModels
 from recollect.models.base import Embedder
 from recollect.models.embedding_queue import TextsRefused, embed_waiting
+from recollect.query.terms import keywords
+from recollect.recall.keyword import Keyword
+from recollect.recall.vector import Vector
 from recollect.recipes.base import Recipe
+from recollect.recipes.ranges import Depth
 from recollect.settings import Settings
+from recollect.stages.duplicates import Neighbours
+from recollect.stages.ending import Cut
 from recollect.types import Filter, Response
-from recollect_evaluation.baselines import BASELINES, BM25, DENSE, GREP, grep
 from recollect_evaluation.cache import Cache, CachedModels
 from recollect_evaluation.datasets import Dataset, Question, load
 from recollect_evaluation.gold import is_gold, load_gold
-from recollect_evaluation.metrics import DEPTH, PerQuery, measured
+from recollect_evaluation.metrics import DEPTH, PerQuery, measure_run
 
-# Takes the name of a task and its number of steps; gives a function to call with the steps done.
+GREP = "grep"
+
+BM25 = Recipe(
+    name="bm25",
+    about="Plain BM25 of title and text, any word may match, words stemmed.",
+    source="SQLite FTS5",
+    view="scan",
+    recall=(
+        Keyword(
+            index="stemmed",
+            columns={"title": 1.0, "text": 1.0},
+            reading="words",
+            depth=Depth(per_result=1),
+        ),
+    ),
+    fuse=Rrf(channels=("keyword",), alone="scores"),
+    stages=(Neighbours(), Cut()),
+)
+
+DENSE = Recipe(
+    name="dense",
+    about="The cosine of the vectors alone.",
+    source="the embedding model",
+    view="scan",
+    recall=(Vector(depth=Depth(per_result=1)),),
+    fuse=Rrf(channels=("vector",), alone="scores"),
+    stages=(Neighbours(), Cut()),
+)
+
+BASELINES = {recipe.name: recipe for recipe in (BM25, DENSE)}
+
+
+def grep(query: str, texts: Iterable[tuple[str, str]], limit: int) -> list[str]:
+    """Return the ids of the texts (id, lower-cased text) that contain most of the keywords
+    literally; ties by id."""
+    wanted = set(keywords(query))
+    counted = ((sum(word in text for word in wanted), id) for id, text in texts)
+    found = sorted((-count, id) for count, id in counted if count)
+    return [id for _, id in found[:limit]]
+
+
+# Takes the name of a task and its number of steps; yields a function to call with the steps done.
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
-# A median settles with a few dozen questions; more would only take time.
+# A median is stable with a few dozen questions.
 TIMED = 50
 WARM_UP = 3
 # The time of a data set in which no document has one.
@@ -40,40 +88,40 @@ UNDATED = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Contestant(NamedTuple):
-    """The name and the recipe of what is evaluated; grep has no recipe."""
+    """A named recipe or baseline; grep has no recipe."""
 
     name: str
     recipe: Recipe | None
 
     @property
     def uses_vectors(self) -> bool:
-        """True unless it is known to need none."""
+        """True unless it is known to need no vectors."""
         return self.recipe is not None and self.recipe is not BM25
 
 
 class Answers(Struct, frozen=True):
-    """The quality pass: the ids for each question, and how often which part was missing."""
+    """Results of the quality pass: the ids for each question, and counts of missing parts."""
 
     returned: dict[str, list[str]]
     degraded: dict[str, int]
 
 
 class Timing(Struct, frozen=True):
-    """The latency pass. `reached` is the share of the candidates that the reranker read within its
-    budget; None without a reranker."""
+    """Results of the latency pass. `reached` is the share of the candidates that the reranker read
+    within its budget; None without a reranker."""
 
     times_ms: dict[str, float]
     stages_ms: dict[str, float]
     reached: float | None
 
     def percentile(self, share: float) -> float:
-        """The percentile by nearest rank: a time that was measured."""
+        """Return the percentile by nearest rank, which is a measured time."""
         spent = sorted(self.times_ms.values())
         return spent[math.ceil(share * len(spent)) - 1]
 
 
 class RecipeOutcome(Struct, frozen=True, kw_only=True):
-    """One recipe on one data set."""
+    """The results of one recipe on one data set."""
 
     recipe: str
     fingerprint: str
@@ -83,14 +131,13 @@ class RecipeOutcome(Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def opened(
+def open_evaluation(
     source: Path | Dataset, settings: Settings, environment: Mapping[str, str], cache: Cache
 ) -> Iterator[Evaluation]:
-    """Open a gold set over the user's own vault, or a data set in a temporary vault, by its folder
-    or as it was loaded.
+    """Open a gold set over the user's own vault, or a data set (its folder, or loaded) in a
+    temporary vault.
 
-    The clock of a data set stands still at its newest document, so that ages are the same in every
-    run.
+    The clock of a data set is fixed at its newest document, so that ages are the same in every run.
     """
     if isinstance(source, Path) and is_gold(source):
         with Recollect(settings=settings, environment=environment) as memory:
@@ -98,7 +145,7 @@ def opened(
             safe = Cache(None) if memory.store.database.locked else cache
             kept = CachedModels(settings, environment, safe)
             kept.vault_model = memory.models.vault_model
-            with _swapped(memory, kept) as live:
+            with _restoring_models(memory, kept) as live:
                 yield Evaluation(load_gold(source, memory), memory, live, kept)
         return
     kept = CachedModels(settings, environment, cache)
@@ -112,14 +159,14 @@ def opened(
             environment=environment,
             clock=lambda: moment,
         ) as memory,
-        _swapped(memory, kept) as live,
+        _restoring_models(memory, kept) as live,
     ):
         yield Evaluation(dataset, memory, live, kept)
 
 
 @contextmanager
-def _swapped(memory: Recollect, kept: ActiveModels) -> Iterator[ActiveModels]:
-    """The vault's own models; at the end the vault gets them back."""
+def _restoring_models(memory: Recollect, kept: ActiveModels) -> Iterator[ActiveModels]:
+    """Yield the vault's own models, and restore them at the end."""
     live = memory.models
     try:
         yield live
@@ -129,7 +176,7 @@ def _swapped(memory: Recollect, kept: ActiveModels) -> Iterator[ActiveModels]:
 
 
 def _newest(dataset: Dataset) -> datetime:
-    """The time of the newest document; documents without a time are saved with it."""
+    """Return the time of the newest document; documents without a time get it, too."""
     fields = [document.fields for document in dataset.documents.values()]
     times = [field["updated_at"] for field in fields if "updated_at" in field]
     return max(times, default=UNDATED)
@@ -155,12 +202,12 @@ class Evaluation:
             self._groups.setdefault(document.fields.get("space", ""), []).append(id)
 
     def models(self) -> dict[str, str | None]:
-        """The identity of each model; None where there is none."""
+        """Return the identity of each model, None for a missing one."""
         return self._live.identities()
 
     def contestants(self, names: Sequence[str]) -> tuple[list[Contestant], dict[str, str]]:
-        """The named contestants in order, or the default recipe and the baselines; and for each
-        baseline that is left out the reason."""
+        """Return the named contestants in order, by default the settings' recipe and the baselines;
+        and the reason for each baseline that is left out."""
         absent = "" if self._live.embeds() else _reason(self._live.embedder)
         if names:
             if DENSE.name in names and absent:
@@ -185,12 +232,12 @@ class Evaluation:
             raise UserError(f"{error} The baselines are: {baselines}.") from error
 
     def questions(self, count: int | None, seed: int) -> list[Question]:
-        """The questions that have an answer, at most `count`; the same ones for the same seed."""
+        """Return at most `count` questions with an answer; the same ones for the same seed."""
         return _sample(self.dataset.scored, count, seed)
 
     def prepare(self, progress: Progress, *, vectors: bool) -> dict[str, int]:
-        """Save the documents in order, embed them where vectors are asked for, and return the
-        problems. The vault of a gold set is used as it is."""
+        """Save the documents in order, embed them if `vectors` is set, and return the problems. The
+        vault of a gold set is not changed."""
         documents = self.dataset.documents.values()
         if self.dataset.in_vault:
             return {}
@@ -212,13 +259,13 @@ class Evaluation:
     def quality(
         self, contestant: Contestant, asked: Sequence[Question], progress: Progress
     ) -> Answers:
-        """Ask every question. The models have no deadline, and their output is cached."""
+        """Ask every question. The models have no deadline, and their outputs are cached."""
         self.memory.models = self._kept
         returned: dict[str, list[str]] = {}
         degraded: Counter[str] = Counter()
         with progress(contestant.name, len(asked)) as advance:
             for question in asked:
-                ids, response, refusal = self._asked(contestant, question)
+                ids, response, refusal = self._ask(contestant, question)
                 returned[question.id] = ids
                 if refusal:
                     degraded[f"refused: {refusal}"] += 1
@@ -228,7 +275,7 @@ class Evaluation:
         return Answers(returned, dict(degraded))
 
     def response(self, recipe: Recipe, question: Question, filter: Filter) -> Response:
-        """One response as in the quality pass, with `filter` instead of the question's own."""
+        """Ask one question as in the quality pass, with `filter` instead of the question's own."""
         self.memory.models = self._kept
         return self.memory.run_recipe(
             recipe, question.text, limit=DEPTH, filter=filter, now=question.asked_at
@@ -237,7 +284,7 @@ class Evaluation:
     def latency(
         self, contestant: Contestant, asked: Sequence[Question], seed: int, progress: Progress
     ) -> Timing:
-        """Ask some of the questions with the live models, one after the other, without cache."""
+        """Ask a sample of questions with the live models, one after the other, without cache."""
         self.memory.models = self._live
         timed = _sample(asked, TIMED, seed)
         chosen = {question.id for question in timed}
@@ -246,15 +293,15 @@ class Evaluation:
         stages: Counter[str] = Counter()
         reached = candidates = 0
         for question in [*others, *timed][:WARM_UP]:
-            self._asked(contestant, question)
+            self._ask(contestant, question)
         with progress(f"{contestant.name}, timed", len(timed)) as advance:
             for question in timed:
                 start = time.perf_counter()
-                _, response, _ = self._asked(contestant, question)
+                _, response, _ = self._ask(contestant, question)
                 times[question.id] = (time.perf_counter() - start) * 1000
                 if response is not None:
                     stages.update(response.timings_ms)
-                    read, offered = _reached(response)
+                    read, offered = _count_reranked(response)
                     reached, candidates = reached + read, candidates + offered
                 advance(1)
         return Timing(
@@ -269,14 +316,14 @@ class Evaluation:
             recipe=contestant.name,
             fingerprint="" if recipe is None else recipe.fingerprint,
             answers=answers,
-            per_query=measured(answers.returned, self.dataset.grades),
+            per_query=measure_run(answers.returned, self.dataset.grades),
             timing=timing,
         )
 
-    def _asked(
+    def _ask(
         self, contestant: Contestant, question: Question
     ) -> tuple[list[str], Response | None, str]:
-        """The returned ids, a recipe's whole response, and the reason where it refused."""
+        """Return the ids, a recipe's whole response, and the reason if it refused."""
         if contestant.recipe is None:
             return self._grep(question), None, ""
         try:
@@ -287,12 +334,12 @@ class Evaluation:
                 filter=self.filter(question),
                 now=question.asked_at,
             )
-        except UserError as error:  # it asks for more than this question has
+        except UserError as error:  # the recipe needs more than this question has
             return [], None, str(error)
         return _ids(response)[:DEPTH], response, ""
 
     def filter(self, question: Question) -> Filter:
-        """The filter of a question: its group and its candidates."""
+        """Return the filter of a question: its group and its candidates."""
         candidates = self.dataset.candidates
         return Filter(
             space=(question.group or None) if self._grouped else None,
@@ -309,20 +356,20 @@ class Evaluation:
 
 
 def _ids(response: Response) -> list[str]:
-    """The returned ids, best first; near duplicates stand behind the result they belong to."""
+    """Return the ids, best first; near duplicates follow the result they belong to."""
     return [id for hit in response for id in (hit.id, *(memory.id for memory in hit.same))]
 
 
 def _sample(questions: Sequence[Question], count: int | None, seed: int) -> list[Question]:
-    """At most `count` questions, in their order; the same for the same seed."""
+    """Return at most `count` questions, in their order; the same for the same seed."""
     if count is None or count >= len(questions):
         return list(questions)
     places = random.Random(seed).sample(range(len(questions)), count)
     return [questions[place] for place in sorted(places)]
 
 
-def _reached(response: Response) -> tuple[int, int]:
-    """How many candidates the reranker read, and how many there were."""
+def _count_reranked(response: Response) -> tuple[int, int]:
+    """Return the numbers of candidates that the reranker read and was given."""
     for part in response.degraded:
         if part.reach:
             return part.reach.read, part.reach.candidates
@@ -332,7 +379,7 @@ def _reached(response: Response) -> tuple[int, int]:
 
 
 def _reason(model: Callable[[], Embedder]) -> str:
-    """The reason why there is no such model."""
+    """Return the reason why there is no such model."""
     try:
         model()
     except ProviderError as error:

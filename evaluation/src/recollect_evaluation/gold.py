@@ -23,9 +23,9 @@ from recollect_evaluation.datasets import (
     Dataset,
     Problems,
     find,
-    needed,
     read_grades,
     read_questions,
+    require_file,
     rows,
     table,
 )
@@ -62,7 +62,7 @@ Both files may be edited by hand.
 
 
 class Added(NamedTuple):
-    """The result of `add`: the question's id, and the number of new or changed judgements."""
+    """A question's id, and the number of its new or changed judgements."""
 
     query: str
     judgements: int
@@ -72,7 +72,7 @@ def is_gold(folder: Path) -> bool:
     return (folder / MARK).is_file() and find(folder, CORPUS) is None
 
 
-def init(folder: Path) -> None:
+def create_gold(folder: Path) -> None:
     """Write an empty gold set; existing files are never overwritten."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -84,8 +84,10 @@ def init(folder: Path) -> None:
         raise UserError(f"{folder} cannot be made a gold set: {error.strerror}.") from error
 
 
-def add(memory: Recollect, folder: Path, query: str, ids: Sequence[str], grade: int = 1) -> Added:
-    """Judge memories of the vault as answers to a question; the same question again adds to it.
+def add_judgements(
+    memory: Recollect, folder: Path, query: str, ids: Sequence[str], grade: int = 1
+) -> Added:
+    """Judge memories of the vault as answers to a question; a known question gets more judgements.
 
     Takes the vault's write lock, so that two processes do not overwrite each other's judgements.
     Each file is replaced as a whole.
@@ -104,7 +106,7 @@ def add(memory: Recollect, folder: Path, query: str, ids: Sequence[str], grade: 
 
 
 def _question(file: Path, text: str) -> str:
-    """The id of this question, which is added where it is new."""
+    """Return the id of this question; add a new one."""
     known = {str(row.get("_id")): row.get("text") for _, row in rows(file)}
     for id, question in known.items():
         if isinstance(question, str) and " ".join(question.split()) == text:
@@ -119,7 +121,7 @@ def _question(file: Path, text: str) -> str:
 
 
 def _judge(file: Path, query: str, ids: Sequence[str], grade: int) -> int:
-    """Write these judgements to the file and return the number of new ones."""
+    """Write these judgements to the file; return the number of new ones."""
     judged = table(file, ("query", "memory", "grade"))
     grades = {(question, id): written for _, (question, id, written) in judged}
     new = {(query, id): str(grade) for id in ids if grades.get((query, id)) != str(grade)}
@@ -130,28 +132,28 @@ def _judge(file: Path, query: str, ids: Sequence[str], grade: int) -> int:
 
 
 def _text(file: Path) -> str:
-    """The file's text with a line end at its end."""
+    """Return the file's text, ending with a line end."""
     text = file.read_text(encoding="utf-8")
     return text if text.endswith("\n") or not text else text + "\n"
 
 
 def _replace(file: Path, text: str) -> None:
-    """Replace the file: write a temporary one beside it, then rename that."""
+    """Write a temporary file in the same folder, then rename it."""
     try:
-        beside = file.with_name(f"{file.name}.part")
+        part = file.with_name(f"{file.name}.part")
         try:
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(file)
+            part.write_text(text, encoding="utf-8")
+            part.replace(file)
         finally:
-            beside.unlink(missing_ok=True)
+            part.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"{file} cannot be written: {error.strerror}.") from error
 
 
 def load_gold(folder: Path, memory: Recollect) -> Dataset:
-    """The folder's questions and judgements, with the vault as the corpus."""
+    """Load the folder's questions and judgements, with the vault as the corpus."""
     problems = Problems()
-    queries, qrels = needed(folder, QUERIES), needed(folder, QRELS[0])
+    queries, qrels = require_file(folder, QUERIES), require_file(folder, QRELS[0])
     if not any(True for _ in rows(queries)):
         add = f"`recollect eval add QUERY ID --gold {folder}` adds to it"
         raise UserError(f"The gold set {folder} is empty; {add}.")
@@ -166,6 +168,6 @@ def load_gold(folder: Path, memory: Recollect) -> Dataset:
         documents=documents,
         questions=questions,
         grades=grades,
-        problems=problems.counted(),
+        problems=problems.by_reason(),
         in_vault=True,
     )

@@ -1,4 +1,4 @@
-"""How good a ranking is: trec_eval's own measures, and how sure one can be of them."""
+"""Quality measures of rankings, computed by trec_eval, and their confidence intervals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DEPTH = 10
-# Our name → trec_eval's; only the first ten results are handed over, so that recip_rank is cut.
+# Our name → trec_eval's; it gets only the first ten results, so that recip_rank is cut.
 MEASURES = {"ndcg@10": "ndcg_cut_10", "mrr@10": "recip_rank", "recall@10": "recall_10"}
 # Enough that the bounds of an interval move by less than a thousandth from seed to seed.
 RESAMPLES = 10_000
@@ -25,15 +25,17 @@ ROUNDING = 1e-12
 PerQuery = dict[str, dict[str, float]]
 
 
-def measured(run: Mapping[str, Sequence[str]], grades: Mapping[str, Mapping[str, int]]) -> PerQuery:
-    """Each measure for each question. `run` holds the ids that were returned, best first; one that
-    comes again counts where it came first. A question that returned nothing counts 0."""
-    # trec_eval sorts by score: places become scores, so that nothing is tied and re-ordered.
+def measure_run(
+    run: Mapping[str, Sequence[str]], grades: Mapping[str, Mapping[str, int]]
+) -> PerQuery:
+    """Return each measure for each question. `run` has the returned ids, best first; of a repeated
+    id the first place counts. A question without results counts 0."""
+    # trec_eval sorts by score: places become scores, so that ties cannot change the order.
     scored = {
         query: {id: float(-place) for place, id in enumerate([*dict.fromkeys(ids)][:DEPTH])}
         for query, ids in run.items()
     }
-    # Below 0 trec_eval has meanings of its own; here it is as good as not relevant.
+    # trec_eval treats grades below 0 specially; here they mean not relevant.
     judged = {query: {id: max(0, grade) for id, grade in grades[query].items()} for query in run}
     found = pytrec_eval.RelevanceEvaluator(judged, set(MEASURES.values())).evaluate(scored)
     return {
@@ -43,19 +45,19 @@ def measured(run: Mapping[str, Sequence[str]], grades: Mapping[str, Mapping[str,
 
 
 def ndcg(ids: Sequence[str], grades: Mapping[str, int]) -> float:
-    """nDCG@10 of one question as trec_eval's `ndcg_cut` counts it: the gain is the grade, divided
-    by the logarithm of rank + 1; 0 where nothing is relevant. Ranks count from 1."""
+    """Return nDCG@10 of one question like trec_eval's `ndcg_cut`: the gain is the grade divided by
+    the logarithm of rank + 1; 0 if nothing is relevant. Ranks count from 1."""
 
-    def gained(values: Sequence[int]) -> float:
+    def gain(values: Sequence[int]) -> float:
         return sum(grade / log2(rank + 1) for rank, grade in enumerate(values[:DEPTH], start=1))
 
-    best = gained(sorted(grades.values(), reverse=True))
-    return gained([grades.get(id, 0) for id in ids]) / best if best > 0 else 0.0
+    best = gain(sorted(grades.values(), reverse=True))
+    return gain([grades.get(id, 0) for id in ids]) / best if best > 0 else 0.0
 
 
-def resampled(columns: Sequence[Sequence[float]], seed: int = 0) -> NDArray[np.float64]:
-    """The bootstrap: the mean of each column in each of `RESAMPLES` samples of the questions,
-    drawn with replacement; a row per column. All columns see the same samples, so that the mean of
+def resample(columns: Sequence[Sequence[float]], seed: int = 0) -> NDArray[np.float64]:
+    """Bootstrap: return the mean of each column in each of `RESAMPLES` samples of the questions,
+    drawn with replacement; a row per column. All columns have the same samples, so that the mean of
     a column of differences is a paired one."""
     values = np.asarray(columns, np.float64).T
     size = len(values)
@@ -72,13 +74,13 @@ def resampled(columns: Sequence[Sequence[float]], seed: int = 0) -> NDArray[np.f
 
 
 def interval(means: NDArray[np.float64]) -> tuple[float, float]:
-    """The 95 % interval of a bootstrapped mean: its percentiles."""
+    """Return the 95 % interval of a bootstrapped mean."""
     low, high = np.percentile(means, (2.5, 97.5)).tolist()
     return low, high
 
 
 def chance(differences: NDArray[np.float64]) -> float:
-    """The two-sided p of a bootstrapped mean difference: twice the share of samples on the rarer
-    side of 0, and never less than the number of samples can tell."""
+    """Return the two-sided p of a bootstrapped mean difference: twice the share of samples on the
+    rarer side of 0, at least one sample."""
     rarer = min((differences <= ROUNDING).sum(), (differences >= -ROUNDING).sum())
     return min(1.0, 2 * (int(rarer) + 1) / (len(differences) + 1))

@@ -12,7 +12,7 @@ from recollect.errors import UserError
 from recollect.version import __version__
 from recollect_evaluation.datasets import Dataset
 from recollect_evaluation.evaluation import RecipeOutcome
-from recollect_evaluation.metrics import MEASURES, chance, interval, resampled
+from recollect_evaluation.metrics import MEASURES, chance, interval, resample
 
 
 def report(
@@ -23,7 +23,7 @@ def report(
     models: dict[str, str | None],
     left_out: dict[str, str],
 ) -> dict[str, Any]:
-    """The whole report, as `recollect eval --json` prints it."""
+    """Return the report that `recollect eval --json` prints."""
     asked = len(outcomes[0].per_query)
     recipes, comparisons = _figures(outcomes)
     return {
@@ -41,7 +41,8 @@ def report(
 
 
 def _figures(outcomes: Sequence[RecipeOutcome]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Each recipe's figures, and how the others differ from the first; one bootstrap for all."""
+    """Return each recipe's figures, and the differences of the others from the first. One bootstrap
+    serves all."""
     values = {
         (outcome.recipe, name): [found[name] for found in outcome.per_query.values()]
         for outcome in outcomes
@@ -56,7 +57,7 @@ def _figures(outcomes: Sequence[RecipeOutcome]) -> tuple[dict[str, Any], list[di
         for outcome in outcomes[1:]
         for name in MEASURES
     }
-    means = resampled([*values.values(), *differences.values()])
+    means = resample([*values.values(), *differences.values()])
     sampled = dict(zip(values, means[: len(values)], strict=True))
     apart = dict(zip(differences, means[len(values) :], strict=True))
     recipes = {
@@ -103,7 +104,7 @@ def _bounds(means: Any) -> list[float]:
 
 
 def write_runs(folder: Path, dataset: Dataset, outcomes: Sequence[RecipeOutcome]) -> None:
-    """A TREC run file and one JSON line per question, for every recipe."""
+    """Write a TREC run file and one JSON line per question, for every recipe."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for outcome in outcomes:
@@ -115,7 +116,7 @@ def write_runs(folder: Path, dataset: Dataset, outcomes: Sequence[RecipeOutcome]
 
 
 def _trec(outcome: RecipeOutcome) -> list[str]:
-    """`query Q0 document rank score tag`, columns by blanks; a larger score is better."""
+    """Return lines of `query Q0 document rank score tag`; a larger score is better."""
     return [
         f"{'_'.join(query.split())} Q0 {id} {place} {1 / place:.6f} {outcome.recipe}\n"
         for query, ids in outcome.answers.returned.items()

@@ -29,7 +29,7 @@ from recollect.stages.rerank import CrossEncoder
 from recollect.stages.signal_sums import Bonus, WeightedSum
 from recollect.stages.supersede import Supersede
 from recollect.types import Ranking
-from recollect_evaluation.baselines import BASELINES
+from recollect_evaluation.evaluation import BASELINES
 
 Search = Callable[..., SearchContext]
 WORDS = Keyword(index="stemmed", columns={"text": 1.0}, reading="words", depth=Depth(at_least=10))

@@ -31,9 +31,9 @@ from recollect.settings import Rerank
 from recollect.settings_reading import home_folder, load_settings
 from recollect_evaluation.cache import FILE, Cache, cache_folder
 from recollect_evaluation.datasets import Dataset, load
-from recollect_evaluation.evaluation import RecipeOutcome, opened
-from recollect_evaluation.gold import Added, add, init
-from recollect_evaluation.own_models import advice, compared_models, own_dataset
+from recollect_evaluation.evaluation import RecipeOutcome, open_evaluation
+from recollect_evaluation.gold import Added, add_judgements, create_gold
+from recollect_evaluation.own_questions import advice, compare_models, own_dataset
 from recollect_evaluation.report import report, write_runs
 
 USAGE = """recollect eval [--recipe NAME]... [--models] [--queries N] [--seed N]
@@ -59,8 +59,7 @@ OPTIONS = {
     "add": ("grade", "gold", "json"),
     "": ("recipe", "own", "models", "queries", "seed", "no_rerank", "no_cache", "run_dir", "json"),
 }
-# What the table is sorted by.
-BEST = "ndcg@10"
+BEST = "ndcg@10"  # the table is sorted by it
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -141,7 +140,7 @@ def _init(words: list[str]) -> int:
     if len(words) > 1:
         raise usage_error("eval init [FOLDER]")
     folder = Path(words[0]) if words else gold_folder(home_folder(os.environ))
-    init(folder)
+    create_gold(folder)
     print(f"Created the gold set {folder}. Its README.md explains how to add to it.")
     return 0
 
@@ -152,7 +151,9 @@ def _add(args: argparse.Namespace, words: list[str]) -> int:
     query, *ids = words
     with Recollect() as memory:
         folder = Path(args.gold) if args.gold else gold_folder(memory.home)
-        done: Added = add(memory, folder, query, ids, 1 if args.grade is None else args.grade)
+        done: Added = add_judgements(
+            memory, folder, query, ids, 1 if args.grade is None else args.grade
+        )
     sentence = f"{done.query}: {counted(done.judgements, 'new judgement')} in {folder}."
     say(args.json, sentence, query=done.query, judgements=done.judgements, gold=str(folder))
     return 0
@@ -173,12 +174,12 @@ def _evaluate(args: argparse.Namespace, folder: Path | None) -> int:
         else:
             source = load(folder) if args.models else folder
         if isinstance(source, Dataset) and args.models:
-            found, outcomes = compared_models(
+            found, outcomes = compare_models(
                 source, settings, os.environ, cache, progress, queries=args.queries, seed=seed
             )
             found["advice"] = advice(found, note)
             return _report(args, found, source, outcomes)
-        with opened(source, settings, os.environ, cache) as bench:
+        with open_evaluation(source, settings, os.environ, cache) as bench:
             contestants, left_out = bench.contestants(args.recipe or ())
             asked = bench.questions(args.queries, seed)
             vectors = any(contestant.uses_vectors for contestant in contestants)
@@ -213,11 +214,11 @@ def _report(
     if args.json:
         print_json(found)
     else:
-        _tell(found)
+        _print_report(found)
     return 0
 
 
-def _tell(found: dict[str, Any]) -> None:
+def _print_report(found: dict[str, Any]) -> None:
     documents = counted(found["documents"], "document")
     questions = counted(found["queries"], "question")
     print(f"{paint(visible(found['dataset']), BOLD)}: {documents}, {questions}\n")
@@ -233,7 +234,7 @@ def _tell(found: dict[str, Any]) -> None:
 
 
 def _table(found: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """The heading and the rows, best first."""
+    """Return the heading and the rows, best first."""
     recipes = found["recipes"]
     apart = {
         pair["recipe"]: f"{pair['difference']:+.3f} {_chance(pair['p'])}"
@@ -267,7 +268,7 @@ def _chance(p: float) -> str:
 
 
 def _remarks(found: dict[str, Any]) -> list[str]:
-    """What a reader needs to know about the table."""
+    """Return notes on how the figures were measured."""
     timed = next(iter(found["recipes"].values()))["timed"]
     models = ", ".join(f"{kind} {name or 'none'}" for kind, name in found["models"].items())
     lines = [
@@ -285,7 +286,7 @@ def _remarks(found: dict[str, Any]) -> list[str]:
 
 
 def _warnings(found: dict[str, Any]) -> list[str]:
-    """What is wrong with the data, and what could not take part."""
+    """Return the problems with the data, and the recipes and parts that are missing."""
     return [
         *(f"{name} was not measured: {reason}." for name, reason in found["left_out"].items()),
         *(f"{count:,} × {reason}" for reason, count in found["problems"].items()),

@@ -24,13 +24,13 @@ from recollect.present.visible import visible
 from recollect.present.words import counted
 from recollect.recipes.registry import BUILT_IN, Recipes
 from recollect.settings_reading import home_folder, load_settings
-from recollect_evaluation.suite.suite import (
+from recollect_evaluation.suite import (
     MOST,
     QueryOutcome,
     SuiteVault,
-    degraded,
     filter_json,
-    opened,
+    missing_parts,
+    open_suite,
     points,
     report,
     suite,
@@ -79,10 +79,10 @@ def eval_suite(args: argparse.Namespace) -> None:
         raise WrongUsage("--json cannot be combined with --queries or --explain.")
     home = home_folder(os.environ)
     names = list(dict.fromkeys(args.recipe or BUILT_IN))
-    for name in names:  # one that cannot be read is refused before anything is done
+    for name in names:  # refuse an unreadable one before anything is done
         Recipes(home / "recipes").get(name)
     asked = suite().queries if args.explain is None else (suite().query(args.explain),)
-    with opened(home, load_settings(home, os.environ), os.environ, progress) as bench:
+    with open_suite(home, load_settings(home, os.environ), os.environ, progress) as bench:
         found = {name: bench.outcomes(name, asked) for name in names}
         if args.json:
             print_json(report(bench, found))
@@ -137,7 +137,7 @@ def _print_answers(found: Found) -> None:
 
 
 def _results(outcome: QueryOutcome) -> Iterator[str]:
-    """The first results, and the best wanted one where it is further down."""
+    """Yield the first results, and the best wanted one if it is further down."""
     results = () if outcome.response is None else outcome.response.results
     for place, result in enumerate(results, start=1):
         if place > SHOWN and place != outcome.score.rank:
@@ -150,12 +150,12 @@ def _results(outcome: QueryOutcome) -> Iterator[str]:
 
 
 def _print_remarks(bench: SuiteVault, found: Found) -> None:
-    """Print which models took part, and what could not."""
+    """Print the models, and the parts that were missing."""
     identities = bench.memory.models.identities()
     models = ", ".join(f"{kind} {name or 'none'}" for kind, name in identities.items())
     print(paint(f"Models: {models}.", DIM))
     if bench.problem is not None:
         print(paint(visible(f"! {bench.problem}"), YELLOW))
     for name, outcomes in found.items():
-        for reason in degraded(outcomes):
+        for reason in missing_parts(outcomes):
             print(paint(visible(f"! {name}: {reason}"), YELLOW))
