@@ -1,2 +1,2 @@
-"""What a plugin may use beside what `import recollect` offers: one module for each kind of plugin,
+"""The interface for plugins, in addition to `import recollect`: one module for each kind of plugin,
 named like its group of entry points."""

@@ -1,4 +1,4 @@
-"""What a language of capture may use: it finds what a user says outright."""
+"""The interface for a capture language, which finds what a user says outright."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an importer may use: an `Importer` says where a tool keeps its memories, and reads them."""
+"""The interface for importers: an `Importer` names a tool and reads its memories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a mirror may use: it keeps a vault and a folder equal (see `MirrorType`)."""
+"""The interface for mirrors, which keep a vault and a folder equal (see `MirrorType`)."""
 
 from __future__ import annotations
 

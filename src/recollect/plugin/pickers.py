@@ -1,4 +1,4 @@
-"""What a picker may use: a function that shows what is found while somebody types."""
+"""The interface for pickers, functions that show results while the user types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader of transcripts may use: its `Transcript` says what a line of a file means."""
+"""The interface for transcript readers: a `Transcript` interprets the lines of a file."""
 
 from __future__ import annotations
 

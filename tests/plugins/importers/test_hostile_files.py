@@ -9,7 +9,7 @@ import pytest
 
 from recollect.errors import UserError
 from recollect.ingest.exchange import ForeignMemories, load_importer
-from recollect.plugins.importers.markdown_notes import without_title
+from recollect.plugins.importers.records import without_title
 
 
 @pytest.mark.parametrize("tool", ["claude-mem", "soleri"])

@@ -53,7 +53,7 @@ def test_what_is_neither_taken_nor_empty_is_unmapped() -> None:
     }
     record = Record("here", raw, "tool", "i")
     record.take(title="a")
-    assert record.imported() == ImportedRecord(
+    assert record.finish() == ImportedRecord(
         "here", {"id": "tool-i", "source": "tool", "title": "A"}, "", ("b", "f", "h")
     )
 
@@ -66,7 +66,7 @@ def test_a_value_that_does_not_fit_its_field_is_unmapped() -> None:
         ("details", "d"),
     ):  # fmt: skip
         record.take(**{field: called})
-    found = record.imported()
+    found = record.finish()
     assert found.fields == {"id": "tool-i", "source": "tool", "title": "A"}
     assert found.unmapped == ("s", "t", "p", "d")
 
@@ -76,13 +76,13 @@ def test_tags_from_several_places_add_up() -> None:
     record.put("tags", ["a", 1, True], "x")
     record.put("tags", "b, a,,", "y")
     record.put("title", "T", "z")
-    assert (record.imported().fields or {})["tags"] == ["a", "1", "true", "b"]
+    assert (record.finish().fields or {})["tags"] == ["a", "1", "true", "b"]
 
 
 def test_texts_lose_what_no_memory_can_hold() -> None:
     record = Record("here", {"a": "x\0y\ud800"}, "tool", "i")
     record.take(title="a")
-    assert (record.imported().fields or {})["title"] == "xy?"
+    assert (record.finish().fields or {})["title"] == "xy?"
 
 
 @pytest.mark.parametrize(

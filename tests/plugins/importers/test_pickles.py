@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.plugins.importers.pickles import LARGEST, Made, NotData, data
+from recollect.plugins.importers.pickles import LARGEST, Made, NotData, read_pickle
 
 SAMPLE = {
     "text": "Ada", "long": "é" * 300, "numbers": [0, 1, 255, 65536, -1, 2**40, 0.5],
@@ -21,16 +21,16 @@ SAMPLE = {
 def test_data_comes_back_as_it_was(protocol: int) -> None:
     plain = {name: value for name, value in SAMPLE.items() if name != "bytes" or protocol > 2}
     shared = [plain, plain]
-    assert data(pickle.dumps(shared, protocol)) == shared
+    assert read_pickle(pickle.dumps(shared, protocol)) == shared
 
 
 def test_sets_come_back_as_lists() -> None:
-    assert data(pickle.dumps({"a"})) == ["a"]
-    assert data(pickle.dumps(frozenset({"a"}))) == ["a"]
+    assert read_pickle(pickle.dumps({"a"})) == ["a"]
+    assert read_pickle(pickle.dumps(frozenset({"a"}))) == ["a"]
 
 
 def test_an_instance_is_only_what_it_was_given() -> None:
-    made = data(pickle.dumps(datetime(2026, 3, 1, tzinfo=UTC)))
+    made = read_pickle(pickle.dumps(datetime(2026, 3, 1, tzinfo=UTC)))
     assert isinstance(made, Made)
 
 
@@ -39,7 +39,7 @@ def test_a_call_is_not_made() -> None:
         def __reduce__(self) -> tuple[object, ...]:
             return (os._exit, (1,))
 
-    assert isinstance(data(pickle.dumps(Trap())), Made)
+    assert isinstance(read_pickle(pickle.dumps(Trap())), Made)
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_a_call_is_not_made() -> None:
 )  # fmt: skip
 def test_broken_and_foreign_pickles_are_refused(raw: bytes) -> None:
     with pytest.raises(NotData):
-        data(raw)
+        read_pickle(raw)

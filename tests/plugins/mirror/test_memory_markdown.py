@@ -22,8 +22,7 @@ from recollect.documents.memory_markdown import (
 from recollect.errors import UserError
 from recollect.ingest.draft import make_draft
 from recollect.plugins.importers.markdown import read
-from recollect.plugins.mirror.file_names import free_path, safe_name, same_place
-from recollect.plugins.mirror.folder import write_folder
+from recollect.plugins.mirror.folder import free_path, safe_name, same_place, write_folder
 from recollect.types import Memory
 
 MADE = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)

@@ -23,8 +23,7 @@ from recollect.documents.memory_markdown import (
 )
 from recollect.ingest.draft import complete_draft, make_draft
 from recollect.plugins.importers.markdown import read
-from recollect.plugins.mirror.file_names import free_path, same_place
-from recollect.plugins.mirror.folder import write_folder
+from recollect.plugins.mirror.folder import free_path, same_place, write_folder
 from recollect.types import Memory
 
 # What our own file is made of, and what editors and YAML do odd things with.

@@ -26,7 +26,7 @@ from patience import until
 from recollect.engine import Recollect
 from recollect.interfaces.cli.find import TerminalText, find_terminal
 from recollect.plugins.picker.answers import Answer, Item, LiveAnswers
-from recollect.plugins.picker.lines import key_lines
+from recollect.plugins.picker.answers import key_lines
 from recollect.plugins.picker.screen import Picker
 from recollect.types import Search
 

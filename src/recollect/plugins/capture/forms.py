@@ -1,10 +1,9 @@
-"""The forms in which a user says outright what shall outlast the task, as data.
+"""English forms of remarks that a user wants to be remembered beyond the task, as data.
 
-Few and precise: what is kept unasked must be worth keeping. So a form asks for its words at the
-start of a sentence, for a verb of the agent's work where it gives an order, and for a word that
-says "in general" where it corrects or prefers. Everything here is English. Another language needs
-its own words in `TRIGGERS`, `VERBS`, `ASIDE`, `REFUSED` and the patterns; how quotations and
-pastes are left out, the limits, and what is done with a match stay.
+They are few and precise: what is saved without asking must be worth it. A form requires its words
+at the start of a sentence, a verb of the agent's work in an order, and a word for "in general" in a
+correction or a preference. Another language needs its own `TRIGGERS`, `VERBS`, `ASIDE`, `REFUSED`
+and patterns; the limits and the handling of quotations, pastes and matches stay the same.
 `benchmarks/bench_capture.py` measures each form on judged sessions.
 """
 
@@ -17,9 +16,9 @@ from typing import NamedTuple
 
 from recollect.plugin.capture import LONGEST_TITLE, CaptureForm, Remark, cut_title
 
-# What is longer was pasted; a person's own words come first.
+# A longer turn contains pasted text, after the person's own words.
 LONGEST = 20_000
-# Without one of these a turn is not in that form. Most turns have none, and then no pattern is
+# Every turn in a form contains one of its triggers. Most turns have none, and then no pattern is
 # compiled.
 TRIGGERS: Mapping[CaptureForm, tuple[str, ...]] = {
     "correction": (
@@ -37,10 +36,10 @@ TRIGGERS: Mapping[CaptureForm, tuple[str, ...]] = {
     "never": ("never", " ever ", "must not", "mustn't", "mustn’t"),
     "always": ("always", "we only", "whenever you", "every time you", "each time you"),
 }  # fmt: skip
-MOST_CHARACTERS = 400  # of a sentence: a rule is said in one breath
+MOST_CHARACTERS = 400  # of a sentence: rules are short
 MASK = "q"
-# Code, logs, quotations and lists of requirements are somebody else's words, or the task's: a form
-# must not fire in them. So lines of that kind are left out, and what stands in quotes is masked.
+# Code, logs, quotations and lists of requirements are not the user's own words: no form may match
+# in them. Such lines are left out, and quoted text is masked.
 FENCED = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)|<(\w[\w-]*)>.{0,2000}?</\2>", re.S | re.M)
 QUOTED = re.compile(
     r'`[^`\n]*`|"[^"]{0,999}"|“[^”]{0,999}”|„[^“”]{0,999}[“”]|«[^»]{0,999}»|(?<![\w.])\'[^\'\n]+\'(?!\w)|["`“„«].*'
@@ -53,12 +52,12 @@ FOREIGN = re.compile(
     re.I,
 )
 ENDS = re.compile(r"(?<=[.!?…])[)\"”]*\s+(?=\S)|\n")
-# More of them in one turn are a document that was pasted, not what a person says.
+# A turn with more of them is a pasted document.
 MOST_IN_A_TURN = 3
 # "Never do that" says nothing without its task.
 FEWEST_WORDS = 4
 
-# What an agent does, in contrast to what the program under work does ("always return 200").
+# Work of an agent, as opposed to behaviour of the program ("always return 200").
 VERBS = (
     r"(?:add|amend|answer|apply|ask|assume|avoid|base|branch|build|bump|change|check|cherry-pick|"
     r"comment|commit|create|delete|deploy|disable|document|edit|explain|fix|follow|force[- ]push|"
@@ -67,13 +66,13 @@ VERBS = (
     r"reply|rewrite|run|ship|show me|sign|skip|squash|stage|stick|suggest|switch|tag|talk|tell|"
     r"test|touch|translate|trust|try|update|upgrade|use|verify|wait|wrap|write)\b"
 )
-# What a team does by habit, after "we" or "this project".
+# Habits of a team, after "we" or "this project".
 HABITS = (
     r"(?:use|uses|run|deploy|write|keep|store|support|supports|target|build|ship|follow|name|put|"
     r"merge|squash|test|wrap|report|release|sign|pin|avoid|agreed|decided|moved|migrated|switched|"
     r"standardi[sz]ed)\b"
 )
-# What holds of things: "strings always go through …".
+# Rules about things: "strings always go through …".
 THINGS = r"(?:goe?s?|comes?|lives?|belongs?|have to|has to)\b"
 MUST = r"(?:must|should|shall|have to|has to|needs? to|ought to)"
 NOT = r"do(?:n't| not)"
@@ -81,7 +80,7 @@ ORDER = rf"(?:(?:please|always|never|{NOT}(?: ever)?) )*{VERBS}"
 LATER = r"(?:from (?:now|here) on(?: out)?|going forward)"
 SCOPED = r"(?:all|our|every|any|new)\b"
 
-# What makes a correction one of general use.
+# Words that make a correction a general one.
 HERE = (
     r"(?:in|for|across) (?:this|our|the (?:whole|entire)) (?:\w+ )?(?:repo|repository|project|"
     r"code ?base|crate|package|team|company|organi[sz]ation|monorepo)\b"
@@ -110,7 +109,7 @@ WRONG = (
 
 
 def triggered_forms(turn: str) -> frozenset[CaptureForm]:
-    """The forms that the turn may be in."""
+    """Return the forms that the turn may be in."""
     small = f" {' '.join(turn[:LONGEST].casefold().split())} "
     return frozenset(
         form for form, triggers in TRIGGERS.items() if any(each in small for each in triggers)
@@ -118,8 +117,7 @@ def triggered_forms(turn: str) -> frozenset[CaptureForm]:
 
 
 def sentences(turn: str) -> Iterator[tuple[str, str]]:
-    """Each sentence in the user's own voice, as it was said, and with masks in the place of
-    quotations and code."""
+    """Yield each sentence of the user's own words, as it is and with quotations and code masked."""
     if turn.lstrip().startswith(("/", "!")):  # a command of the client
         return
     text = "\n".join(_own_lines(FENCED.sub("\n", turn[:LONGEST])))
@@ -135,8 +133,8 @@ def sentences(turn: str) -> Iterator[tuple[str, str]]:
 
 
 def _own_lines(text: str) -> Iterator[str]:
-    """The lines that are the user's own: a foreign one ends with its paragraph, and what stands
-    below a line that ends with a colon is foreign, too."""
+    """Yield the user's own lines. The rest of a paragraph after a foreign line, or after a line
+    that ends with a colon, is foreign too."""
     foreign = skipped = False
     for line in text.splitlines():
         if not line.strip():
@@ -149,8 +147,12 @@ def _own_lines(text: str) -> Iterator[str]:
 
 
 class Form(NamedTuple):
-    """`about`: what it takes and what it leaves. `kind`: of the memory. `patterns`: one of them
-    matches at the start of a sentence in small letters, behind what may precede it."""
+    """A form of remark.
+
+    kind: the kind of the memory.
+    about: what it matches and what it does not.
+    patterns: one of them matches the start of a sentence in small letters, after an aside.
+    """
 
     name: CaptureForm
     kind: str
@@ -245,7 +247,7 @@ FORMS = (
     ),
 )
 
-# What may stand before a form: "ok then, please …".
+# Words that may come before a form: "ok then, please …".
 ASIDE = (
     r"(?:(?:ok(?:ay)?|and|also|so|but|then|well|hey|oh|ah|hm+|yes|yeah|yep|good|great|fine|nice|"
     r"thanks|thank you|cool|perfect|btw|by the way|please|pls|plz|in general|generally|as a rule|"
@@ -258,14 +260,14 @@ REFUSED = (
     r"(?:what|why|how|who|which|where|can|could|would|should|shall|will|does|did|is|are|am|was|"
     r"were|has|may|might|isn't|aren't|doesn't|didn't|won't|can't|couldn't|wouldn't|shouldn't|"
     r"(?:do|have|when do|when did|when does|when is) (?:you|we|i|they|it|the))\b|.*\?\W*$",
-    # What is only supposed, or what somebody else says.
+    # A supposition, or other people's words.
     r"(?:if|suppose|supposing|imagine|assume|assuming|let's say|say|unless|even if|in case|maybe|"
     r"perhaps|i think|i guess|i wonder|not sure)\b|.*\b(?:if i (?:said|say|told)|would be|"
     r"(?:he|she|they|docs?|readme|manual|spec|someone) (?:says?|said|told)|says the|"
     r"according to)\b",
-    # A rule about "it" says nothing without what was said before.
+    # A rule about "it", which means nothing without the sentence before.
     r"(?:\S+ ){,6}(?:it|this|that|them|those)\W*$",
-    # What is about the task at hand alone.
+    # A remark about the task at hand alone.
     r".*\b(?:for now|right now|(?<!from )now\b(?! on)|this time|today|tonight|tomorrow|once|"
     r"at the moment|temporarily|for a (?:second|minute|moment)|in this (?:function|file|case|test|"
     r"method|class|branch|pr|commit|loop|query|component|page|script|endpoint|example|run|task|"
@@ -274,13 +276,12 @@ REFUSED = (
 
 
 @cache
-def _compiled(*patterns: str) -> re.Pattern[str]:
+def _compile(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
 
 
 def remarks(turn: str) -> list[Remark]:
-    """What of a user's turn is in one of the forms; nothing where there is so much of it that it
-    was pasted."""
+    """Return the remarks in a user's turn; none if there are so many that it was pasted."""
     names = triggered_forms(turn)
     forms = [form for form in FORMS if form.name in names]
     found = list(_remarks(turn, forms)) if forms else []
@@ -288,26 +289,26 @@ def remarks(turn: str) -> list[Remark]:
 
 
 def _remarks(turn: str, forms: Sequence[Form]) -> Iterator[Remark]:
-    before = ""  # a sentence that says no more than that the next one is a correction
+    before = ""  # a sentence such as "No, wrong.", which makes the next one a correction
     for sentence, masked in sentences(turn):
         plain = before + masked.casefold().replace("’", "'")
         bare = plain[_aside(plain) :]
-        before = f"{bare} " if _compiled(WRONG).fullmatch(bare.rstrip(".!")) else ""
-        if len(bare.split()) >= FEWEST_WORDS and not _compiled(*REFUSED).match(bare):
-            form = next((form for form in forms if _compiled(*form.patterns).match(bare)), None)
+        before = f"{bare} " if _compile(WRONG).fullmatch(bare.rstrip(".!")) else ""
+        if len(bare.split()) >= FEWEST_WORDS and not _compile(*REFUSED).match(bare):
+            form = next((form for form in forms if _compile(*form.patterns).match(bare)), None)
             if form is not None:
                 yield Remark(form.kind, title_of(sentence), sentence, form.name)
 
 
 def _aside(text: str) -> int:
-    """How many characters precede what is said."""
-    start = _compiled(ASIDE).match(text.casefold())
+    """Return the length of the aside at the start."""
+    start = _compile(ASIDE).match(text.casefold())
     return start.end() if start else 0
 
 
 def title_of(sentence: str) -> str:
-    """The sentence without what precedes it, "no" included, as a heading."""
+    """Return the sentence as a title, without its aside and a leading "no"."""
     title = sentence[_aside(sentence) :]
-    if no := _compiled(rf"{WRONG}[,.:;!–-]\s+(?=\S)").match(title.casefold()):
+    if no := _compile(rf"{WRONG}[,.:;!–-]\s+(?=\S)").match(title.casefold()):
         title = title[no.end() :]
     return cut_title((title[:1].upper() + title[1:]).rstrip(" .!"), LONGEST_TITLE)

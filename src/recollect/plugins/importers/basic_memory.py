@@ -1,4 +1,4 @@
-"""Basic Memory: a project's folder of Markdown notes. Its database is only an index of them.
+"""Import a project of Basic Memory, a folder of Markdown notes. Its database is only an index.
 
 The format: `src/basic_memory/markdown/entity_parser.py`, `plugins.py` and `schemas.py` of
 github.com/basicmachines-co/basic-memory, 0.24. Observations and relations are lines of a note's
@@ -20,19 +20,25 @@ from recollect.plugin.importers import (
     refuse_record,
     tag_list,
 )
-from recollect.plugins.importers.files import files_below, present
-from recollect.plugins.importers.markdown_notes import Note, put_title_and_text, read_note
-from recollect.plugins.importers.records import Record, plain, without_repeats
+from recollect.plugins.importers.files import files_below, require_path
+from recollect.plugins.importers.records import (
+    Note,
+    Record,
+    plain,
+    put_title_and_text,
+    read_note,
+    without_repeats,
+)
 
 TOOL = "basic-memory"
 INDEX = "memory.db"
 LIST_ITEM = ("- ", "* ", "+ ")
-# Says how a link is meant; it is no tag.
+# Marks the meaning of a link; it is not a tag.
 DIRECTIVE = "#bm:"
 
 
 def read(path: Path) -> Iterator[ImportedRecord]:
-    if path.name == INDEX or (present(path) / INDEX).is_file():
+    if path.name == INDEX or (require_path(path) / INDEX).is_file():
         raise UserError(
             f"{path} holds only the index of {TOOL}; give the folder of notes of a project, which "
             "`basic-memory project list` shows."
@@ -48,7 +54,7 @@ def _of_folder(root: Path) -> Iterator[ImportedRecord]:
         found = True
         where = file.relative_to(root).as_posix()
         try:
-            yield _imported(read_note(file, root), root.name)
+            yield _import_note(read_note(file, root), root.name)
         except (UserError, OSError) as error:
             yield refuse_record(where, _sentence(error))
     if not found:
@@ -59,7 +65,7 @@ def _sentence(error: UserError | OSError) -> str:
     return str(error) if isinstance(error, UserError) else f"It cannot be read: {error.strerror}."
 
 
-def _imported(note: Note, project: str) -> ImportedRecord:
+def _import_note(note: Note, project: str) -> ImportedRecord:
     if not note.body.strip() and not note.fields:
         return refuse_record(note.where, "It is empty.")
     named = plain(note.fields.get("permalink")) or note.where.removesuffix(".md")
@@ -71,18 +77,18 @@ def _imported(note: Note, project: str) -> ImportedRecord:
     record.put("tags", _observation_tags(note.body), "observations")
     if not record.has("updated_at"):
         record.put("updated_at", note.changed_at, "modified")
-    return record.imported()
+    return record.finish()
 
 
 def _observation_tags(body: str) -> list[str]:
-    """The tags in observations, which are items of lists."""
+    """Return the tags in observations, which are list items."""
     items = (line for line in _prose(body) if line.lstrip().startswith(LIST_ITEM))
     found = (tag for line in items for tag in TAG.findall(line.partition(DIRECTIVE)[0]))
     return list(dict.fromkeys(found))
 
 
 def _prose(body: str) -> Iterator[str]:
-    """The lines outside of blocks of code, without the code in them."""
+    """Yield the lines outside of code blocks, without inline code."""
     fence = ""
     for line in body.split("\n"):
         before, fence = fence, fence_after(line.lstrip(), fence)

@@ -1,6 +1,6 @@
-"""ChatGPT: the export of one's data (Settings, Data controls), as a zip or what was in it.
+"""Import a user's data export of ChatGPT (Settings, Data controls), as a zip or its files.
 
-OpenAI documents no format. What is read here follows public descriptions of real exports
+OpenAI documents no format. This follows public descriptions of real exports
 (https://github.com/mitkury/chatgpt-export-parser, docs/chatgpt-data-export-format.md): a file
 `conversations.json`, or since 2026 several `conversations-000.json`, each a list of conversations;
 a conversation is a tree of messages in `mapping`, of which `current_node` and its parents were on
@@ -20,28 +20,28 @@ from recollect.plugins.importers.chats import (
     ChatMessage,
     ExportEntry,
     exchanges,
-    left,
     read_export,
     text_of,
+    unmapped_names,
 )
 from recollect.plugins.importers.files import json_list, json_object
 from recollect.plugins.importers.records import empty, plain
 
 NAME = "chatgpt-export"
 FILES = re.compile(r"(^|[/\\])conversations(-\d+)?\.json$", re.IGNORECASE)
-# Types of messages that a person reads; others are tool calls, reasoning and instructions.
+# Types of visible messages; others are tool calls, reasoning and instructions.
 READ = ("text", "multimodal_text", "code", "")
 KNOWN = (
     "id", "conversation_id", "title", "create_time", "update_time", "mapping", "current_node",
 )  # fmt: skip
-# Marks between private characters stand for sources and for things with a card; older marks stand
-# in lenticular brackets.
+# Marks of sources and of things with a card are between private characters; older ones are in
+# lenticular brackets.
 MARK = re.compile("\ue200([^\ue200\ue201]*)\ue201|【[^】]*†[^】]*】")
 DIVIDER = "\ue202"
 
 
 def read(path: Path) -> Iterator[ImportedRecord]:
-    """One record for each exchange of each conversation."""
+    """Yield a record for each exchange of each conversation."""
     return read_export(path, NAME, FILES, _check, _records)
 
 
@@ -69,18 +69,18 @@ def _chat(raw: Mapping[str, object]) -> Chat:
     mapping = json_object(raw["mapping"])
     path = _path(mapping, raw.get("current_node"))
     others = (name for name, node in mapping.items() if name not in path and _has_text(node))
-    beside = ("mapping: other branches",) if next(others, None) else ()
+    branches = ("mapping: other branches",) if next(others, None) else ()
     names = ("conversation_id", "id", "create_time", "title")
     id = next((raw[name] for name in names if not empty(raw.get(name))), None)
     return Chat(
         NAME, "ChatGPT", plain(id) or "", raw.get("title"),
         [turn for name in path if (turn := _turn(mapping[name]))],
-        unmapped=beside + left(raw, *KNOWN),
+        unmapped=branches + unmapped_names(raw, *KNOWN),
     )  # fmt: skip
 
 
 def _path(mapping: dict[str, object], last: object) -> list[str]:
-    """The messages from the first to the one that was on the screen last; a circle is read once."""
+    """Return the messages from the first to the last visible one; a cycle is read once."""
     if not isinstance(last, str) or last not in mapping:
         last = _newest(mapping)
     path: dict[str, None] = {}
@@ -91,7 +91,7 @@ def _path(mapping: dict[str, object], last: object) -> list[str]:
 
 
 def _newest(mapping: dict[str, object]) -> str | None:
-    """The latest message: old exports do not say which was on the screen."""
+    """Return the latest message: old exports do not say which was visible."""
     times: dict[str, float] = {}
     for name, node in mapping.items():
         time = _message(node).get("create_time")
@@ -110,28 +110,26 @@ def _has_text(node: object) -> bool:
 
 
 def _turn(node: object) -> ChatMessage | None:
-    """The message as it was shown. One that was not shown is a turn without text, whose type is
-    unmapped."""
+    """Return the message as it was shown; a hidden one has no text, and its type is unmapped."""
     message = _message(node)
     if not message:
         return None
     content, about = json_object(message.get("content")), json_object(message.get("metadata"))
     role = text_of(json_object(message.get("author")).get("role"))
     sort = text_of(content.get("content_type"))
-    shown = _shown(message, about, role, sort)
     text, names, odd = _parts(content)
-    if not shown:
-        rest = left(content, "content_type", "parts", "language")
+    if not _is_shown(message, about, role, sort):
+        rest = unmapped_names(content, "content_type", "parts", "language")
         has_content = text.strip() or names or odd or rest
-        hidden = (_unshown(message, role, sort),) if has_content else ()
+        hidden = (_hidden_type(message, role, sort),) if has_content else ()
         return ChatMessage("", False, "", unmapped=hidden)
     return ChatMessage(
         text_of(message.get("id")), role == "user", text, message.get("create_time"),
-        _attached(about) or names, odd + _beside(about),
+        _attachment_names(about) or names, odd + _extras(about),
     )  # fmt: skip
 
 
-def _shown(
+def _is_shown(
     message: Mapping[str, object], about: Mapping[str, object], role: str, sort: str
 ) -> bool:
     return (
@@ -143,8 +141,8 @@ def _shown(
     )
 
 
-def _unshown(message: Mapping[str, object], role: str, sort: str) -> str:
-    """A name for a message that was not shown."""
+def _hidden_type(message: Mapping[str, object], role: str, sort: str) -> str:
+    """Return a name for the type of a hidden message."""
     if sort not in READ:
         return sort
     if role not in ("user", "assistant"):
@@ -155,7 +153,7 @@ def _unshown(message: Mapping[str, object], role: str, sort: str) -> str:
 
 
 def _parts(content: Mapping[str, object]) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """The text of a message, the names of its pictures, and the types of its other parts."""
+    """Return the text of a message, the names of its pictures, and the types of other parts."""
     texts, names, odd = [], [], []
     parts = json_list(content.get("parts"))
     for part in [content.get("text")] if parts is None else parts:
@@ -175,27 +173,28 @@ def _parts(content: Mapping[str, object]) -> tuple[str, tuple[str, ...], tuple[s
     return "\n\n".join(texts), tuple(name for name in names if name), tuple(odd)
 
 
-def _attached(about: Mapping[str, object]) -> tuple[str, ...]:
-    """The names of attached files; a picture has a name here and a pointer in the message."""
+def _attachment_names(about: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the names of attached files; a picture has a name here and a pointer in the
+    message."""
     found = json_list(about.get("attachments")) or []
     names = (text_of(json_object(file).get("name")) for file in found)
     return tuple(name for name in names if name)
 
 
-def _beside(about: Mapping[str, object]) -> tuple[str, ...]:
-    """The names of values on where the words of a message come from."""
+def _extras(about: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the names of values about the origin of a message."""
     kept = ("model_slug", "citations", "content_references", "voice_mode_message")
     return tuple(name for name in kept if not empty(about.get(name)) and about[name] is not False)
 
 
 def _readable(text: str) -> str:
-    """The text without marks; a thing with a card keeps its name."""
+    """Return the text without marks; a thing with a card keeps its name."""
     if "\ue200" not in text and "†" not in text:
         return text
-    return MARK.sub(lambda mark: _named(mark[1] or ""), text)
+    return MARK.sub(lambda mark: _card_name(mark[1] or ""), text)
 
 
-def _named(mark: str) -> str:
+def _card_name(mark: str) -> str:
     kind, _, rest = mark.partition(DIVIDER)
     values = json_list(rest) if kind == "entity" else None
     return plain(values[1]) or "" if values and len(values) > 1 else ""

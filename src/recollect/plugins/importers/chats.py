@@ -1,8 +1,8 @@
-"""Chats of any service, as their exports have them: a question and its answers become one memory.
+"""Read chats from the exports of any service: a question and its answers become one memory.
 
 An export is JSON files in a zip, in a folder, or alone; their entries are read one at a time.
 Nothing is unpacked to disk: the members of a zip with matching names are read in place, up to a
-limit that does not rely on what the zip says of itself.
+limit that does not rely on the sizes in the zip.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from recollect.plugins.importers.files import (
     files_below,
     first_bytes,
     json_value,
-    present,
+    require_path,
     whole_file,
 )
 from recollect.plugins.importers.records import Record, clean_text, empty
 
-# A file is read as a whole, and its entries one by one: only one of them is in memory at a time.
+# A file is read as a whole, and its entries are decoded one at a time.
 LARGEST_FILE = 1024 * 2**20
-# JSON of chats shrinks to a fifth or a tenth; a file that shrinks far more is a bomb.
+# JSON of chats shrinks to a fifth or a tenth; a file that shrinks far more is a zip bomb.
 LARGEST_RATIO = 400
 # The directory of a zip is read as a whole; exports have a file for each picture that was sent.
 MOST_MEMBERS = 200_000
 # Bytes read at a time, so that a bomb is noticed before it fills the memory.
 STEP = 2**20
-# If so many entries at the beginning are not of the tool, the file is something else.
+# Entries at the beginning that show which tool wrote the file.
 PEEK = 5
 # LZMA may need gigabytes for its first byte, and no export uses it.
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -55,7 +55,7 @@ class ExportFile(NamedTuple):
 
 
 class ExportEntry(NamedTuple):
-    """One entry of a file, counted from 1; or the reason why there is none."""
+    """One entry of a file, counted from 1; or the reason why it cannot be read."""
 
     number: int
     value: object
@@ -69,16 +69,16 @@ def read_export(
     check: Callable[[str, list[object]], None],
     records: Callable[[str, ExportEntry], Iterator[ImportedRecord]],
 ) -> Iterator[ImportedRecord]:
-    """The records of every entry of every file.
+    """Yield the records of every entry of every file.
 
-    `check` raises UserError where a file's first entries are not of the tool. A bad file among
-    others is reported; if all are bad, the error of the first is raised.
+    `check` raises UserError if a file's first entries are not of the tool. A bad file among others
+    is reported; if all are bad, the error of the first is raised.
     """
     bad: list[ImportedRecord] = []
     good = False
     for file in export_files(path, tool, names):
         try:
-            checked = _checked_entries(file, check)
+            checked = _check_entries(file, check)
         except UserError as error:
             bad.append(refuse_record(file.name, str(error)))
             continue
@@ -92,7 +92,7 @@ def read_export(
     yield from bad
 
 
-def _checked_entries(
+def _check_entries(
     file: ExportFile, check: Callable[[str, list[object]], None]
 ) -> Iterator[ExportEntry]:
     if file.raw is None:
@@ -104,12 +104,13 @@ def _checked_entries(
 
 
 def export_files(path: Path, tool: str, names: re.Pattern[str]) -> Iterator[ExportFile]:
-    """The files with matching names, in the order of their names; UserError where there is none.
+    """Yield the files with matching names, in the order of their names; UserError if there are
+    none.
 
-    A PATH that is itself a JSON file may have any name. Zips in a folder are read as well: some
-    exports come as several.
+    A JSON file given as PATH may have any name. Zips in a folder are read as well: some exports
+    come as several.
     """
-    if present(path).is_dir():
+    if require_path(path).is_dir():
         found = _in_folder(path, names)
     elif first_bytes(path, 4) in ZIP:
         found = _in_zip(path, names)
@@ -166,8 +167,8 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> ExportFile:
 
 
 def entries(raw: bytes, what: str) -> Iterator[ExportEntry]:
-    """The entries of a JSON list, or the one object that the file is; UserError that calls the
-    file `what` where it is neither."""
+    """Yield the entries of a JSON list, or the file's one object; else UserError names the file
+    `what`."""
     bare = raw.removeprefix(BOM)
     try:
         parts = msgspec.json.decode(bare, type=list[msgspec.Raw])
@@ -200,8 +201,11 @@ def _leniently(raw: bytes, what: str) -> Iterator[ExportEntry]:
 
 
 class ChatMessage(NamedTuple):
-    """One message as a person sees it. `names`: those of attached files; `unmapped`: names of
-    values that no field of a memory holds."""
+    """One message as a person sees it.
+
+    names: of attached files.
+    unmapped: names of values for which a memory has no field.
+    """
 
     id: str
     asks: bool
@@ -212,7 +216,7 @@ class ChatMessage(NamedTuple):
 
 
 class Chat(NamedTuple):
-    """One conversation; `unmapped`: names of its values beside the turns."""
+    """One conversation; `unmapped`: names of its other values."""
 
     tool: str
     speaker: str
@@ -224,14 +228,14 @@ class Chat(NamedTuple):
 
 
 def exchanges(where: str, chat: Chat) -> Iterator[ImportedRecord]:
-    """One record for each question of the user, with the answers that followed."""
+    """Yield a record for each question of the user, with the answers that followed."""
     groups = _groups(chat.turns)
     with_text = [group for group in groups if _has_text(group)]
     if not with_text:
         yield refuse_record(where, "It has no message with a text.")
     # Turns that were never shown are usually before the first question.
-    beside = [turn for group in groups if not _has_text(group) for turn in group]
-    rest = chain(chat.unmapped, *(turn.unmapped for turn in beside))
+    hidden = [turn for group in groups if not _has_text(group) for turn in group]
+    rest = chain(chat.unmapped, *(turn.unmapped for turn in hidden))
     ids: set[str] = set()
     for number, group in enumerate(with_text, start=1):
         record = _exchange(
@@ -241,12 +245,12 @@ def exchanges(where: str, chat: Chat) -> Iterator[ImportedRecord]:
         _attachments(record, group)
         if number == 1:
             record.leave(*(clean_text(name) for name in rest))
-        yield record.imported()
+        yield record.finish()
 
 
 def _groups(turns: list[ChatMessage]) -> list[list[ChatMessage]]:
-    """The turns in groups, each a question and its answers. Several questions in a row are one;
-    answers before the first question are a group of their own."""
+    """Group the turns, each group a question and its answers. Several questions in a row are one;
+    answers before the first question are a group, too."""
     groups: list[list[ChatMessage]] = []
     for turn in turns:
         if not groups or (turn.asks and not groups[-1][-1].asks):
@@ -281,8 +285,8 @@ def _attachments(record: Record, group: list[ChatMessage]) -> None:
 
 
 def _id(chat: Chat, group: list[ChatMessage], number: int, ids: set[str]) -> str:
-    """An id from the first message with a text: a conversation that goes on keeps its messages. The
-    number stands in for a missing id, and tells apart two that are the same."""
+    """Return an id from the first message with a text, which stays when the conversation goes on.
+    The number replaces a missing id, and is added to a repeated one."""
     name = next((turn.id for turn in group if turn.id and turn.text.strip()), str(number))
     if name in ids:
         name = f"{name}-{number}"
@@ -290,8 +294,8 @@ def _id(chat: Chat, group: list[ChatMessage], number: int, ids: set[str]) -> str
     return f"{chat.id}-{name}"
 
 
-def left(raw: Mapping[str, object], *known: str) -> tuple[str, ...]:
-    """The names of the other values of an object, without those that are false or empty."""
+def unmapped_names(raw: Mapping[str, object], *known: str) -> tuple[str, ...]:
+    """Return the names of the other values of an object, except false and empty ones."""
     return tuple(
         name
         for name, value in raw.items()

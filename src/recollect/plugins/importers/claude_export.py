@@ -1,6 +1,6 @@
-"""Claude: the export of one's data (Settings, Privacy), as zips or what was in them.
+"""Import a user's data export of Claude (Settings, Privacy), as zips or their files.
 
-Anthropic documents no format. What is read here follows public programs that read real exports:
+Anthropic documents no format. This follows public programs that read real exports:
 lists or single objects in `conversations.json`, `projects.json` or `projects/*.json`,
 `memories.json` or `memories/*.json`, and `design_chats/*.json`; since 2026 each of them comes in a
 zip of its own. An entry is known by its fields, not by its file.
@@ -21,9 +21,9 @@ from recollect.plugins.importers.chats import (
     entries,
     exchanges,
     export_files,
-    left,
     read_export,
     text_of,
+    unmapped_names,
 )
 from recollect.plugins.importers.files import json_list, json_object
 from recollect.plugins.importers.records import Record, empty, plain
@@ -52,7 +52,7 @@ KNOWN = (
 
 
 def read(path: Path) -> Iterator[ImportedRecord]:
-    """Memories, projects and their documents, and one record for each exchange."""
+    """Yield memories, projects and their documents, and a record for each exchange."""
     projects = _names(path)
     return read_export(
         path, NAME, FILES, _check, lambda name, entry: _records(name, entry, projects)
@@ -75,7 +75,7 @@ def _sort(raw: Mapping[str, object]) -> str:
 
 
 def _names(path: Path) -> dict[str, str]:
-    """The names of the projects by their ids: memories have only the ids."""
+    """Return the names of the projects by id: memories have only the ids."""
     names: dict[str, str] = {}
     try:
         for file in export_files(path, NAME, PROJECTS):
@@ -85,7 +85,7 @@ def _names(path: Path) -> dict[str, str]:
                 raw = json_object(entry.value)
                 names[text_of(raw.get("uuid"))] = text_of(raw.get("name"))
     except UserError:
-        # There is none, or `read_export` reports what is wrong with the file.
+        # There is no file, or `read_export` reports what is wrong with it.
         return names
     return names
 
@@ -123,7 +123,7 @@ def _conversation(
     messages = json_list(raw.get("chat_messages", raw.get("messages"))) or []
     turns = [_turn(message) for message in messages]
     yield from exchanges(
-        where, Chat(NAME, "Claude", id, title, turns, named, unmapped=left(raw, *KNOWN))
+        where, Chat(NAME, "Claude", id, title, turns, named, unmapped=unmapped_names(raw, *KNOWN))
     )
 
 
@@ -135,19 +135,19 @@ def _summary(
     record.put("title", title, "name")
     record.put("project", project, "project")
     record.take("created_at", "updated_at", text="summary")
-    return record.imported()
+    return record.finish()
 
 
 def _turn(raw: object) -> ChatMessage:
-    """A message. Chats have `sender`, and blocks in `content`; design chats have `role`, and blocks
-    inside of `content`."""
+    """Read a message. Chats have `sender`, and blocks in `content`; design chats have `role`, and
+    blocks inside of `content`."""
     if not isinstance(raw, dict):
         return ChatMessage("", False, "", unmapped=("a message that is no object",))
     inner = json_object(raw.get("content"))
     blocks = json_list(inner.get("contentBlocks", raw.get("content"))) or []
     texts, odd = _blocks(blocks)
     if not blocks:
-        # Older exports have only this text; newer ones repeat the blocks there, with remarks.
+        # Older exports have only this text; newer ones repeat the blocks in it, with remarks.
         texts = [text_of(raw.get("text")) or text_of(inner.get("content"))]
     names, more = _files(raw, inner)
     return ChatMessage(
@@ -161,7 +161,7 @@ def _turn(raw: object) -> ChatMessage:
 
 
 def _blocks(blocks: list[object]) -> tuple[list[str], list[str]]:
-    """The texts of a message, and the types of its other blocks."""
+    """Return the texts of a message, and the types of its other blocks."""
     texts, odd = [], []
     for block in map(json_object, blocks):
         sort = text_of(block.get("type"))
@@ -175,7 +175,7 @@ def _blocks(blocks: list[object]) -> tuple[list[str], list[str]]:
 
 
 def _files(raw: Mapping[str, object], inner: Mapping[str, object]) -> tuple[list[str], list[str]]:
-    """The names of attached files, and whether their content is there, as an unmapped name."""
+    """Return the names of attached files, and `extracted_content` for each that has its content."""
     names, more = [], []
     listed = (raw.get("attachments"), raw.get("files"), inner.get("attachments"))
     for file in (json_object(value) for values in listed for value in json_list(values) or []):
@@ -195,7 +195,7 @@ def _memories(
     account = plain(raw.get("account_uuid")) or ""
     known = ("account_uuid", "conversations_memory", "project_memories", "memory_files")
     if not empty(text := raw.get("conversations_memory")):
-        yield _profile(where, account, text, "", left(raw, *known))
+        yield _profile(where, account, text, "", unmapped_names(raw, *known))
     for uuid, text in json_object(raw.get("project_memories")).items():
         yield _profile(f"{where}, project {uuid}", uuid, text, projects.get(uuid) or uuid)
     for number, file in enumerate(json_list(raw.get("memory_files")) or [], start=1):
@@ -212,14 +212,14 @@ def _profile(
     record.put("text", text, "")
     record.put("project", project, "project_memories")
     record.leave(*unmapped)
-    return record.imported()
+    return record.finish()
 
 
 def _memory_file(where: str, raw: Mapping[str, object], account: str) -> ImportedRecord:
     path = text_of(raw.get("path"))
     record = Record(where, raw, NAME, "memory", account, path, kind="note")
     record.take("path", "created_at", "updated_at", text="content")
-    return record.imported()
+    return record.finish()
 
 
 def _project(where: str, raw: Mapping[str, object]) -> Iterator[ImportedRecord]:
@@ -231,7 +231,7 @@ def _project(where: str, raw: Mapping[str, object]) -> Iterator[ImportedRecord]:
             record.add("text", f"Instructions: {instructions}")
         record.take("created_at", "updated_at")
         record.ignore("uuid", "docs", *(name for name in raw if raw[name] is False))
-        yield record.imported()
+        yield record.finish()
     for number, value in enumerate(json_list(raw.get("docs")) or [], start=1):
         yield _document(f"{where}, document {number}", json_object(value), raw, uuid)
 
@@ -244,7 +244,7 @@ def _document(
     record.take("created_at", title="filename", path="filename", text="content")
     record.put("project", project.get("name"), "name")
     record.ignore("uuid")
-    return record.imported()
+    return record.finish()
 
 
 IMPORTER = Importer(

@@ -1,8 +1,8 @@
-"""claude-mem (https://github.com/thedotmack/claude-mem): its database `claude-mem.db`.
+"""Import `claude-mem.db`, the database of claude-mem (https://github.com/thedotmack/claude-mem).
 
-The tables are those that `SessionStore` of claude-mem 13.25.3 makes (schema 52); older files with
-fewer columns are read as well. Observations, summaries of sessions and the prompts of the user
-become memories; of the sessions themselves only a title and a project are wanted.
+The tables are those of `SessionStore` in claude-mem 13.25.3 (schema 52); older files with fewer
+columns are read as well. Observations, summaries of sessions and the user's prompts become
+memories; sessions only give a title and a project.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import apsw
 
 from recollect import UserError
 from recollect.plugin.importers import ImportedRecord, Importer
-from recollect.plugins.importers.databases import columns, database, imported, require, rows
-from recollect.plugins.importers.files import json_list, present
-from recollect.plugins.importers.records import Record, empty, listed, plain
+from recollect.plugins.importers.databases import columns, database, import_rows, require, rows
+from recollect.plugins.importers.files import json_list, require_path
+from recollect.plugins.importers.records import Record, bullet_list, empty, plain
 
 NAME = "claude-mem"
 FILE = "claude-mem.db"
@@ -26,20 +26,20 @@ TABLES = {"observations": "observation", "session_summaries": "summary", "user_p
 NEEDED = ("id", "type", "title", "narrative", "created_at_epoch")
 # Numbers that mean "none" where they are zero.
 COUNTS = ("discovery_tokens", "relevance_count")
-# How a synchronized row is told from its copies, and whether it was sent: no content.
+# State of synchronization, not content.
 BOOKKEEPING = ("id", "content_hash", "synced_at", "sync_rev", "origin_device_id", "origin_local_id")
 
 Sessions = Mapping[object, Mapping[str, object]]
 
 
 def read(path: Path) -> Iterator[ImportedRecord]:
-    """Every observation, summary and prompt, in the order in which they were written."""
-    file = present(path) / FILE if path.is_dir() else path
+    """Yield every observation, summary and prompt, in the order in which they were written."""
+    file = require_path(path) / FILE if path.is_dir() else path
     with database(file, NAME) as connection:
         _check(connection, file)
         sessions = _sessions(connection)
         for table, sort in TABLES.items():
-            yield from imported(rows(connection, table, "id"), partial(_record, sessions, sort))
+            yield from import_rows(rows(connection, table, "id"), partial(_record, sessions, sort))
 
 
 def _check(connection: apsw.Connection, file: Path) -> None:
@@ -66,7 +66,7 @@ def _version(connection: apsw.Connection) -> int | None:
 
 
 def _sessions(connection: apsw.Connection) -> Sessions:
-    """The sessions by every id by which a row may refer to them."""
+    """Return the sessions by each of their ids, since rows may refer to any of them."""
     found: dict[object, Mapping[str, object]] = {}
     if "id" not in columns(connection, "sdk_sessions"):
         return found
@@ -91,12 +91,12 @@ def _record(
     if not empty(session.get("platform_source")):
         record.leave("platform_source")
     _times(record, values)
-    return record.imported()
+    return record.finish()
 
 
 def _id(values: Mapping[str, object], sort: str) -> str:
-    """An id from the row's number and time: two machines may use the same number. A synchronized
-    row has the number of the machine that made it."""
+    """Return an id from the row's number and time: two machines may use the same number. A
+    synchronized row has the number of the machine that made it."""
     number = values.get("origin_local_id") or values.get("id")
     made = values.get("created_at_epoch") or values.get("created_at")
     return f"{sort}-{number}-{made}"
@@ -117,13 +117,13 @@ def _times(record: Record, values: Mapping[str, object]) -> None:
 
 def _observation(record: Record, session: Mapping[str, object]) -> None:
     record.take("title", kind="type", context="subtitle", text="narrative")
-    # Versions before the narrative had one text; a row may hold both.
+    # Older versions had one text instead of the narrative; a row may have both.
     record.put("details" if record.has("text") else "text", record.use("text"), "text")
-    record.add("text", listed("", record.texts("facts")))
+    record.add("text", bullet_list("", record.texts("facts")))
     concepts = record.use("concepts")
     record.put("tags", json_list(concepts) or concepts, "concepts")
-    record.add("context", listed("Files modified", record.texts("files_modified")))
-    record.add("details", listed("Files read", record.texts("files_read")))
+    record.add("context", bullet_list("Files modified", record.texts("files_modified")))
+    record.add("details", bullet_list("Files read", record.texts("files_read")))
     _project(record)
 
 
@@ -132,8 +132,8 @@ def _summary(record: Record, session: Mapping[str, object]) -> None:
     record.take(title="request", text="learned", context="investigated", impact="next_steps")
     record.add_headed("text", "Completed: ", "completed")
     record.add_headed("text", "Notes: ", "notes")
-    record.add("context", listed("Files modified", record.texts("files_edited")))
-    record.add("details", listed("Files read", record.texts("files_read")))
+    record.add("context", bullet_list("Files modified", record.texts("files_edited")))
+    record.add("details", bullet_list("Files read", record.texts("files_read")))
     _project(record)
 
 

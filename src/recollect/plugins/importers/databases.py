@@ -1,7 +1,7 @@
-"""SQLite databases of another tool: opened read-only, and not trusted.
+"""Read untrusted SQLite databases of other tools, opened read-only.
 
-A problem with the file as a whole is a `UserError`; a problem with one row comes back as its
-reason, and the rest goes on.
+A problem with the whole file is a `UserError`; a problem with one row is returned as its reason,
+and the rest is read.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import apsw
 
 from recollect import UserError
 from recollect.plugin.importers import ImportedRecord, refuse_record
-from recollect.plugins.importers.files import first_bytes, present
+from recollect.plugins.importers.files import first_bytes, require_path
 
-# Another writer's transaction is over by then.
+# Enough for another writer's transaction to end.
 BUSY_MS = 5000
 HEADER = b"SQLite format 3\0"
 
 
 class SourceRow(NamedTuple):
-    """One row by the names of its columns; or the reason why the rest cannot be read. A text that
-    is not valid UTF-8 stays bytes."""
+    """One row by column names, or the reason why the rest cannot be read. A text that is not valid
+    UTF-8 stays bytes."""
 
     where: str
     values: dict[str, object] | None
@@ -33,17 +33,17 @@ class SourceRow(NamedTuple):
 
 
 def is_database(path: Path) -> bool:
-    """Whether a file begins as SQLite databases do; UserError where it cannot be read."""
+    """Return True if a file begins like a SQLite database; UserError if it cannot be read."""
     return first_bytes(path, len(HEADER)) == HEADER
 
 
 @contextmanager
 def database(path: Path, tool: str) -> Iterator[apsw.Connection]:
-    """A SQLite file of another tool, read-only and at one point in time; UserError where it is
-    none."""
-    if not present(path).is_file():
+    """Open a SQLite file of another tool, read-only and as of one moment; UserError if it is
+    something else."""
+    if not require_path(path).is_file():
         raise UserError(f"{path} is not a file; {tool} keeps its memories in a SQLite database.")
-    connection = _opened(path, tool)
+    connection = _open(path, tool)
     try:
         yield connection
     except (apsw.Error, UnicodeDecodeError) as error:  # the latter for a damaged schema
@@ -52,23 +52,23 @@ def database(path: Path, tool: str) -> Iterator[apsw.Connection]:
         connection.close()
 
 
-def _opened(path: Path, tool: str) -> apsw.Connection:
+def _open(path: Path, tool: str) -> apsw.Connection:
     try:
-        return _connected(path, "mode=ro")
+        return _connect(path, "mode=ro")
     except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
-        # Reading a WAL database makes files beside it. Where the folder forbids that and there is
-        # no WAL, nobody can be writing, and the file can be read as it is.
+        # Reading a WAL database creates files in its folder. If the folder forbids that and there
+        # is no WAL, no process can be writing, and the file can be read as immutable.
         if path.with_name(f"{path.name}-wal").exists():
             raise _unreadable(path, tool, error) from error
     except apsw.Error as error:
         raise _unreadable(path, tool, error) from error
     try:
-        return _connected(path, "mode=ro&immutable=1")
+        return _connect(path, "mode=ro&immutable=1")
     except apsw.Error as error:
         raise _unreadable(path, tool, error) from error
 
 
-def _connected(path: Path, how: str) -> apsw.Connection:
+def _connect(path: Path, how: str) -> apsw.Connection:
     try:
         address = f"file:{quote(str(path.absolute()))}?{how}"
     except UnicodeEncodeError as error:
@@ -95,7 +95,7 @@ def _unreadable(path: Path, tool: str, error: Exception) -> UserError:
 
 
 def columns(connection: apsw.Connection, table: str) -> tuple[str, ...]:
-    """The names of a table's columns; none where there is no such table."""
+    """Return the names of a table's columns, none for a missing table."""
     found = connection.execute(
         "SELECT name FROM pragma_table_info(?) WHERE EXISTS "
         "(SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?)",
@@ -105,7 +105,7 @@ def columns(connection: apsw.Connection, table: str) -> tuple[str, ...]:
 
 
 def require(connection: apsw.Connection, path: Path, tool: str, **tables: tuple[str, ...]) -> None:
-    """Raise UserError where a table is missing, or a column without which nothing can be read."""
+    """Raise UserError if one of these tables or columns is missing."""
     for table, needed in tables.items():
         there = columns(connection, table)
         if not there:
@@ -121,28 +121,28 @@ def require(connection: apsw.Connection, path: Path, tool: str, **tables: tuple[
 def rows(
     connection: apsw.Connection, table: str, order: str, *, without: tuple[str, ...] = ()
 ) -> Iterator[SourceRow]:
-    """Every row of a table, in the order of a column, without the columns that are not needed."""
+    """Yield every row of a table, in the order of a column; leave out the columns `without`."""
     names = tuple(name for name in columns(connection, table) if name not in without)
     if not names:
         return
     encoding = str(connection.pragma("encoding")).replace("UTF-16le", "UTF-16-LE")
     encoding = encoding.replace("UTF-16be", "UTF-16-BE")
-    sql = f"SELECT {as_blobs(names)} FROM {_quoted(table)} ORDER BY {_quoted(order)}"
+    sql = f"SELECT {as_blobs(names)} FROM {_quote(table)} ORDER BY {_quote(order)}"
     number = 0
     try:
         for row in connection.execute(sql):
             number += 1
-            values = (decoded(value, encoding) for value in row)
+            values = (decode_text(value, encoding) for value in row)
             yield SourceRow(f"{table}, row {number}", dict(zip(names, values, strict=True)))
     except apsw.Error as error:
         reason = f"This row and those after it cannot be read: {error}."
         yield SourceRow(f"{table}, row {number + 1}", None, reason)
 
 
-def imported(
+def import_rows(
     found: Iterable[SourceRow], record: Callable[[str, dict[str, object]], ImportedRecord]
 ) -> Iterator[ImportedRecord]:
-    """What `record` makes of each row, by its place and values; it may raise UserError."""
+    """Yield the result of `record` for each row's place and values; it may raise UserError."""
     for row in found:
         try:
             if row.values is None:
@@ -153,26 +153,26 @@ def imported(
 
 
 def pairs(connection: apsw.Connection, table: str, key: str, value: str) -> dict[object, object]:
-    """The values of one column by those of another, of the rows that can be read."""
+    """Return the values of one column by those of another, from all readable rows."""
     found = (row.values for row in rows(connection, table, key) if row.values)
     return {values.get(key): values.get(value) for values in found}
 
 
 def as_blobs(names: Iterable[str]) -> str:
-    """These columns in SQL, with texts as bytes: a text that is not valid UTF-8 then spoils one
-    value, and not the whole query."""
+    """Return SQL for these columns with texts as bytes, so that a text that is not valid UTF-8 does
+    not fail the whole query."""
     return ", ".join(
         f"CASE typeof({name}) WHEN 'text' THEN CAST({name} AS BLOB) ELSE {name} END"
-        for name in map(_quoted, names)
+        for name in map(_quote, names)
     )
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def decoded(value: object, encoding: str = "utf-8") -> object:
-    """A value of `as_blobs` as text; bytes that are no text stay bytes."""
+def decode_text(value: object, encoding: str = "utf-8") -> object:
+    """Return a value of `as_blobs` as text; bytes that are not text stay bytes."""
     if not isinstance(value, bytes):
         return value
     try:

@@ -1,8 +1,8 @@
-"""EchoVault: the index of its vault, or where that is missing the Markdown sessions it was made of.
+"""Import EchoVault: the index of its vault or, if that is missing, its Markdown sessions.
 
 The format: `src/memory/db.py`, `models.py` and `markdown.py` of github.com/mraza007/echovault, 0.1
-to 0.5 and the columns added since. It numbers no versions; a column that is not known here is
-reported. The package `echovault` on PyPI is another tool.
+to 0.5 and the columns added since. It has no version numbers; unknown columns are reported. The
+package `echovault` on PyPI is another tool.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 
 from recollect import UserError
 from recollect.plugin.importers import ImportedRecord, Importer, refuse_record
-from recollect.plugins.importers.databases import database, imported, require, rows
-from recollect.plugins.importers.files import files_below, json_object, present, text_file
-from recollect.plugins.importers.records import Record, empty, listed, plain, without_repeats
+from recollect.plugins.importers.databases import database, import_rows, require, rows
+from recollect.plugins.importers.files import files_below, json_object, require_path, text_file
+from recollect.plugins.importers.records import Record, bullet_list, empty, plain, without_repeats
 
 TOOL = "echovault"
 INDEX = "index.db"
-# The headings that sessions group memories under.
+# The headings of sessions, and their kinds of memories.
 KINDS = {
     "Decisions": "decision", "Patterns": "pattern", "Bugs Fixed": "bug", "Context": "context",
     "Learnings": "learning", "Playbooks": "playbook", "Known Fixes": "known_fix",
@@ -43,7 +43,7 @@ def read(path: Path) -> Iterator[ImportedRecord]:
 
 
 def _read(path: Path) -> Iterator[ImportedRecord]:
-    if present(path).is_dir() and (path / INDEX).is_file():
+    if require_path(path).is_dir() and (path / INDEX).is_file():
         return _of_index(path / INDEX)
     if path.is_dir() or path.suffix.lower() == ".md":
         return _of_sessions(path)
@@ -60,10 +60,10 @@ def _of_index(path: Path) -> Iterator[ImportedRecord]:
             else:
                 details[row.values.get("memory_id")] = row.values.get("body")
 
-        def detailed(where: str, raw: dict[str, object]) -> ImportedRecord:
+        def with_details(where: str, raw: dict[str, object]) -> ImportedRecord:
             return _record(where, {**raw, "details": details.get(raw["id"])})
 
-        yield from imported(rows(connection, "memories", "rowid"), detailed)
+        yield from import_rows(rows(connection, "memories", "rowid"), with_details)
 
 
 def _record(where: str, raw: Mapping[str, object]) -> ImportedRecord:
@@ -71,7 +71,7 @@ def _record(where: str, raw: Mapping[str, object]) -> ImportedRecord:
     if not id:
         return refuse_record(where, "It has no id.")
     record = Record(where, raw, TOOL, id)
-    # Places in EchoVault's own files, and numbers that EchoVault computes.
+    # Places in EchoVault's own files, and numbers that it computes.
     record.ignore("id", "rowid", "file_path", "section_anchor", "content_fingerprint")
     record.ignore("history_complete", *_counts(raw))
     record.take(
@@ -82,11 +82,11 @@ def _record(where: str, raw: Mapping[str, object]) -> ImportedRecord:
     record.end("archived_at")
     if record.use("status") not in (None, "active") and not record.has("valid_until"):
         record.leave("status")
-    return record.imported()
+    return record.finish()
 
 
 def _counts(raw: Mapping[str, object]) -> tuple[str, ...]:
-    """The names of counters that are zero."""
+    """Return the names of counters that are zero."""
     return tuple(name for name, value in raw.items() if name.endswith("_count") and value == 0)
 
 
@@ -95,15 +95,15 @@ def _lists(record: Record) -> None:
     files = record.texts("related_files")
     record.put("path", files[0] if files else None, "related_files")
     if len(files) > 1:
-        record.add("details", listed("Related files", files))
-    record.add("details", listed("Links", record.texts("links")))
+        record.add("details", bullet_list("Related files", files))
+    record.add("details", bullet_list("Links", record.texts("links")))
     value = record.use("structured_data")
     structured = json_object(value)
     if not structured and not empty(value):
         record.leave("structured_data")
     for name, items in structured.items():
         heading = name.replace("_", " ").capitalize()
-        record.add("details", listed(heading, record.texts_of(items, name)))
+        record.add("details", bullet_list(heading, record.texts_of(items, name)))
 
 
 # --- sessions -----------------------------------------------------------------------------------
@@ -138,8 +138,8 @@ def _of_session(file: Path, where: str) -> Iterator[ImportedRecord]:
 
 
 def _as_row(head: dict[str, str], section: dict[str, str], session: str) -> dict[str, object]:
-    """A memory of a session by the names that the index has."""
-    # Older sessions have no ids: the place in the file stands in for one.
+    """Return a memory of a session with the names of the index."""
+    # Older sessions have no ids: the place in the file is used instead.
     place = f"{head['project']}/{session}/{section.pop('anchor')}"
     living = json_object(section.get("living"))
     if living:
@@ -149,7 +149,7 @@ def _as_row(head: dict[str, str], section: dict[str, str], session: str) -> dict
 
 
 def _halves(text: str) -> tuple[dict[str, str], str]:
-    """The head, with `name: value` in each line, and the rest. It looks like front matter but is no
+    """Return the head, lines of `name: value`, and the rest. It looks like front matter but is not
     YAML: EchoVault quotes nothing."""
     if not text.startswith("---\n") or "\n---\n" not in text[3:]:
         return {}, text
@@ -159,7 +159,7 @@ def _halves(text: str) -> tuple[dict[str, str], str]:
 
 
 def _sections(body: str) -> Iterator[dict[str, str]]:
-    """Every `###` section, its parts by the names of the index."""
+    """Yield every `###` section, its parts by the names of the index."""
     group, title, lines, seen = "", "", list[str](), dict[str, int]()
     inside = False
     for line, following in pairwise([*body.split("\n"), END, ""]):
@@ -182,7 +182,7 @@ def _section(group: str, title: str, lines: list[str]) -> dict[str, str]:
 
 
 def _parts(lines: list[str]) -> dict[str, str]:
-    """The text behind each label; a line without a label belongs to the last one."""
+    """Return the text of each label; a line without a label belongs to the last one."""
     parts: dict[str, list[str]] = {}
     name = ""
     for line in lines:

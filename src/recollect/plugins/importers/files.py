@@ -1,7 +1,7 @@
-"""Files, JSON and folders of another tool, all of them untrusted.
+"""Read untrusted files, JSON and folders of other tools.
 
-A problem with PATH as a whole is a `UserError`; a problem with one line comes back as its reason,
-and the rest goes on.
+A problem with the whole PATH is a `UserError`; a problem with one line is returned as its reason,
+and the rest is read.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import msgspec
 
 from recollect import UserError
 
-# A JSON file is read as a whole, and so much fits into the memory of a small machine.
+# A JSON file is read as a whole; this fits into the memory of a small machine.
 LARGEST_JSON = 256 * 2**20
-# One note, one line of JSON Lines: a longer one is a dump of data and no memory.
+# One note, or one line of JSON Lines: a longer one is a dump of data, not a memory.
 LARGEST_TEXT = 16 * 2**20
 BOM = b"\xef\xbb\xbf"
 
 
-def present(path: Path) -> Path:
-    """PATH; UserError where it does not exist."""
+def require_path(path: Path) -> Path:
+    """Return PATH; UserError if it does not exist."""
     try:
         if "\0" not in str(path) and path.exists():
             return path
@@ -33,7 +33,7 @@ def present(path: Path) -> Path:
 
 
 def whole_file(path: Path, most: int = LARGEST_JSON) -> bytes:
-    """A file's bytes; UserError where it cannot be read or is larger than that."""
+    """Return a file's bytes; UserError if it cannot be read or is larger than `most`."""
     raw = first_bytes(path, most + 1)
     if len(raw) > most:
         raise UserError(f"{path} is larger than {most // 2**20} MB, which is more than is read.")
@@ -41,8 +41,8 @@ def whole_file(path: Path, most: int = LARGEST_JSON) -> bytes:
 
 
 def first_bytes(path: Path, count: int) -> bytes:
-    """The first bytes of a file; UserError where it cannot be read."""
-    if not present(path).is_file():
+    """Return the first bytes of a file; UserError if it cannot be read."""
+    if not require_path(path).is_file():
         raise UserError(f"{path} is not a file.")
     try:
         with path.open("rb") as stream:
@@ -52,7 +52,7 @@ def first_bytes(path: Path, count: int) -> bytes:
 
 
 def text_file(path: Path) -> str:
-    """A file's text without a byte order mark; UserError where it is not UTF-8."""
+    """Return a file's text without a byte order mark; UserError if it is not UTF-8."""
     try:
         return whole_file(path, LARGEST_TEXT).removeprefix(BOM).decode().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -60,12 +60,12 @@ def text_file(path: Path) -> str:
 
 
 def json_file(path: Path) -> object:
-    """The value in a JSON file, or UserError."""
+    """Return the value in a JSON file, or raise UserError."""
     return json_value(whole_file(path), str(path))
 
 
 def json_value(raw: bytes | str, what: str) -> object:
-    """The value of a JSON text, or a UserError that calls it `what`."""
+    """Return the value of a JSON text, or raise a UserError that calls it `what`."""
     try:
         bare = raw.removeprefix(BOM) if isinstance(raw, bytes) else raw
         value: object = msgspec.json.decode(bare)
@@ -77,13 +77,13 @@ def json_value(raw: bytes | str, what: str) -> object:
 
 
 def json_object(value: object) -> dict[str, object]:
-    """The value if it is a JSON object or the text of one; else an empty object."""
+    """Return the value if it is a JSON object or the text of one; else an empty object."""
     found = _from_text(value)
     return found if isinstance(found, dict) else {}
 
 
 def json_list(value: object) -> list[object] | None:
-    """The value if it is a JSON list or the text of one; else None."""
+    """Return the value if it is a JSON list or the text of one; else None."""
     found = _from_text(value)
     return found if isinstance(found, list) else None
 
@@ -96,7 +96,7 @@ def _from_text(value: object) -> object:
 
 
 class JsonLine(NamedTuple):
-    """One line of a JSON Lines file, counted from 1: an object, or the reason why it is none."""
+    """One line of a JSON Lines file, counted from 1: an object, or the reason why it is not one."""
 
     number: int
     values: dict[str, object] | None
@@ -104,8 +104,8 @@ class JsonLine(NamedTuple):
 
 
 def json_lines(path: Path) -> Iterator[JsonLine]:
-    """Every line that is not blank."""
-    if not present(path).is_file():
+    """Yield every line that is not blank."""
+    if not require_path(path).is_file():
         raise UserError(f"{path} is not a file.")
     try:
         with path.open("rb") as stream:
@@ -135,7 +135,7 @@ def _line(number: int, raw: bytes) -> JsonLine:
 
 
 def files_below(folder: Path, *endings: str) -> Iterator[Path]:
-    """The files of a folder whose names end so, in the order of their paths.
+    """Yield the files of a folder with these endings, in the order of their paths.
 
     Links are not followed, since they may lead out of the folder. Hidden files and folders are left
     out: they belong to a tool (`.git`, `.obsidian`).

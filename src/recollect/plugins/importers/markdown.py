@@ -1,5 +1,5 @@
-"""Folders of Markdown files with front matter, as `export --format markdown` and `mirror` write
-them, and as people do."""
+"""Import folders of Markdown files with front matter, written by `export --format markdown`, by
+`mirror`, or by people."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from recollect.plugin.importers import (
 
 
 def read(path: Path) -> Iterator[ImportedRecord]:
-    """One record for each Markdown file, without hidden ones; links are not followed."""
+    """Yield a record for each Markdown file, without hidden ones; links are not followed."""
     folder = existing_folder(path)
     found = False
     paths: dict[str, str] = {}
@@ -68,13 +68,13 @@ def _record(folder: Path, path: str) -> ImportedRecord:
 
 
 def _ours(file: ParsedFile) -> Mapping[str, object]:
-    """Every field, even with its default: a memory that has changed since gets the file's value."""
+    """Return every field, even defaults: a memory that has changed since gets the file's value."""
     every = {name: value for name, value in DEFAULTS.items() if value is not None}
     return every | our_fields(file)
 
 
 def _note(file: ParsedFile, path: str) -> Mapping[str, object]:
-    """The fields of a note, with an id made from its path: a changed note updates its memory."""
+    """Return the fields of a note, with an id from its path: a changed note updates its memory."""
     start = slug(path.removesuffix(".md")) or "note"
     return note_fields(file, path) | {"id": f"{start}-{content_digest(path, 4).hex()}"}
 

@@ -1,4 +1,4 @@
-"""Two tools that go by the name of MCP memory; the file tells which one wrote it.
+"""Import two tools called MCP memory; the file shows which one wrote it.
 
 The knowledge graph of the reference server, JSON Lines: `src/memory/index.ts` of
 github.com/modelcontextprotocol/servers. The SQLite database of mcp-memory-service, schema up to 19:
@@ -15,16 +15,16 @@ import apsw
 
 from recollect import UserError
 from recollect.plugin.importers import ImportedRecord, Importer, refuse_record
-from recollect.plugins.importers.databases import database, imported, is_database, require, rows
-from recollect.plugins.importers.files import JsonLine, json_lines, json_object, present
-from recollect.plugins.importers.records import Record, empty, listed, plain, without_repeats
+from recollect.plugins.importers.databases import database, import_rows, is_database, require, rows
+from recollect.plugins.importers.files import JsonLine, json_lines, json_object, require_path
+from recollect.plugins.importers.records import Record, bullet_list, empty, plain, without_repeats
 
 TOOL = "mcp-memory"
 SERVICE = "mcp-memory-service"
-# In this order: the service's database is never beside a graph by accident.
+# In this order: a folder with the service's database is the service's.
 FILES = ("sqlite_vec.db", "memory.jsonl", "memory.json")
 SCHEMA = 19
-# What the service stores where nothing was given.
+# Defaults of the service.
 NO_TAG = "untagged"
 UNSAID: dict[str, object] = {"version": 1, "confidence": 1.0, "store": "default"}
 # Entries of the service's metadata with the meaning of the field of the same name.
@@ -32,7 +32,7 @@ METADATA = ("title", "project", "source")
 
 
 def read(path: Path) -> Iterator[ImportedRecord]:
-    file = _file(present(path))
+    file = _file(require_path(path))
     return without_repeats(_of_service(file) if is_database(file) else _of_graph(file))
 
 
@@ -49,8 +49,8 @@ def _file(path: Path) -> Path:
 
 
 def _of_graph(path: Path) -> Iterator[ImportedRecord]:
-    """Each entity with the relations that begin at it; a relation without one by itself."""
-    names, relations = _surveyed(path)
+    """Yield each entity with the relations that begin at it, and relations without an entity."""
+    names, relations = _survey(path)
     for line in json_lines(path):
         where = f"{path.name}, line {line.number}"
         kind = line.values and line.values.get("type")
@@ -66,9 +66,9 @@ def _of_graph(path: Path) -> Iterator[ImportedRecord]:
             yield _lone_relation(where, line)
 
 
-def _surveyed(path: Path) -> tuple[set[object], dict[object, list[str]]]:
-    """The names of all entities, and the relations by where they begin. The file is read twice for
-    that: relations come last in it."""
+def _survey(path: Path) -> tuple[set[object], dict[object, list[str]]]:
+    """Return the names of all entities, and the relations by their beginning. This is a first pass
+    over the file, since relations come last in it."""
     names: set[object] = set()
     relations: dict[object, list[str]] = {}
     known = seen = False
@@ -90,7 +90,7 @@ def _surveyed(path: Path) -> tuple[set[object], dict[object, list[str]]]:
 
 
 def _relation(line: JsonLine) -> str | None:
-    """`works on lighthouse`, for a complete relation; else None."""
+    """Return a complete relation as `works on lighthouse`; else None."""
     values = line.values or {}
     parts = [values.get(name) for name in ("from", "relationType", "to")]
     if values.get("type") != "relation" or not all(isinstance(p, str) and p.strip() for p in parts):
@@ -108,18 +108,18 @@ def _entity(
     record.ignore("type")
     record.take(title="name", kind="entityType")
     record.put("text", "\n".join(record.texts("observations")), "observations")
-    record.add("details", listed("Relations", relations.get(name, [])))
-    return record.imported()
+    record.add("details", bullet_list("Relations", relations.get(name, [])))
+    return record.finish()
 
 
 def _lone_relation(where: str, line: JsonLine) -> ImportedRecord:
-    """A relation that begins at no known entity."""
+    """Import a relation that begins at no known entity."""
     raw = line.values or {}
     title = f"{raw['from']} {_relation(line)}"
     record = Record(where, raw, TOOL, title, kind="relation")
     record.ignore("type", "from", "to", "relationType")
     record.put("title", title, "from")
-    return record.imported()
+    return record.finish()
 
 
 # --- the service --------------------------------------------------------------------------------
@@ -129,15 +129,15 @@ def _of_service(path: Path) -> Iterator[ImportedRecord]:
     with database(path, SERVICE) as connection:
         require(connection, path, SERVICE, memories=("content_hash", "content"))
         _check_schema(connection, path)
-        linked = _linked(connection)
-        # A deleted memory stays in the table for other machines.
+        linked = _linked_hashes(connection)
+        # Deleted memories stay in the table for other machines.
         kept = (
             row
             for row in rows(connection, "memories", "id")
             if row.values is None or empty(row.values.get("deleted_at"))
         )
-        yield from imported(kept, partial(_memory, linked))
-        yield from imported(rows(connection, "beliefs", "id"), _belief)
+        yield from import_rows(kept, partial(_memory, linked))
+        yield from import_rows(rows(connection, "beliefs", "id"), _belief)
 
 
 def _check_schema(connection: apsw.Connection, path: Path) -> None:
@@ -150,8 +150,8 @@ def _check_schema(connection: apsw.Connection, path: Path) -> None:
             )
 
 
-def _linked(connection: apsw.Connection) -> frozenset[object]:
-    """The hashes of memories that others are associated with."""
+def _linked_hashes(connection: apsw.Connection) -> frozenset[object]:
+    """Return the hashes of memories with associations."""
     edges = (row.values or {} for row in rows(connection, "memory_graph", "source_hash"))
     return frozenset(values.get(end) for values in edges for end in ("source_hash", "target_hash"))
 
@@ -173,11 +173,11 @@ def _memory(linked: frozenset[object], where: str, raw: dict[str, object]) -> Im
         record.put(name, written if empty(exact) else exact, name)
     _metadata(record, record.use("metadata"))
     if not empty(raw.get("superseded_by")):
-        # The service does not search it any more, since it was last updated.
+        # The service has not searched it since its last update.
         record.put("valid_until", raw.get("updated_at"), "updated_at")
     if hashed in linked:
         record.leave("memory_graph")
-    return record.imported()
+    return record.finish()
 
 
 def _metadata(record: Record, metadata: object) -> None:
@@ -192,7 +192,7 @@ def _metadata(record: Record, metadata: object) -> None:
 
 
 def _belief(where: str, raw: dict[str, object]) -> ImportedRecord:
-    """A statement that the service derived from several memories."""
+    """Import a statement that the service derived from several memories."""
     hashed = plain(raw.get("belief_hash"))
     if not hashed:
         return refuse_record(where, "It has no belief_hash.")
@@ -202,7 +202,7 @@ def _belief(where: str, raw: dict[str, object]) -> ImportedRecord:
     if raw.get("status") == "superseded":
         record.put("valid_until", raw.get("updated_at"), "updated_at")
     _metadata(record, record.use("metadata"))
-    return record.imported()
+    return record.finish()
 
 
 IMPORTER = Importer(

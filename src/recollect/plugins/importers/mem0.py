@@ -1,9 +1,9 @@
-"""mem0 (https://github.com/mem0ai/mem0): what it keeps on this machine, or gives as JSON.
+"""Import mem0 (https://github.com/mem0ai/mem0): its local files, or its JSON.
 
-Checked with mem0ai 2.2.1. Three things can be read: JSON as `Memory.get_all()` or the platform's
-API gives it, with every field; the local vector store (`collection/*/storage.sqlite`, as the local
-mode of qdrant-client writes it), with every field as well; and `history.db`, which knows what a
-memory says and when it changed, but neither whose it is nor its metadata.
+Checked with mem0ai 2.2.1. Three things can be read: JSON from `Memory.get_all()` or the platform's
+API, with every field; the local vector store (`collection/*/storage.sqlite`, written by the local
+mode of qdrant-client), with every field as well; and `history.db`, which has the texts and times of
+memories, but neither their users nor their metadata.
 """
 
 from __future__ import annotations
@@ -14,27 +14,29 @@ from pathlib import Path
 from recollect import UserError
 from recollect.plugin.importers import ImportedRecord, Importer, refuse_record
 from recollect.plugins.importers.databases import columns, database, is_database, rows
-from recollect.plugins.importers.files import json_file, json_list, present
-from recollect.plugins.importers.pickles import Made, NotData, data
+from recollect.plugins.importers.files import json_file, json_list, require_path
+from recollect.plugins.importers.pickles import Made, NotData, read_pickle
 from recollect.plugins.importers.records import Record, empty, end_of_day
 
 NAME = "mem0"
 HISTORY = "history.db"
 POINTS = "storage.sqlite"
-# Where the vector store may be below the folder that was given.
+# Possible places of the vector store below the given folder.
 STORES = (POINTS, f"collection/*/{POINTS}", f"qdrant/collection/*/{POINTS}")
-# Collections beside the memories: names that occur in them, and the tool's users.
-BESIDE = ("_entities", "mem0migrations")
-# The names of lists of memories in JSON, for a whole answer that was saved.
+# Other collections: names that occur in memories, and the tool's users.
+OTHERS = ("_entities", "mem0migrations")
+# Keys of the list of memories in a saved API response.
 LISTS = ("results", "memories")
 HOW = "JSON of get_all(), history.db, or the folder of the local vector store"
 
 
 def read(path: Path) -> Iterator[ImportedRecord]:
-    """Every memory that was not deleted."""
-    if not present(path).is_dir():
+    """Yield every memory that was not deleted."""
+    if not require_path(path).is_dir():
         return _file(path)
-    stores = [file for pattern in STORES for file in sorted(path.glob(pattern)) if _own(file)]
+    stores = [
+        file for pattern in STORES for file in sorted(path.glob(pattern)) if _has_memories(file)
+    ]
     if stores:
         return (taken for file in stores for taken in _points(file))
     if (path / HISTORY).is_file():
@@ -42,11 +44,11 @@ def read(path: Path) -> Iterator[ImportedRecord]:
     raise UserError(f"{path} holds neither {HISTORY} nor a local vector store of {NAME}.")
 
 
-def _own(file: Path) -> bool:
-    """Whether the store has memories, and is in the folder itself."""
+def _has_memories(file: Path) -> bool:
+    """Return True if the store has memories, and no link leads to it."""
     places = (file, file.parent)
     linked = any(place.is_symlink() for place in places)
-    return not linked and not file.parent.name.endswith(BESIDE)
+    return not linked and not file.parent.name.endswith(OTHERS)
 
 
 def _file(path: Path) -> Iterator[ImportedRecord]:
@@ -102,9 +104,9 @@ def _points(file: Path) -> Iterator[ImportedRecord]:
 
 
 def _point(where: str, raw: object) -> ImportedRecord:
-    """A point is pickled, and a pickle is a program: it is read without being run."""
+    """Import a point. It is pickled, and a pickle is a program: it is read without running it."""
     try:
-        whole = data(raw) if isinstance(raw, bytes) else None
+        whole = read_pickle(raw) if isinstance(raw, bytes) else None
     except NotData as error:
         return refuse_record(where, f"It cannot be read: {error}")
     state = whole.state if isinstance(whole, Made) else None
@@ -120,7 +122,7 @@ def _point(where: str, raw: object) -> ImportedRecord:
 
 
 def _history(file: Path) -> Iterator[ImportedRecord]:
-    """Each memory as it is after its last change, in the order in which they were made."""
+    """Yield each memory after its last change, in the order of creation."""
     last: dict[str, tuple[str, Mapping[str, object]]] = {}
     with database(file, NAME) as connection:
         if "memory_id" not in columns(connection, "history"):
@@ -142,7 +144,7 @@ def _history(file: Path) -> Iterator[ImportedRecord]:
 
 
 def _memory(where: str, raw: Mapping[str, object], text: str, extra: str) -> ImportedRecord:
-    """`text`: the name of the text there; `extra`: the prefix of the names of metadata."""
+    """Import a memory. `text`: the key of its text; `extra`: the prefix of metadata's keys."""
     id = raw.get("id")
     if empty(id) or not isinstance(id, str | int):
         return refuse_record(where, "It has no id.")
@@ -154,7 +156,7 @@ def _memory(where: str, raw: Mapping[str, object], text: str, extra: str) -> Imp
         record.put("tags", json_list(value) or value, name)
     record.take("created_at", "updated_at")
     record.put("valid_until", end_of_day(record.use("expiration_date")), "expiration_date")
-    return record.imported()
+    return record.finish()
 
 
 IMPORTER = Importer(

@@ -1,8 +1,8 @@
-"""MemPalace (https://github.com/MemPalace/mempalace): a palace of drawers, and its knowledge graph.
+"""Import MemPalace (https://github.com/MemPalace/mempalace): its drawers and its knowledge graph.
 
-Checked with mempalace 3.11.0. Drawers lie in `chroma.sqlite3`, the database of ChromaDB (1.5), or
-in `sqlite_exact.sqlite3` where that backend is configured; facts and entities lie in
-`knowledge_graph.sqlite3`. Closets are an index of the drawers and say nothing of their own.
+Checked with mempalace 3.11.0. Drawers are in `chroma.sqlite3`, the database of ChromaDB (1.5), or
+in `sqlite_exact.sqlite3` if that backend is configured; facts and entities are in
+`knowledge_graph.sqlite3`. Closets are an index of the drawers without content.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from recollect.plugins.importers.databases import (
     as_blobs,
     columns,
     database,
-    decoded,
-    imported,
+    decode_text,
+    import_rows,
     pairs,
     require,
     rows,
 )
-from recollect.plugins.importers.files import json_object, present
+from recollect.plugins.importers.files import json_object, require_path
 from recollect.plugins.importers.records import Record, empty, end_of_day, plain
 
 NAME = "mempalace"
-# Where the files may be below the folder that was given.
+# Possible places of the files below the given folder.
 FOLDERS = ("", "palace")
-# Collections beside the drawers: an index, and pictures.
-BESIDE = ("mempalace_closets", "mempalace_assets")
+# Other collections: an index, and pictures.
+OTHERS = ("mempalace_closets", "mempalace_assets")
 PARENTS = ("parent_drawer_id", "parent_entry_id")
-# Who filed a drawer where nobody is named.
-NOBODY = ("mcp", "mempalace")
-# Which rule made an id, where a file was, which version split it: no content of a drawer.
+# Names that mean "no person".
+NO_PERSON = ("mcp", "mempalace")
+# Keys about ids, files and splitting, not content of a drawer.
 BOOKKEEPING = (
     "id_recipe", "normalize_version", "convo_chunker_version", "source_mtime", "source_dir_ino",
     "content_hash", "content_date_source", "chunk_index", "chunk_total", "date", *PARENTS,
@@ -55,8 +55,8 @@ class Drawer(NamedTuple):
 
 
 def read(path: Path) -> Iterator[ImportedRecord]:
-    """Drawers first, then entities and facts."""
-    if not present(path).is_dir():
+    """Yield drawers first, then entities and facts."""
+    if not require_path(path).is_dir():
         return _file(path)
     places = [path / folder / name for name in READERS for folder in FOLDERS]
     files = [file for file in places if file.is_file() and not file.is_symlink()]
@@ -66,7 +66,7 @@ def read(path: Path) -> Iterator[ImportedRecord]:
 
 
 def _file(path: Path) -> Iterator[ImportedRecord]:
-    """The records of one file; its tables tell which one it is."""
+    """Yield the records of one file; its tables tell its type."""
     with database(path, NAME) as connection:
         reader = next((TABLES[name] for name in TABLES if columns(connection, name)), None)
     if reader is not None:
@@ -103,14 +103,14 @@ def _chroma_drawers(connection: apsw.Connection) -> Iterator[Drawer | ImportedRe
     for row in rows(connection, "embeddings", "id", without=("seq_id",)):
         if row.values is None:
             yield refuse_record(row.where, row.reason)
-        elif names.get(segments.get(row.values["segment_id"])) not in BESIDE:
+        elif names.get(segments.get(row.values["segment_id"])) not in OTHERS:
             about = _metadata(connection, row.values["id"])
             text = about.pop("chroma:document", None)
             yield Drawer(row.where, str(row.values["embedding_id"]), text, about)
 
 
 def _metadata(connection: apsw.Connection, id: object) -> dict[str, object]:
-    """The metadata of one entry, by key; texts that are not UTF-8 stay bytes."""
+    """Return the metadata of one entry, by key; texts that are not UTF-8 stay bytes."""
     there = columns(connection, "embedding_metadata")
     asked = as_blobs(name for name in ("key", *VALUES) if name in there)
     found = connection.execute(
@@ -120,7 +120,7 @@ def _metadata(connection: apsw.Connection, id: object) -> dict[str, object]:
     about: dict[str, object] = {}
     for key, *several in found:
         value = next((value for value in several if value is not None), None)
-        about[str(decoded(key))] = decoded(value)
+        about[str(decode_text(key))] = decode_text(value)
     return about
 
 
@@ -136,13 +136,13 @@ def _exact_drawers(connection: apsw.Connection) -> Iterator[Drawer | ImportedRec
     for row in rows(connection, "documents", "rowid", without=("embedding",)):
         if row.values is None:
             yield refuse_record(row.where, row.reason)
-        elif names.get(row.values["collection_id"]) not in BESIDE:
+        elif names.get(row.values["collection_id"]) not in OTHERS:
             about = json_object(row.values["metadata_json"])
             yield Drawer(row.where, str(row.values["id"]), row.values["document"], about)
 
 
 def _drawers(found: Iterator[Drawer | ImportedRecord]) -> Iterator[ImportedRecord]:
-    """One record for each drawer; the rows of a long one are joined, and come at the end."""
+    """Yield a record for each drawer; the rows of a long one are joined, and come at the end."""
     parts: dict[str, list[Drawer]] = {}
     for drawer in found:
         if isinstance(drawer, ImportedRecord):
@@ -167,7 +167,7 @@ def _place(drawer: Drawer) -> float:
 
 
 def _is_note(drawer: Drawer) -> bool:
-    """Whether the row is one by which the miner remembers what it has read."""
+    """Return True for a row in which the miner notes what it has read."""
     about = drawer.about
     noted = about.get("room") == "_registry" or about.get("ingest_mode") == "registry"
     return noted or bool(about.get("is_sentinel"))
@@ -180,16 +180,16 @@ def _drawer(drawer: Drawer, *, whole: bool = False) -> ImportedRecord:
     record.take(kind="type", project="wing", domain="room", path="source_file")
     _tags(record)
     for name in ("added_by", "agent"):
-        if (value := record.use(name)) not in NOBODY:
+        if (value := record.use(name)) not in NO_PERSON:
             record.put("source", value, name)
     if not whole:
         _part(record, drawer.about)
     _times(record)
-    return record.imported()
+    return record.finish()
 
 
 def _tags(record: Record) -> None:
-    """Tags for whom it is about and what it was filed under; `general` says nothing."""
+    """Take tags from the drawer's entities, hall and topic, except `general`."""
     entities = record.use("entities")
     record.put("tags", entities.split(";") if isinstance(entities, str) else entities, "entities")
     for name in ("hall", "topic"):
@@ -199,7 +199,7 @@ def _tags(record: Record) -> None:
 
 
 def _part(record: Record, about: Mapping[str, object]) -> None:
-    """Add which part of its file the drawer is."""
+    """Add the drawer's place in its file."""
     number, total = about.get("chunk_index"), about.get("chunk_total")
     if isinstance(number, int) and isinstance(total, int) and total > 1:
         record.add("context", f"Part {number + 1} of {total}")
@@ -209,7 +209,7 @@ def _part(record: Record, about: Mapping[str, object]) -> None:
 
 
 def _times(record: Record) -> None:
-    """Set when it was written, which may be long before it was filed."""
+    """Set the time of writing, which may be long before it was filed."""
     times = [(name, record.use(name)) for name in WRITTEN]
     for name, value in times:
         if not record.has("created_at"):
@@ -231,11 +231,11 @@ def _graph(file: Path) -> Iterator[ImportedRecord]:
                     continue
                 names[row.values["id"]] = row.values["name"]
                 yield from _entity(row.where, row.values)
-        yield from imported(rows(connection, "triples", "rowid"), partial(_fact, names))
+        yield from import_rows(rows(connection, "triples", "rowid"), partial(_fact, names))
 
 
 def _entity(where: str, raw: Mapping[str, object]) -> Iterator[ImportedRecord]:
-    """The record of an entity with more than a name; the others are in the facts."""
+    """Yield the record of an entity that has more than a name; the others are in the facts."""
     known = {} if raw.get("type") in ("unknown", None, "") else {"type": raw["type"]}
     known |= json_object(raw.get("properties"))
     if not known:
@@ -248,7 +248,7 @@ def _entity(where: str, raw: Mapping[str, object]) -> Iterator[ImportedRecord]:
             record.leave(f"properties.{name}")
         else:
             record.add("text", f"{name}: {text}")
-    yield record.imported()
+    yield record.finish()
 
 
 def _fact(names: Mapping[object, object], where: str, raw: Mapping[str, object]) -> ImportedRecord:
@@ -265,7 +265,7 @@ def _fact(names: Mapping[object, object], where: str, raw: Mapping[str, object])
     record.ignore("id")
     if raw.get("confidence") == 1:
         record.ignore("confidence")
-    return record.imported()
+    return record.finish()
 
 
 READERS: dict[str, Callable[[Path], Iterator[ImportedRecord]]] = {

@@ -1,4 +1,4 @@
-"""Obsidian: the notes and canvases of a vault.
+"""Import the notes and canvases of an Obsidian vault.
 
 The format: Obsidian's help pages `Properties`, `Tags` and `Aliases` (help.obsidian.md), and JSON
 Canvas 1.0 (jsoncanvas.org). Links, embeds and callouts are part of a note's text and stay there.
@@ -17,23 +17,25 @@ from recollect.plugins.importers.files import (
     files_below,
     json_file,
     json_value,
-    present,
+    require_path,
     whole_file,
 )
-from recollect.plugins.importers.markdown_notes import Note, put_title_and_text, read_note
 from recollect.plugins.importers.records import (
+    Note,
     Record,
+    bullet_list,
     empty,
-    listed,
     moment,
     plain,
+    put_title_and_text,
+    read_note,
     without_repeats,
 )
 
 TOOL = "obsidian"
 SETTINGS = ".obsidian"
-# Properties with the meaning of the field of the same name. Obsidian itself knows only tags,
-# aliases and cssclasses; people add others as they like.
+# Properties that mean the field of the same name. Obsidian itself knows only tags, aliases and
+# cssclasses; people add others.
 SAME = (
     "context", "why", "impact", "kind", "severity", "domain", "project", "source", "valid_from",
     "valid_until",
@@ -44,8 +46,8 @@ DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def read(path: Path) -> Iterator[ImportedRecord]:
-    """The notes of a vault, or of a part of one; their ids depend on their place in the vault."""
-    place = present(path).resolve()
+    """Yield the notes of a vault or a part of one; their ids depend on their place in the vault."""
+    place = require_path(path).resolve()
     around = (place, *place.parents)
     root = next((folder for folder in around if (folder / SETTINGS).is_dir()), None)
     if place.is_dir():
@@ -80,7 +82,7 @@ def _of_files(files: list[Path], root: Path) -> Iterator[ImportedRecord]:
 
 
 def _templates(root: Path) -> str:
-    """The folder of templates, as the vault's settings name it; empty for none."""
+    """Return the folder of templates from the vault's settings, or an empty text."""
     try:
         settings = json_file(root / SETTINGS / "templates.json")
     except UserError:
@@ -104,7 +106,7 @@ def _note(note: Note, vault: str) -> ImportedRecord:
         record.take(context="description")
     _tags(record, note)
     _times(record, note)
-    return record.imported()
+    return record.finish()
 
 
 def _tags(record: Record, note: Note) -> None:
@@ -112,12 +114,12 @@ def _tags(record: Record, note: Note) -> None:
         record.put("tags", tag_list(record.use(name), at_spaces=True), name)
     record.put("tags", list(structure(note.body).tags), "tags")
     for name in ("aliases", "alias"):
-        record.add("details", listed("Also called", record.texts(name)))
+        record.add("details", bullet_list("Also called", record.texts(name)))
 
 
 def _times(record: Record, note: Note) -> None:
-    """Set the times that the properties give; else the day in the name of a daily note, and the
-    time at which the file was changed."""
+    """Set the times from properties; else from the day in the name of a daily note, and from the
+    file's modification time."""
     spelled = {name.lower(): name for name in note.fields}
     for field, names in (("created_at", CREATED), ("updated_at", UPDATED)):
         for name in (spelled[lower] for lower in names if lower in spelled):
@@ -133,7 +135,8 @@ def _times(record: Record, note: Note) -> None:
 
 
 def _canvas(file: Path, where: str, vault: str) -> ImportedRecord:
-    """The cards of a canvas, top to bottom, as one text; notes on it have their own records."""
+    """Import the cards of a canvas, top to bottom, as one text; its notes have their own
+    records."""
     raw = whole_file(file, LARGEST_TEXT)
     if not raw.strip():
         return refuse_record(where, "It is empty.")
@@ -149,19 +152,19 @@ def _canvas(file: Path, where: str, vault: str) -> ImportedRecord:
     cards = sorted((node for node in nodes if isinstance(node, dict)), key=_position)
     record.put("text", "\n\n".join(_text(node) for node in cards if _text(node)), "nodes")
     named = [name for node in cards if (name := plain(node.get("file")))]
-    record.add("details", listed("On the canvas", named))
-    return record.imported()
+    record.add("details", bullet_list("On the canvas", named))
+    return record.finish()
 
 
 def _position(node: dict[str, object]) -> tuple[float, float]:
-    """From the top, then from the left."""
+    """Return a sort key: from the top, then from the left."""
     places = (node.get("y"), node.get("x"))
     top, left = (place if isinstance(place, int | float) else 0 for place in places)
     return top, left
 
 
 def _text(node: dict[str, object]) -> str:
-    """The text of a card, a link or a group."""
+    """Return the text of a card, a link or a group."""
     for name in ("text", "url", "label"):
         if text := plain(node.get(name)):
             return text.strip()

@@ -1,13 +1,12 @@
-"""The data in a pickle, without unpickling: nothing is imported, called or made.
+"""Read the data in a pickle without unpickling it: nothing is imported, called or instantiated.
 
-`pickletools` only takes a pickle apart into its opcodes (their meaning:
-https://docs.python.org/3/library/pickletools.html). Texts, numbers, lists and objects are put
-together again here; a class, a call or an instance stays a `Made`, which holds its arguments.
+`pickletools` only splits a pickle into its opcodes (their meaning:
+https://docs.python.org/3/library/pickletools.html). This rebuilds texts, numbers, lists and
+dictionaries; a class, a call or an instance becomes a `Made` with its arguments.
 
 A `pickle.Unpickler` whose `find_class` returns only inert classes was tried instead: it calls
 nothing, but nine bytes (LONG_BINPUT) make it fill a gigabyte, and sixty bytes of nested tuples as a
-key of a dictionary make it hash for years. Neither can be stopped from `find_class`, so this reader
-stays.
+key of a dictionary make it hash for years. `find_class` can stop neither.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from __future__ import annotations
 import pickletools
 from typing import Any
 
-# More than any point with a vector of 4096 numbers and a long text takes.
+# More than any point with a vector of 4096 numbers and a long text.
 LARGEST = 4 * 2**20
-# In bits, as numbers have elsewhere; a larger one takes long to be written in digits.
+# In bits; writing a much larger number in digits takes long.
 LONGEST_NUMBER = 64
 
 VALUES = frozenset(
@@ -29,7 +28,7 @@ CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()
 
 
 class Made:
-    """A class, or what unpickling would have made by calling one."""
+    """A class, or the instance that unpickling would have made by calling one."""
 
     def __init__(self, *parts: object) -> None:
         self.parts = parts
@@ -40,8 +39,8 @@ class NotData(ValueError):
     """The bytes are no pickle, or one with opcodes that plain data does not need."""
 
 
-def data(raw: bytes) -> object:
-    """The value in the pickle, or `NotData`."""
+def read_pickle(raw: bytes) -> object:
+    """Return the value in the pickle, or raise `NotData`."""
     if len(raw) > LARGEST:
         raise NotData(f"It is larger than {LARGEST // 2**20} MB.")
     stack = _Stack()
@@ -88,33 +87,33 @@ class _Stack:
             case "DUP":
                 values.append(values[-1])
             case "TUPLE1" | "TUPLE2" | "TUPLE3":
-                values.append(tuple(self._last(int(name[-1]))))
+                values.append(tuple(self._pop(int(name[-1]))))
             case "TUPLE":
-                values.append(tuple(self._marked()))
-            # A set is a list here, since its members may be lists.
+                values.append(tuple(self._pop_to_mark()))
+            # A set becomes a list, since its members may be lists.
             case "EMPTY_LIST" | "EMPTY_SET":
                 values.append([])
             case "LIST" | "FROZENSET":
-                values.append(self._marked())
+                values.append(self._pop_to_mark())
             case "APPEND":
                 last = values.pop()
                 values[-1].append(last)
             case "APPENDS" | "ADDITEMS":
-                several = self._marked()
+                several = self._pop_to_mark()
                 values[-1].extend(several)
             case "EMPTY_DICT":
                 values.append({})
             case "DICT":
-                values.append(dict(_pairs(self._marked())))
+                values.append(dict(_pairs(self._pop_to_mark())))
             case "SETITEM" | "SETITEMS":
-                several = self._last(2) if name == "SETITEM" else self._marked()
+                several = self._pop(2) if name == "SETITEM" else self._pop_to_mark()
                 values[-1].update(_pairs(several))
             case "GLOBAL":
                 values.append(Made(argument))
             case "STACK_GLOBAL" | "REDUCE" | "NEWOBJ":
-                values.append(Made(*self._last(2)))
+                values.append(Made(*self._pop(2)))
             case "NEWOBJ_EX":
-                values.append(Made(*self._last(3)))
+                values.append(Made(*self._pop(3)))
             case "BUILD":
                 state = values.pop()
                 if isinstance(values[-1], Made):
@@ -122,16 +121,16 @@ class _Stack:
             case _:
                 raise NotData(f"It has the opcode {name}, which plain data does not need.")
 
-    def _last(self, count: int) -> list[Any]:
-        """The last values, taken off the stack."""
+    def _pop(self, count: int) -> list[Any]:
+        """Take the last values off the stack."""
         if count > len(self.values):
             raise NotData("It takes more than it holds.")
         found = self.values[-count:]
         del self.values[-count:]
         return found
 
-    def _marked(self) -> list[Any]:
-        """The values since the last mark, taken off the stack."""
+    def _pop_to_mark(self) -> list[Any]:
+        """Take the values since the last mark off the stack."""
         start = self.marks.pop()
         found = self.values[start:]
         del self.values[start:]
@@ -139,7 +138,7 @@ class _Stack:
 
 
 def _pairs(values: list[Any]) -> list[tuple[Any, Any]]:
-    """Keys and values. Only scalars are keys: nested tuples can take for ever to hash."""
+    """Return keys with values. Only scalars may be keys: nested tuples can take forever to hash."""
     keys = values[::2]
     if not all(isinstance(key, str | int | float | None) for key in keys):
         raise NotData("It has keys that are neither texts nor numbers.")

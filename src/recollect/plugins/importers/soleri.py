@@ -1,8 +1,7 @@
-"""Soleri: the vault of an agent, or bundles of knowledge as JSON.
+"""Import Soleri: the vault of an agent, or bundles of knowledge as JSON.
 
 The format: `vault/vault-schema.ts`, `vault/vault-types.ts` and `intelligence/types.ts` below
-`packages/core/src` of github.com/adrozdenko/soleri; version 1 of the vault, which `user_version`
-tells.
+`packages/core/src` of github.com/adrozdenko/soleri; version 1 of the vault, by its `user_version`.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from recollect.plugin.importers import ImportedRecord, Importer, refuse_record
 from recollect.plugins.importers.databases import (
     SourceRow,
     database,
-    imported,
+    import_rows,
     pairs,
     require,
     rows,
 )
-from recollect.plugins.importers.files import files_below, json_file, json_object, present
-from recollect.plugins.importers.records import Record, listed, plain, without_repeats
+from recollect.plugins.importers.files import files_below, json_file, json_object, require_path
+from recollect.plugins.importers.records import Record, bullet_list, plain, without_repeats
 
 TOOL = "soleri"
 VAULT = "vault.db"
 VERSION = 1
-# Names in bundles that the vault spells otherwise.
+# Names in bundles that the vault spells differently.
 RENAMED = {
     "counterExample": "counter_example",
     "appliesTo": "applies_to",
@@ -41,7 +40,7 @@ def read(path: Path) -> Iterator[ImportedRecord]:
 
 
 def _read(path: Path) -> Iterator[ImportedRecord]:
-    if present(path).is_dir() and (path / VAULT).is_file():
+    if require_path(path).is_dir() and (path / VAULT).is_file():
         return _of_vault(path / VAULT)
     if path.is_dir() or path.suffix.lower() == ".json":
         return _of_bundles(path)
@@ -63,8 +62,8 @@ def _of_vault(path: Path) -> Iterator[ImportedRecord]:
         linked = frozenset(pairs(connection, "vault_links", "source_id", "source_id"))
         names = pairs(connection, "projects", "path", "name")
         for table in ("entries", "entries_archive"):
-            yield from imported(rows(connection, table, "id"), partial(_entry, linked))
-        yield from imported(rows(connection, "memories", "id"), partial(_memory, names))
+            yield from import_rows(rows(connection, table, "id"), partial(_entry, linked))
+        yield from import_rows(rows(connection, "memories", "id"), partial(_memory, names))
         if next(rows(connection, "transcript_messages", "id"), None):
             reason = "Chats are not imported, only what was remembered of them."
             yield refuse_record("transcript_messages", reason)
@@ -79,11 +78,11 @@ def _entry(linked: frozenset[object], where: str, raw: Mapping[str, object]) -> 
     record.add_headed("details", "Example:\n", "example")
     record.add_headed("details", "Counter-example:\n", "counter_example")
     record.take("tags")
-    record.add("details", listed("Applies to", record.texts("applies_to")))
+    record.add("details", bullet_list("Applies to", record.texts("applies_to")))
     record.end("archived_at")
     if record.use("id") in linked:
         record.leave("links")
-    return record.imported()
+    return record.finish()
 
 
 def _memory(
@@ -94,17 +93,17 @@ def _memory(
     folder = record.use("project_path")
     record.put("project", names.get(folder) or _last_part(folder), "project_path")
     record.add_headed("details", "Current state:\n", "current_state")
-    record.add("details", listed("Decisions", record.texts("decisions")))
-    record.add("details", listed("Next steps", record.texts("next_steps")))
+    record.add("details", bullet_list("Decisions", record.texts("decisions")))
+    record.add("details", bullet_list("Next steps", record.texts("next_steps")))
     files = record.texts("files_modified")
     record.put("path", files[0] if files else None, "files_modified")
-    record.add("details", listed("Files modified", files))
+    record.add("details", bullet_list("Files modified", files))
     record.end("archived_at")
-    return record.imported()
+    return record.finish()
 
 
 def _with_id(where: str, raw: Mapping[str, object]) -> Record:
-    """A record with its id; UserError where there is none."""
+    """Return a record with its id; UserError if it has none."""
     id = plain(raw.get("id"))
     if not id or not id.strip():
         raise UserError("It has no id.")
@@ -114,7 +113,7 @@ def _with_id(where: str, raw: Mapping[str, object]) -> Record:
 
 
 def _last_part(folder: object) -> str | None:
-    """`lamp` for `/home/ada/lamp`, and for `C:\\lamp`."""
+    """Return `lamp` for `/home/ada/lamp` and `C:\\lamp`."""
     text = plain(folder)
     return (PureWindowsPath(text).name or text) if text else None
 
@@ -153,7 +152,7 @@ def _of_bundle(where: str, domain: object, entries: list[object]) -> Iterator[Im
             values if isinstance(entry, dict) else None,
             "It is not a JSON object.",
         )
-        yield from imported([row], partial(_entry, frozenset()))
+        yield from import_rows([row], partial(_entry, frozenset()))
 
 
 IMPORTER = Importer(

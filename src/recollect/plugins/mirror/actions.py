@@ -1,4 +1,4 @@
-"""The actions of a mirror: making a memory and its file equal, and noting it."""
+"""The actions of a mirror, which make a memory and its file equal and note it."""
 
 from __future__ import annotations
 
@@ -33,16 +33,22 @@ from recollect.plugin.mirrors import (
     revision,
     with_fields,
 )
-from recollect.plugins.mirror.file_names import free_path, is_ours, safe_name, same_place
-from recollect.plugins.mirror.folder import MirroredFolder, MirrorEntry
+from recollect.plugins.mirror.folder import (
+    MirroredFolder,
+    MirrorEntry,
+    free_path,
+    is_ours,
+    safe_name,
+    same_place,
+)
 from recollect.plugins.mirror.scan import MirrorFile, MirrorScan, stated_id, with_text
 
 CONFLICT = "conflict"
-LONGEST_START = 150  # of an id, so that a suffix fits behind it
+LONGEST_START = 150  # of an id, which leaves room for a suffix
 
 
 class Actions:
-    """What can be done to one folder and one vault; what was done is in `steps` and `entries`."""
+    """The actions on one folder and one vault; `steps` and `entries` hold the results."""
 
     def __init__(
         self,
@@ -74,7 +80,8 @@ class Actions:
         self.redacted: Counter[str] = Counter()
 
     def is_same(self, memory: Memory, file: MirrorFile) -> bool:
-        """Whether the file says what the memory says, but for secrets and when it was changed."""
+        """Return True if file and memory have the same content, except secrets and times of
+        change."""
         changes = self._changes(file, memory.id)
         if memory.id not in self._before:
             changes.pop("updated_at", None)
@@ -82,8 +89,8 @@ class Actions:
         return complete_draft(cleaned, memory.id, memory, memory.updated_at) == memory
 
     def _changes(self, file: MirrorFile, id: str) -> dict[str, object]:
-        """The file's fields as changes of its memory, None for those it does not give. A file that
-        lost its front matter changes nothing of what stood there."""
+        """Return the file's fields as changes of its memory, None for those it lacks. A file that
+        lost its front matter does not change the fields from there."""
         fields, entry = _fields(file), self._before.get(id)
         if _is_bare(file.parsed):
             return {name: fields[name] for name in BODY if name in fields}
@@ -98,13 +105,13 @@ class Actions:
         self.unchanged += 1
         before = self._before[memory.id]
         if file.path != before.path:
-            self._settled(memory, file.path, file.digest, before.stamp)
+            self._note_equal(memory, file.path, file.digest, before.stamp)
 
     def settle(self, memory: Memory, file: MirrorFile) -> None:
         self.unchanged += 1
         if not self._dry:
             digest = self._with_id(memory.id, file)
-            self._settled(memory, file.path, digest, _stamp(file.parsed))
+            self._note_equal(memory, file.path, digest, _stamp(file.parsed))
 
     def write(self, memory: Memory, file: MirrorFile | None) -> None:
         path = self._place("write", memory, file)
@@ -114,12 +121,12 @@ class Actions:
             text = as_markdown(memory)
             digest = self._folder.add(path, text)
         else:
-            # Lines of its front matter that are not ours stay in it.
+            # Keep lines of its front matter that are not ours.
             now = with_text(file, as_text(read_bytes(self._folder.root, file.path)))
             text = as_markdown(memory, now.parsed.extras)
             self._folder.move(file.path, file.digest, path)
             digest = self._folder.replace(path, file.digest, text)
-        self._settled(memory, path, digest, _stamp(parse(text)))
+        self._note_equal(memory, path, digest, _stamp(parse(text)))
 
     def edit(self, memory: Memory, file: MirrorFile) -> None:
         changes = self._changes(file, memory.id)
@@ -137,28 +144,28 @@ class Actions:
         else:
             digest = self._with_id(memory.id, file)
         self._folder.move(file.path, digest, path)
-        self._settled(saved.memory, path, digest, stamp)
+        self._note_equal(saved.memory, path, digest, stamp)
 
     def conflict(self, memory: Memory, file: MirrorFile) -> None:
-        """Give the file's version a place of its own first; then write the memory's into the file.
-        A version that got its place before an interruption gets no second one."""
+        """Write the file's version to another file, then the memory's version into the file. A copy
+        that was made before an interruption is not made again."""
         id = f"{memory.id[:LONGEST_START]}-{CONFLICT}-{content_digest(file.text, 3).hex()}"
         there = self.files.get(id)
-        beside = there.path if there else self._placement.beside(file.path, self._vault.now())
-        note = f"the file's version is now {beside}, and the memory {id}"
+        copy = there.path if there else self._placement.conflict_path(file.path, self._vault.now())
+        note = f"the file's version is now {copy}, and the memory {id}"
         self._step("conflict", memory.id, file.path, note)
-        version = make_draft(self._conflicting(memory, file) | {"id": id})
+        version = make_draft(self._conflict_fields(memory, file) | {"id": id})
         self._clean(version)  # a version that cannot be saved must not be written either
         if self._dry:
             return
         if there is None:
-            self._take_beside(version, id, beside, file.parsed.extras)
+            self._add_copy(version, id, copy, file.parsed.extras)
         text = as_markdown(memory, file.parsed.extras)
         digest = self._folder.replace(file.path, file.digest, text)
-        self._settled(memory, file.path, digest, _stamp(parse(text)))
+        self._note_equal(memory, file.path, digest, _stamp(parse(text)))
 
-    def _conflicting(self, memory: Memory, file: MirrorFile) -> dict[str, object]:
-        """The file's fields as a memory that names the one it is in conflict with."""
+    def _conflict_fields(self, memory: Memory, file: MirrorFile) -> dict[str, object]:
+        """Return the file's fields for a new memory that names the one it conflicts with."""
         fields = _fields(file)
         before = self._before.get(memory.id)
         if before is None or _stamp(file.parsed) == before.stamp:
@@ -171,7 +178,7 @@ class Actions:
         fields["context"] = f"{context}\n\n{why}" if context else why
         return fields
 
-    def _take_beside(self, version: Draft, id: str, path: str, extras: str) -> None:
+    def _add_copy(self, version: Draft, id: str, path: str, extras: str) -> None:
         text = as_markdown(complete_draft(version, id, None, self._vault.now()), extras)
         digest = self._folder.add(path, text)
         memory = self._save(version)
@@ -190,8 +197,7 @@ class Actions:
             self.entries.pop(id)
 
     def take_in(self, id: str, file: MirrorFile) -> None:
-        """Save a file whose id no live memory has: a forgotten one comes back, else a new one is
-        added."""
+        """Save a file whose id no live memory has: restore a forgotten one, else add a new one."""
         content = make_draft(_fields(file) | {"id": id})
         self._step("take in", id, file.path)
         if self._dry:
@@ -205,17 +211,17 @@ class Actions:
             saved = self._vault.edited(id, if_revision=None, **changes)
             self.redacted += Counter(saved.redacted)
             memory = saved.memory
-        self._settled(memory, file.path, self._with_id(id, file), _stamp(file.parsed))
+        self._note_equal(memory, file.path, self._with_id(id, file), _stamp(file.parsed))
 
     def take_note(self, note: MirrorFile) -> None:
-        """Save a file that somebody wrote. It gets its id first, so that after an interruption the
-        next run takes it under that one."""
+        """Save a file without an id. The id is written to the file first, so that after an
+        interruption the next run uses the same one."""
         file = with_text(note, as_text(read_bytes(self._folder.root, note.path)))
         fields = note_fields(file.parsed, file.path)
         fields.pop("id", None)
         if "project" not in fields and (project := self._placement.project_of(file.path)):
             fields["project"] = project
-        make_draft(fields)  # refuse it before anything is made from it
+        make_draft(fields)  # refuse it before anything is done
         id = self._new_id(fields)
         content = make_draft(fields | {"id": id})
         self._clean(content)
@@ -223,7 +229,7 @@ class Actions:
         self._step("take in", id, file.path)
         if self._dry:
             return
-        # From now on its front matter has what was found in it: then it is read as one of ours.
+        # Its front matter gets all fields found in the text: from now on it is read as one of ours.
         stated = {"tags": [], **our_fields(file.parsed)}
         added = {name: value for name, value in fields.items() if value != stated.get(name)}
         text = with_fields(file.text, {"id": id} | added)
@@ -237,7 +243,7 @@ class Actions:
         return saved.memory
 
     def _with_id(self, id: str, file: MirrorFile) -> str:
-        """The file's digest, after the id was put back if the file had lost it."""
+        """Return the file's digest; put the id back if the file has lost it."""
         if stated_id(file.parsed) == id:
             return file.digest
         return self._folder.replace(file.path, file.digest, with_fields(file.text, {"id": id}))
@@ -253,7 +259,7 @@ class Actions:
         self.entries.pop(id, None)
 
     def _place(self, action: Action, memory: Memory, file: MirrorFile | None) -> str:
-        """The path for the memory's file, noted as a step."""
+        """Return the path for the memory's file, and note the step."""
         path, before = self._placement.path_of(memory, file)
         self._step(action, memory.id, path, f"it was {before}" if before else "")
         return path
@@ -261,8 +267,8 @@ class Actions:
     def _step(self, action: Action, id: str, path: str, note: str = "") -> None:
         self.steps.append(MirrorStep(action, id, path, note))
 
-    def _settled(self, memory: Memory, path: str, digest: str, stamp: str) -> None:
-        """Note that both are the same now. Somebody chose a name that we would not choose."""
+    def _note_equal(self, memory: Memory, path: str, digest: str, stamp: str) -> None:
+        """Note that both are equal now. A name that we would not choose is the user's."""
         file, before = self.files.get(memory.id), self._before.get(memory.id)
         if before is not None:
             kept = self._placement.is_chosen(memory, file.path if file else before.path)
@@ -276,7 +282,7 @@ def _entry(memory: Memory, path: str, digest: str, stamp: str, *, kept: bool) ->
 
 
 def _fields(file: MirrorFile) -> dict[str, object]:
-    """The fields of the file; without a title it gets that of a note."""
+    """Return the fields of the file; a missing title is that of a note."""
     fields = our_fields(file.parsed)
     if "title" not in fields:
         fields["title"] = note_fields(file.parsed, file.path)["title"]
@@ -284,7 +290,7 @@ def _fields(file: MirrorFile) -> dict[str, object]:
 
 
 def _is_bare(file: ParsedFile) -> bool:
-    """Whether it has no front matter at all."""
+    """Return True if the file has no front matter."""
     return not file.extras and not file.fields.keys() - set(BODY)
 
 
@@ -293,7 +299,7 @@ def _stamp(file: ParsedFile) -> str:
 
 
 class Placement:
-    """Paths for files, none of which is taken twice. `before`: the entries of the last run."""
+    """Finds free paths for files. `before`: the entries of the last run."""
 
     def __init__(
         self,
@@ -306,7 +312,7 @@ class Placement:
         self._memories = memories
 
     def path_of(self, memory: Memory, file: MirrorFile | None) -> tuple[str, str]:
-        """The path for the memory's file, and the path that it had if that was another one."""
+        """Return the path for the memory's file, and its former path if that was another one."""
         before = self._before.get(memory.id)
         now = file.path if file else before.path if before else ""
         free = file is not None or same_place(now) not in self._taken
@@ -317,15 +323,16 @@ class Placement:
         return path, now if file else ""
 
     def is_chosen(self, memory: Memory, path: str) -> bool:
-        """Whether somebody chose that name: known before, or renamed since to none of ours."""
+        """Return True if the user chose this name: noted before, or renamed since to a name that is
+        not ours."""
         before = self._before.get(memory.id)
         if before is None:
             return False
         moved = same_place(before.path) != same_place(path)
         return before.kept or (moved and not is_ours(path, memory))
 
-    def beside(self, path: str, now: datetime) -> str:
-        """A free path beside the file's, with the time."""
+    def conflict_path(self, path: str, now: datetime) -> str:
+        """Return a free path in the file's folder, with the time in its name."""
         pure = PurePosixPath(path)
         start = f"{safe_name(pure.stem) or CONFLICT} ({CONFLICT} {now:%Y-%m-%d %H.%M}"
         number, found = 2, str(pure.with_name(f"{start}){ENDING}"))
@@ -335,12 +342,12 @@ class Placement:
         return found
 
     def project_of(self, path: str) -> str:
-        """The project in whose folder a file lies; empty where no project has that name."""
+        """Return the project of the file's folder, or an empty text."""
         top, _, rest = path.partition("/")
         return self._projects.get(same_place(top), "") if rest else ""
 
     @cached_property
     def _projects(self) -> dict[str, str]:
-        """Each project by its folder."""
+        """Projects by folder."""
         projects = dict.fromkeys(memory.project for memory in self._memories)
         return {same_place(safe_name(name)): name for name in projects if safe_name(name)}

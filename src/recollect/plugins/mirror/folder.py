@@ -1,14 +1,17 @@
-"""A mirrored folder, and its state: how memories and files were when they were last the same.
+"""A mirrored folder, its file names, and its state: memories and files when they were last equal.
 
-Whole files are written or none, nothing outside of the folder, and nothing over a change that was
-not seen. The state lies in the folder, where anybody may change it, and is checked when it is read.
+Files are written whole or not at all, never outside of the folder, and never over an unseen change.
+The state is a file in the folder; since anyone may edit it, it is checked when it is read. File
+names are readable and work on Linux, macOS, Windows and in Obsidian.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -21,25 +24,94 @@ from recollect.plugin.mirrors import (
     STATE,
     as_markdown,
     bytes_digest,
+    content_digest,
     read_bytes,
     write_whole,
 )
-from recollect.plugins.mirror.file_names import free_path, same_place
+
+# Enough for a title, and short enough that folder and name fit into Windows' 260 characters.
+LONGEST_NAME = 100
+# File systems take 255 bytes; this leaves room for a suffix, the ending, and a temporary name.
+MOST_BYTES = 180
+# Windows refuses the first ones; with the others Obsidian cannot link to the file.
+FORBIDDEN = re.compile(r'[<>:"/\\|?*#^\[\]]')
+# Categories of Unicode: control, surrogate, unassigned, private use, line and paragraph ends.
+UNSEEN = frozenset(("Cc", "Cs", "Cn", "Co", "Zl", "Zp"))
+# Characters that change the reading direction, and the byte order mark.
+TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+RESERVED = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])", re.IGNORECASE)
+TAIL = 6
+
+
+def safe_name(text: str) -> str:
+    """Return the text as the name of a file or folder, without an ending; it may be empty."""
+    line = unicodedata.normalize("NFC", text[: LONGEST_NAME * 4])
+    line = FORBIDDEN.sub(" ", TURNING.sub("", line))
+    line = "".join(" " if unicodedata.category(char) in UNSEEN else char for char in line)
+    name = _shorten(" ".join(line.split()).lstrip(". ")).rstrip(". ")
+    reserved = RESERVED.fullmatch(name.partition(".")[0].rstrip())
+    return f"_{name}" if reserved else name
+
+
+def _shorten(name: str) -> str:
+    """Cut the name to LONGEST_NAME, at a word if that leaves most of it."""
+    short = name[:LONGEST_NAME].encode()[:MOST_BYTES].decode(errors="ignore")
+    if short == name:
+        return name
+    whole = short.rpartition(" ")[0]
+    return whole if len(whole) > len(short) // 2 else short
+
+
+def same_place(path: str) -> str:
+    """Return a key for comparing paths: some systems ignore case and the composition of accents."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
+
+
+def paths(memory: Memory) -> Iterator[str]:
+    """Yield endless paths for the memory's file, best first: its project's folder and its title,
+    then with the end of its id, then with a hash and a number."""
+    folder = safe_name(memory.project)
+    name = safe_name(memory.title) or safe_name(memory.text[:LONGEST_NAME]) or safe_name(memory.id)
+    start = f"{folder}/{name or 'memory'}" if folder else name or "memory"
+    yield start + ENDING
+    tail = safe_name(memory.id[-TAIL:].lstrip("-"))
+    if tail:
+        yield f"{start} ({tail}){ENDING}"
+    digest = content_digest(memory.id, 6).hex()
+    yield f"{start} ({digest}){ENDING}"
+    number = 2
+    while True:
+        yield f"{start} ({digest} {number}){ENDING}"
+        number += 1
+
+
+def free_path(memory: Memory, taken: set[str]) -> str:
+    """Return the best free path; `taken` has the `same_place` of the others."""
+    return next(path for path in paths(memory) if same_place(path) not in taken)
+
+
+def is_ours(path: str, memory: Memory) -> bool:
+    """Return True if the file has a name that we would choose."""
+    return same_place(path) in map(same_place, islice(paths(memory), 4))
+
 
 VERSION = 1
 START_OVER = (
     f"Remove {STATE} to start over: no memory and no file is lost, and where the two differ, both "
     "are kept."
 )
-TRASH = ".trash"  # where Obsidian puts deleted files, if it is set to keep them in the vault
+TRASH = ".trash"  # Obsidian's folder for deleted files, if it is set to keep them in the vault
 MEANWHILE = "It was changed just now; the next run will take the change."
 LINKED = "A folder in its path is a link, and links are not followed."
 
 
 class MirrorEntry(Struct, frozen=True, forbid_unknown_fields=True):
-    """A memory and its file when they were last the same: the file's path, a digest of its bytes,
-    the memory's revision. `stamp`: the `updated_at` in the file; the memory's own may be later.
-    `kept`: somebody chose the file's name, so it stays."""
+    """A memory and its file when they were last equal: the file's path, a digest of its bytes, the
+    memory's revision.
+
+    stamp: the `updated_at` in the file; the memory's own may be later.
+    kept: the user chose the file's name, so it stays.
+    """
 
     path: str
     digest: str
@@ -49,7 +121,7 @@ class MirrorEntry(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class State(Struct, frozen=True, forbid_unknown_fields=True):
-    """The entries of a mirrored folder by the memories' ids; `vault`: whose mirror it is."""
+    """The entries of a mirrored folder by the memories' ids; `vault` identifies the vault."""
 
     version: int
     vault: str
@@ -61,7 +133,7 @@ def state_text(state: State) -> str:
 
 
 def read_state(raw: bytes, vault: str) -> State:
-    """The state in these bytes; UserError where it belongs to another vault or cannot be read."""
+    """Read the state; UserError if it is another vault's or cannot be read."""
     try:
         version = msgspec.json.decode(raw, type=_Version).version
         if version > VERSION:
@@ -89,7 +161,7 @@ class _Version(Struct):
 
 
 def is_inside(path: str) -> bool:
-    """Whether a path names a Markdown file below the folder that is not hidden."""
+    """Return True if a path names a Markdown file below the folder that is not hidden."""
     if "\0" in path or (os.sep == "\\" and re.search(r"[\\:]", path)):
         return False
     parts = path.split("/")  # an absolute path begins with an empty one
@@ -101,15 +173,15 @@ def digest_of(raw: bytes) -> str:
 
 
 class MirroredFolder:
-    """A folder; paths are below it. A file is changed only if it is still as it was found, which
-    its digest tells. `private`: whatever is written, only its owner may read."""
+    """A folder; paths are relative to it. A file is changed only if its digest is still the same.
+    `private`: only the owner may read written files."""
 
     def __init__(self, root: Path, *, private: bool = False) -> None:
         self.root = root
         self._private = private
 
     def state(self, vault: str) -> State:
-        """The state after the last run; an empty one in a new folder."""
+        """Return the state after the last run; an empty one for a new folder."""
         file = self.root / STATE
         if not (file.exists() or file.is_symlink()):
             return State(VERSION, vault)
@@ -126,15 +198,15 @@ class MirroredFolder:
             raise UserError(f"{self.root / STATE} cannot be written: {error.strerror}.") from error
 
     def add(self, path: str, text: str) -> str:
-        """Write a new file; returns its digest."""
+        """Write a new file; return its digest."""
         self._make_way(path)
         self._check_free(path)
         write_whole(self.root / path, text)
         return digest_of(text.encode())
 
     def replace(self, path: str, digest: str, text: str) -> str:
-        """Write another text into a file that has this digest, and keep its permissions unless it
-        shall be private; returns its new digest."""
+        """Replace the text of a file with this digest; keep its permissions unless it is private.
+        Return the new digest."""
         file = self.root / path
         self._make_way(path)
         self._check_unchanged(path, digest)
@@ -153,7 +225,7 @@ class MirroredFolder:
         (self.root / path).rename(self.root / to)
 
     def trash(self, path: str, digest: str) -> None:
-        """Move a file to the trash; an older one of that name stays there too."""
+        """Move a file to the trash; an older one of that name stays."""
         self._check_unchanged(path, digest)
         trash = self.root / TRASH
         if trash.is_symlink():
@@ -166,7 +238,7 @@ class MirroredFolder:
         (self.root / path).rename(target)
 
     def _make_way(self, path: str) -> None:
-        """Make the folders of a path; a link among them would lead out of the mirror."""
+        """Make the folders of a path; refuse links, which would lead out of the mirror."""
         inner = self.root
         for part in PurePosixPath(path).parts[:-1]:
             inner = inner / part
@@ -184,8 +256,8 @@ class MirroredFolder:
 
 
 def write_folder(folder: Path, memories: Iterable[Memory]) -> int:
-    """Write every memory as a file of its own into a new or an empty folder; returns how many. Only
-    the owner may read them."""
+    """Write a file for every memory into a new or an empty folder; return their number. Only the
+    owner may read them."""
 
     def private(path: str, flags: int) -> int:
         return os.open(path, flags, 0o600)

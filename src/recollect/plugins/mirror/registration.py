@@ -1,4 +1,4 @@
-"""What the entry point offers: see `recollect.plugin.mirrors.MirrorType`."""
+"""The entry point of the mirror: see `recollect.plugin.mirrors.MirrorType`."""
 
 from recollect.plugins.mirror.folder import write_folder
 from recollect.plugins.mirror.run import mirror

@@ -1,7 +1,7 @@
-"""One run of a mirror: each memory and its file are compared, and made equal.
+"""One run of a mirror: compare each memory with its file, and make them equal.
 
-`DECISIONS` says what to do. Wherever a run is interrupted, the two sides are equal or differ as
-before, so that the next run finds no conflict that was none.
+`DECISIONS` lists the actions. After an interruption the two sides of each pair are equal, or differ
+as before, so that the next run finds no false conflict.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from recollect.plugins.mirror.actions import Actions
 from recollect.plugins.mirror.folder import VERSION, MirroredFolder, MirrorEntry, State
 from recollect.plugins.mirror.scan import scan
 
-# One side since both were last the same; a side that was never the same before has changed.
+# The state of one side since both were last equal; a new side has changed.
 Side = Literal["unchanged", "changed", "gone"]
 
 DECISIONS: dict[tuple[Side, Side], Action] = {
@@ -44,15 +44,15 @@ Value = TypeVar("Value")
 
 
 def decide(memory: Side, file: Side, *, same: bool = False) -> Action:
-    """The action for a memory and its file. `same`: they say the same, whatever happened."""
+    """Return the action for a memory and its file. `same`: their contents are equal."""
     if same and "gone" not in (memory, file) and (memory, file) != ("unchanged", "unchanged"):
         return "settle"
     return DECISIONS[memory, file]
 
 
 def side(before: str | None, now: str | None) -> Side:
-    """What happened to one side, by a text that tells its versions apart; None where there is
-    none."""
+    """Return the change of one side, given its former and current version, None for a missing
+    one."""
     if now is None:
         return "gone"
     return "unchanged" if before == now else "changed"
@@ -67,8 +67,12 @@ def mirror(
     private: bool = False,
     dry_run: bool = False,
 ) -> Mirrored:
-    """Make a folder and a vault equal, once. `identity` tells vaults apart; `clean` takes secrets
-    out of a draft, as saving does. `private`: only the owner may read what is written."""
+    """Make a folder and a vault equal, once.
+
+    identity: identifies the vault.
+    clean: redacts secrets in a draft, as saving does.
+    private: only the owner may read written files.
+    """
     folder = MirroredFolder(existing_folder(path), private=private)
     if not dry_run:
         remove_leftovers_below(folder.root)
@@ -77,8 +81,8 @@ def mirror(
     actions = Actions(vault, folder, state.entries, found, clean, dry_run=dry_run)
     problems = dict(found.problems)
 
-    def trying(path: str, act: Callable[[], None]) -> None:
-        """Act; a failure is reported, its entry stays as it was, and the run goes on."""
+    def attempt(path: str, act: Callable[[], None]) -> None:
+        """Act; report a failure, leave its entry unchanged, and go on."""
         done = len(actions.steps)
         try:
             act()
@@ -89,14 +93,14 @@ def mirror(
             problems[path] = f"It cannot be written: {error.strerror}."
             del actions.steps[done:]
 
-    # Each memory and its file first, then the files that are no memory yet.
+    # Each memory and its file first, then the files without a memory.
     for id in sorted({*state.entries, *actions.memories, *actions.files} - found.blocked):
         entry, file = state.entries.get(id), actions.files.get(id)
-        trying(
+        attempt(
             file.path if file else entry.path if entry else id, partial(_pair, actions, id, entry)
         )
     for note in found.notes:
-        trying(note.path, partial(actions.take_note, note))
+        attempt(note.path, partial(actions.take_note, note))
     after = State(VERSION, identity, actions.entries)
     if not dry_run and after != state:
         folder.keep_state(after)
@@ -110,7 +114,7 @@ def mirror(
 
 
 def _pair(actions: Actions, id: str, entry: MirrorEntry | None) -> None:
-    """Do what was decided for a memory and its file; `entry`: how they were last the same."""
+    """Do the action for a memory and its file; `entry`: their last equal state."""
     file, memory = actions.files.get(id), actions.memories.get(id)
     noted = entry or MirrorEntry("", "", "")
     memory_side = side(noted.revision, revision(memory) if memory else None)
@@ -138,6 +142,6 @@ def _pair(actions: Actions, id: str, entry: MirrorEntry | None) -> None:
 
 
 def _present(value: Value | None) -> Value:
-    """The value, which is there because the decision depends on it."""
+    """Return the value, which the decision guarantees."""
     assert value is not None
     return value

@@ -1,4 +1,4 @@
-"""The files of a mirrored folder: which belongs to which memory, and which cannot be read."""
+"""Scan a mirrored folder: match files with memories, and find unreadable ones."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from recollect.plugin.mirrors import (
     read_bytes,
     walk,
 )
-from recollect.plugins.mirror.file_names import same_place
-from recollect.plugins.mirror.folder import MirrorEntry, digest_of
+from recollect.plugins.mirror.folder import MirrorEntry, digest_of, same_place
 
 EMPTY = "It is empty; the memory keeps its last version."
 
 
 class MirrorFile(NamedTuple):
-    """A file as it was found; without its text if it has not changed."""
+    """A file at the time of the scan; without its text if it has not changed."""
 
     path: str
     digest: str
@@ -33,8 +32,14 @@ class MirrorFile(NamedTuple):
 
 
 class MirrorScan(NamedTuple):
-    """The files of the folder by the ids in them; the files without one (`notes`); the ids whose
-    files cannot be read now (`blocked`); the problems by path; and every name that is taken."""
+    """The result of a scan.
+
+    files: by the id in them.
+    notes: files without an id.
+    blocked: ids whose files cannot be read now.
+    problems: by path.
+    taken: every name in use.
+    """
 
     files: Mapping[str, MirrorFile]
     notes: Sequence[MirrorFile]
@@ -44,8 +49,7 @@ class MirrorScan(NamedTuple):
 
 
 def scan(root: Path, entries: Mapping[str, MirrorEntry]) -> MirrorScan:
-    """Scan every file. UserError where there were files and none is left: in an empty folder the
-    disk is probably away, and nobody deleted everything."""
+    """Scan every file. UserError if all known files are gone: probably the disk is not mounted."""
     scanner = _Scanner(root, entries)
     found = list(walk(root))
     for entry in found:
@@ -79,8 +83,8 @@ class _Scanner:
         self.problems: dict[str, str] = {}
 
     def skip(self, entry: MarkdownEntry) -> None:
-        """Leave alone the memories of what cannot be read. A link is reported only in the place of
-        a file."""
+        """Block the memories of an unreadable file or folder. A link is reported only if it is in
+        the place of a known file."""
         if not entry.path:
             raise UserError(f"{self._root}: {entry.problem}")
         place = same_place(entry.path)
@@ -119,8 +123,8 @@ class _Scanner:
             self._by_id.setdefault(id, []).append(file)
 
     def without_copies(self) -> tuple[dict[str, MirrorFile], list[MirrorFile]]:
-        """One file for each id, the one that had it before, else the first; and the others, which
-        are copies."""
+        """Return one file for each id, the one that had it before or else the first; and the
+        copies."""
         files: dict[str, MirrorFile] = {}
         copies: list[MirrorFile] = []
         for id, same_id in self._by_id.items():
@@ -131,13 +135,13 @@ class _Scanner:
 
 
 def _nearest(files: Iterable[MirrorFile], path: str) -> MirrorFile:
-    """The file at that path: with exactly this name, else with a name that differs in case."""
+    """Return the file with exactly this path, else one that differs only in case."""
     place = same_place(path)
     return min(files, key=lambda file: (file.path != path, same_place(file.path) != place))
 
 
 def with_text(file: MirrorFile, text: str) -> MirrorFile:
-    """The file with its text, parsed; UserError where it cannot be."""
+    """Return the file with its text, parsed; UserError if it cannot be parsed."""
     parsed = parse(text)
     if parsed.problem:
         raise UserError(parsed.problem)
@@ -145,6 +149,6 @@ def with_text(file: MirrorFile, text: str) -> MirrorFile:
 
 
 def stated_id(file: ParsedFile) -> str | None:
-    """The id in the file's front matter."""
+    """Return the id in the file's front matter."""
     id = file.fields.get("id")
     return id if isinstance(id, str) else None

@@ -1,7 +1,7 @@
-"""The screen of `recollect find`: words above, memories below them, the chosen one beside them.
+"""The screen of `recollect find`: the query at the top, the memories below it, a preview of the
+chosen one next to them.
 
-It is made with prompt_toolkit, which is imported by this part alone: that takes longer than a whole
-search.
+Only this package imports prompt_toolkit, which takes longer than a whole search.
 """
 
 from __future__ import annotations
@@ -37,23 +37,31 @@ from prompt_toolkit.output.defaults import create_output
 
 from recollect import Recollect, RecollectError
 from recollect.plugin.pickers import Picked, PickerText, Search
-from recollect.plugins.picker.answers import Answer, Item, LiveAnswers
-from recollect.plugins.picker.lines import PROMPT, key_lines, list_lines, preview_lines, status_line
+from recollect.plugins.picker.answers import (
+    PROMPT,
+    Answer,
+    Item,
+    LiveAnswers,
+    key_lines,
+    list_lines,
+    preview_lines,
+    status_line,
+)
 
-WIDE = 100  # columns from which the preview stands beside the list, and not below it
-ESCAPE_S = 0.05  # after it Esc is a key of its own, and not the beginning of another one
-ECHO_S = 0.02  # nobody sees that what is typed is shown so much later
+WIDE = 100  # columns from which the preview is to the right of the list, not below it
+ESCAPE_S = 0.05  # after it Esc is a key by itself, not the start of an escape sequence
+ECHO_S = 0.02  # delay of typed text that nobody notices
 Work = Callable[[Recollect], object]
 
 
 class PatientScreen(Application[Item | None]):
-    """Paints what was typed together with its results, where those come at once: painting takes as
-    long as a search, and a search takes longer while something is painted."""
+    """Paints typed text together with its results if those come at once: painting takes as long as
+    a search, and slows down a running one."""
 
     _late: asyncio.TimerHandle | None = None
 
     def hold(self) -> None:
-        """Paint in a moment, whatever else wants to be painted before."""
+        """Paint a moment later, and nothing before."""
         self._late = self._late or asyncio.get_running_loop().call_later(ECHO_S, self.paint)
 
     def paint(self) -> None:
@@ -68,7 +76,7 @@ class PatientScreen(Application[Item | None]):
 
 
 class StatusHandler(logging.Handler):
-    """Shows on the screen what is waited for."""
+    """Shows log messages about waiting on the screen."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__()
@@ -79,8 +87,12 @@ class StatusHandler(logging.Handler):
 
 
 class Picker:
-    """The picker over a vault that `open_vault` opens, in a thread. `command` runs a command of the
-    command line, while the screen is away; `text` says what is shown of a memory."""
+    """The picker over a vault.
+
+    open_vault: opens the vault, in a thread.
+    command: runs a command line while the screen is hidden.
+    text: formats memories.
+    """
 
     def __init__(
         self,
@@ -98,15 +110,15 @@ class Picker:
         self._preview_lines = lru_cache(maxsize=8)(partial(preview_lines, text))
         self._answers: LiveAnswers | None = None
         self.answer = Answer(whole=False)
-        self._place = 0  # of the chosen item, from 0
+        self._place = 0  # the chosen item, from 0
         self._why = False
         self._scrolled = 0  # lines of the preview
-        self._message = ""  # instead of what the search did, until something else is typed
-        self._changed_id = ""  # of the memory that a key changed, until something is typed
+        self._message = ""  # replaces the status of the search until the query changes
+        self._changed_id = ""  # the memory that a key changed, until the query changes
         self._undo: list[tuple[str, Work, str]] = []
         self._threads = ThreadPoolExecutor(1, "recollect-picker")
         self._words = Buffer(
-            document=Document(search.query), multiline=False, on_text_changed=self._typed
+            document=Document(search.query), multiline=False, on_text_changed=self._on_typing
         )
         self.app = PatientScreen(
             layout=self._layout(),
@@ -119,7 +131,7 @@ class Picker:
         self.app.ttimeoutlen = self.app.timeoutlen = ESCAPE_S
 
     def run(self) -> Item | None:
-        """The item that was chosen; None where nobody did."""
+        """Return the chosen item; None if the user left."""
         log, handler = logging.getLogger("recollect.waiting"), StatusHandler(self.tell)
         log.addHandler(handler)
         try:
@@ -138,19 +150,19 @@ class Picker:
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         self.app.create_background_task(work)
 
-    async def _aside(self, work: Callable[[], Any]) -> Any:
+    async def _in_thread(self, work: Callable[[], Any]) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     async def _open(self) -> None:
         try:
-            memory = await self._aside(self._open_vault)
+            memory = await self._in_thread(self._open_vault)
         except RecollectError as error:
             self.app.exit(exception=error)
             return
         loop = asyncio.get_running_loop()
 
         def show(answer: Answer) -> None:
-            with suppress(RuntimeError):  # the loop is closed: somebody left while it was searched
+            with suppress(RuntimeError):  # the loop is closed: the user left during the search
                 loop.call_soon_threadsafe(self._show, answer)
 
         self._answers = LiveAnswers(memory, self._search, show)
@@ -162,15 +174,15 @@ class Picker:
         if self._answers is not None:
             self._answers.ask(self._words.text)
 
-    def _typed(self, words: Buffer) -> None:
+    def _on_typing(self, words: Buffer) -> None:
         self._place, self._scrolled, self._message, self._changed_id = 0, 0, "", ""
         self._ask()
         if self._answers is not None:
             self.app.hold()
 
     def _show(self, answer: Answer) -> None:
-        """Show the answer. The cursor stays on the memory that a key changed, also one that comes
-        back, or on the one that the user has gone down to."""
+        """Show the answer. The cursor stays on the memory that a key changed or restored, or on the
+        one that the user has moved to."""
         before = self.item.memory.id if self._place and self.item else ""
         self.answer = answer
         ids = [item.memory.id for item in answer.items]
@@ -180,7 +192,7 @@ class Picker:
 
     @property
     def item(self) -> Item | None:
-        """The chosen one."""
+        """The chosen item."""
         return self.answer.items[self._place] if self.answer.items else None
 
     # The screen
@@ -189,17 +201,17 @@ class Picker:
         words = Window(BufferControl(self._words, [BeforeInput(PROMPT, "bold")]), height=1)
         items = Window(
             FormattedTextControl(self._list),
-            width=lambda: self._rooms()[0],
-            height=lambda: self._rooms()[1],
+            width=lambda: self._sizes()[0],
+            height=lambda: self._sizes()[1],
         )
         preview = Window(
             FormattedTextControl(self._preview),
-            width=lambda: self._rooms()[2],
-            height=lambda: self._rooms()[3],
+            width=lambda: self._sizes()[2],
+            height=lambda: self._sizes()[3],
         )
-        beside = VSplit([items, Window(width=1, char="│"), preview])
-        below = HSplit([items, Window(height=1, char="─"), preview])
-        body = DynamicContainer(lambda: beside if self._wide else below)
+        columns = VSplit([items, Window(width=1, char="│"), preview])
+        rows = HSplit([items, Window(height=1, char="─"), preview])
+        body = DynamicContainer(lambda: columns if self._wide else rows)
         status = Window(FormattedTextControl(self._status), height=1)
         hints = Window(
             FormattedTextControl(lambda: "\n".join(key_lines(self._columns))),
@@ -216,8 +228,8 @@ class Picker:
     def _wide(self) -> bool:
         return self._columns >= WIDE
 
-    def _rooms(self) -> tuple[int, int, int, int]:
-        """The columns and lines of the list, and of the preview."""
+    def _sizes(self) -> tuple[int, int, int, int]:
+        """Return the columns and lines of the list, and of the preview."""
         size = self._output.get_size()
         lines = max(2, size.rows - 2 - len(key_lines(size.columns)))
         if self._wide:
@@ -227,11 +239,11 @@ class Picker:
         return size.columns, above, size.columns, max(1, lines - 1 - above)
 
     def _list(self) -> StyleAndTextTuples:
-        columns, lines, _, _ = self._rooms()
+        columns, lines, _, _ = self._sizes()
         return list_lines(self._text, self.answer, self._place, columns, lines)
 
     def _preview(self) -> StyleAndTextTuples:
-        _, _, columns, lines = self._rooms()
+        _, _, columns, lines = self._sizes()
         if self.item is None or self.answer.now is None:
             return []
         every = self._preview_lines(
@@ -255,8 +267,8 @@ class Picker:
         keys.add("pagedown")(lambda event: self._scroll(1))
         for key in ("escape", "c-c", "c-d", "c-q"):
             keys.add(key)(lambda event: event.app.exit(result=None))
-        keys.add("tab")(lambda event: self._turn())
-        keys.add("c-z")(lambda event: self._take_back())
+        keys.add("tab")(lambda event: self._toggle_why())
+        keys.add("c-z")(lambda event: self._undo_last())
         acts: dict[str, Callable[[Item], None]] = {
             "enter": lambda item: self.app.exit(result=item),
             "c-o": lambda item: self._leave_to(item, "open", f"--line={item.line}"),
@@ -264,31 +276,31 @@ class Picker:
             "c-y": self._copy,
             "c-t": self._pin,
             "c-x": self._forget,
-            "c-g": self._accept,
+            "c-g": self._accept_result,
         }
         for key, act in acts.items():
             keys.add(key)(self._on_item(act))
         return keys
 
     def _on_item(self, act: Callable[[Item], None]) -> Callable[[KeyPressEvent], None]:
-        def pressed(event: KeyPressEvent) -> None:
+        def on_key(event: KeyPressEvent) -> None:
             if self.item is not None:
                 act(self.item)
 
-        return pressed
+        return on_key
 
     def _move(self, step: int) -> None:
         self._place = max(0, min(self._place + step, len(self.answer.items) - 1))
         self._scrolled, self._message, self._changed_id = 0, "", ""
 
     def _scroll(self, pages: int) -> None:
-        self._scrolled += pages * max(1, self._rooms()[3] - 1)
+        self._scrolled += pages * max(1, self._sizes()[3] - 1)
 
-    def _turn(self) -> None:
+    def _toggle_why(self) -> None:
         self._why, self._scrolled = not self._why, 0
 
     def _leave_to(self, item: Item, *command: str) -> None:
-        """Let a command have the terminal, and show the picker again when it has ended."""
+        """Give the terminal to a command, and show the picker again when it has ended."""
 
         async def away() -> None:
             output = io.StringIO()
@@ -304,13 +316,13 @@ class Picker:
         self._begin(away())
 
     def _do(self, id: str, work: Work, message: str, undo: tuple[Work, str] | None = None) -> None:
-        """Change this memory in a thread, say so, and keep what takes it back."""
+        """Change this memory in a thread, show a message, and keep the undo."""
 
         async def doing() -> None:
             assert self._answers is not None
             memory = self._answers.memory
             try:
-                await self._aside(lambda: work(memory))
+                await self._in_thread(lambda: work(memory))
             except RecollectError as error:
                 self._message = str(error)
             else:
@@ -321,7 +333,7 @@ class Picker:
 
         self._begin(doing())
 
-    def _take_back(self) -> None:
+    def _undo_last(self) -> None:
         if self._undo:
             self._do(*self._undo.pop())
         else:
@@ -347,7 +359,7 @@ class Picker:
             (lambda memory: memory.forget(ids, undo=True), "It is back."),
         )
 
-    def _accept(self, item: Item) -> None:
+    def _accept_result(self, item: Item) -> None:
         id, query = item.memory.id, self._words.text
         if not query.strip():
             self._message = "Accepting says that a result was right: type what you look for first."
@@ -367,7 +379,7 @@ def picked(
     terminal: TextIO,
     text: PickerText,
 ) -> Picked | None:
-    """What somebody chose on this terminal; None where nobody did."""
+    """Let the user choose a memory on this terminal; None if they leave."""
     picker = Picker(
         open_vault,
         search,

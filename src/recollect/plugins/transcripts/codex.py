@@ -1,9 +1,9 @@
 """Codex: `sessions/**/rollout-*.jsonl` in ~/.codex, and `archived_sessions`.
 
 Source: codex-rs/history and codex-rs/protocol of https://github.com/openai/codex (August 2026).
-What people see of a session are the events `user_message` and `agent_message`, or, in newer files,
-`item_completed`. The `response_item` lines repeat them, with everything that Codex adds for the
-model. Sessions of a while ago are compressed (`.jsonl.zst`) and not read.
+The visible session consists of the events `user_message` and `agent_message`, or, in newer files,
+`item_completed`. The `response_item` lines repeat them with additions for the model. Older sessions
+are compressed (`.jsonl.zst`) and not read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from recollect.plugin.transcripts import (
     texts,
 )
 
-# The editors' extensions put what is open before it.
+# Editor extensions put the open files before this line.
 REQUEST = "## My request for Codex:"
 OTHER_TYPES = frozenset(
     "compacted world_state inter_agent_communication inter_agent_communication_metadata "
@@ -40,7 +40,7 @@ class CodexTranscript(Transcript):
     def message(self, record: Mapping[str, Any]) -> Message | None:
         type, payload = text_of(record, "type"), mapping(record.get("payload"))
         if type in ("session_meta", "turn_context"):
-            # A fork repeats the lines of the session that it comes from; the first are its own.
+            # A fork repeats the lines of its parent session; the first ones are its own.
             if not self.session and type == "session_meta":
                 self.session = text_of(payload, "id") or text_of(payload, "session_id")
                 self.subagent = "subagent" in mapping(payload.get("source"))

@@ -22,9 +22,9 @@ from recollect.plugin.transcripts import (
     texts,
 )
 
-# What begins the `source` of a message that nobody typed.
+# Beginnings of the `source` of a message that the user did not type.
 INJECTING = ("skill-", "agent-", "system", "hook", "command-", "jit-")
-# Their names are too many to list, and these say whose they are.
+# Prefixes of other types, which are too many to list.
 OTHER_STARTS = (
     "session.", "session_limits_exhausted.", "assistant.", "tool.", "subagent.", "skill.", "hook.",
     "system.", "permission.", "mcp.", "mcp_app.", "command.", "commands.", "elicitation.",
@@ -42,7 +42,7 @@ class CopilotCliTranscript(Transcript):
         if type in ("user.message", "assistant.message"):
             if record.get("agentId") or data.get("parentToolCallId"):
                 return self.skip(SUBAGENT)
-            return self._said(type, data)
+            return self._read_text(type, data)
         if not type.startswith(OTHER_STARTS):
             return self.skip_unknown(type)
         if type in ("session.start", "session.resume", "session.context_changed"):
@@ -50,7 +50,7 @@ class CopilotCliTranscript(Transcript):
             self.folder = self.folder or text_of(mapping(data.get("context", data)), "cwd")
         return self.skip(OTHER)
 
-    def _said(self, type: str, data: Mapping[str, Any]) -> Message | None:
+    def _read_text(self, type: str, data: Mapping[str, Any]) -> Message | None:
         text = texts(data.get("content"))
         if type == "assistant.message":
             return ("agent", text) if text else self.skip(TOOL)

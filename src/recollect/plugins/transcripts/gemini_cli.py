@@ -2,8 +2,8 @@
 
 Source: packages/core/src/services/chatRecordingService.ts of
 https://github.com/google-gemini/gemini-cli (August 2026). A message is written again whenever
-something is added to it, and lines without a type say something of the session. The working
-directory is in `.project_root` beside `chats`.
+something is added to it, and lines without a type are about the session. The working directory is
+in `.project_root` next to `chats`.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ COMMANDS = ("/", "?")
 ABOUT = ("sessionId", "projectHash", "$set", "$rewindTo")
 OTHER_TYPES = ("info", "error", "warning")
 ROOT = ".project_root"
-# A message is written again shortly after it was written first.
+# Recent messages, to recognize those that are written again.
 REMEMBERED = 1_000
-# A document is read as a whole: with what tools answered, a long session is some MB.
+# A document is read as a whole: with the output of tools, a long session is some MB.
 LARGEST_DOCUMENT = 50_000_000
 
 
@@ -68,9 +68,9 @@ class GeminiCliTranscript(Transcript):
             return self.skip_unknown(type)
         if self.subagent:
             return self.skip(SUBAGENT)
-        return self._said_by(record, type)
+        return self._read_text(record, type)
 
-    def _said_by(self, record: Mapping[str, Any], type: str) -> Message | None:
+    def _read_text(self, record: Mapping[str, Any], type: str) -> Message | None:
         text = texts(record.get("displayContent") or record.get("content"))
         if not text:
             return self.skip(TOOL)
@@ -92,7 +92,7 @@ class GeminiCliTranscript(Transcript):
         return super()._turns(stream)
 
     def _document(self, stream: BinaryIO) -> Iterator[Turn]:
-        """The turns of one JSON document, at the lines that have their ids."""
+        """Yield the turns of one JSON document, at the lines of their ids."""
         stream.seek(0)
         raw = stream.read(LARGEST_DOCUMENT + 1)
         if len(raw) > LARGEST_DOCUMENT:
