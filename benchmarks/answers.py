@@ -1,6 +1,6 @@
-"""Ask the questions of tests/answers with the bundled models, and print how many are answered as a
-person would, by group; with --misses, which are not. `held out` counts the questions that nobody
-looked at before the ranking was finished."""
+"""Ask the questions of tests/answers with the bundled models, and print the share that is answered
+as a person would, by group; with --misses, the wrong ones. `held out` counts questions that were
+first looked at when the ranking was finished."""
 
 from __future__ import annotations
 

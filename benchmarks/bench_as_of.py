@@ -1,8 +1,8 @@
-"""A search as of an earlier moment against the same search now, in one process, in turn: with a few
-and with many changes since. Half of the changes are edits, the rest new and forgotten memories.
+"""Compare a search as of an earlier moment with the same search now, in one process, in turn: with
+few and with many changes since. Half of the changes are edits, the rest new and forgotten memories.
 
-The first search as of a moment reads what has changed since; later ones find it read. Times are the
-processor's: of the first search its own, of the others the medians of the best of some rounds.
+The first search as of a moment reads the changes since; later ones reuse them. Times are CPU times:
+of the first search its own, of the others the medians of the best of some rounds.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def report(
 
 
 def change(memory: Recollect, rows: list[dict[str, str]]) -> None:
-    """Half of so many edits, and new and forgotten memories."""
+    """Make changes: half of them edits, the rest new and forgotten memories."""
     ids = [found.id for found in memory.list(limit=len(rows))]
     quarter = len(rows) // 4
     for id, row in zip(ids[: 2 * quarter], rows, strict=False):
@@ -95,7 +95,7 @@ def compare(
 
 
 def timed(call: Callable[[], object]) -> float:
-    """The processor's time of a call, in milliseconds."""
+    """Return the CPU time of a call, in milliseconds."""
     start = time.process_time()
     call()
     return 1000 * (time.process_time() - start)

@@ -1,7 +1,7 @@
-"""In one process, at 10,000 and 100,000 memories: what each step of `blend` costs by words alone,
-and beside the keyword match; with vectors, end to end, against its three parts alone (the keyword
-match, the query's embedding, the vector scan), and with rerank. More passages than `--real`
-have copies of the real embeddings with noise."""
+"""Measure `blend` in one process, at 10,000 and 100,000 memories: the cost of each step of a search
+by words, compared with the keyword match; a whole search with vectors, compared with its three
+parts (the keyword match, the query's embedding, the vector scan); and one with rerank. Passages
+beyond `--real` get copies of the real embeddings with noise."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def save(home: Path, rows: list[dict[str, str]]) -> None:
-    """A vault of real passages without vectors, its segments joined as a server joins them."""
+    """Make a vault of real passages without vectors, its segments merged as in a server."""
     with Recollect(home=home, settings=WORDS) as memory:
         for first in range(0, len(rows), 5000):
             memory.save_all([make_draft(row) for row in rows[first : first + 5000]])
@@ -74,7 +74,7 @@ def save(home: Path, rows: list[dict[str, str]]) -> None:
 
 
 def fill(home: Path, data: Path, cache: Path, count: int, real: int | None = None) -> None:
-    """The same with vectors, those kept by embeddings.py; beyond `real` copies of them."""
+    """Make a vault with the vectors of embeddings.py; beyond `real`, copies of them with noise."""
     rows = passages(data, count)
     vectors = copied(embedded(data, cache, real or count)[0], count)
     save(home, rows)
@@ -91,8 +91,8 @@ def fill(home: Path, data: Path, cache: Path, count: int, real: int | None = Non
 
 
 def report_words(memory: Recollect, asked: list[str]) -> None:
-    """The CPU time of a search by words, what of it is the keyword match, and each step's share of
-    the time that passes."""
+    """Print the CPU time of a search by words, the share of the keyword match, and each step's
+    share of the elapsed time."""
     matching = 0.0
     match: Callable[..., KeywordMatches] = memory.store.keyword.match
 
@@ -137,7 +137,7 @@ def report(memory: Recollect, asked: list[str]) -> None:
 
 
 def timed_parts(memory: Recollect, text: str) -> float:
-    """The match that the keyword channel stands on, the model, the scan; one after another."""
+    """Time the match of the keyword channel, the model and the scan, one after another."""
     keyword, vector = (
         next(one for one in BLEND.recall if isinstance(one, kind)) for kind in (Keyword, Vector)
     )

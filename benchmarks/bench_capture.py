@@ -1,12 +1,13 @@
-"""Capture: how much of what is kept unasked is worth keeping, by form and split, and its cost.
+"""Measure capture: the share of captured remarks that are worth keeping, by form and split, and its
+cost.
 
 The sessions in benchmarks/capture are written for this, in the formats of Claude Code and Codex,
-and full of what must not be kept. They were judged and committed before the forms: `build` is what
-the forms were made with, `held-out` was not looked at meanwhile. `later` was written when the forms
-were done: they had .909 (10 of 11) there, and one was made stricter since. All are by one author,
-so other people's sessions may differ: in 265 public ones (SpecStory's, 2,368 prompts) the forms of
-that time took two sentences, both wrongly, and now take none. `gold.json` has every sentence that
-is worth keeping, by the form it is in; `other` is in none. It needs no data.
+with many sentences that must not be kept. They were judged and committed before the forms: `build`
+was used to make the forms, `held-out` was not looked at meanwhile. `later` was written when the
+forms were done: they had .909 (10 of 11) there, and one was made stricter since. All are by one
+author, so other people's sessions may differ: in 265 public ones (SpecStory's, 2,368 prompts) the
+forms of that time took two sentences, both wrongly, and now take none. `gold.json` has every
+sentence that is worth keeping, by form; those under `other` are in no form. It needs no data.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from recollect.ingest.remarks import Remark
 from recollect.plugins.capture.forms import FORMS, remarks
 
 HERE = Path(__file__).parent / "capture"
-ROUNDS = 5  # the quickest counts: whatever else the machine does only adds to the time
+ROUNDS = 5  # the quickest round: other load of the machine only adds time
 
 
 class Judged(NamedTuple):
-    """What was captured in a split, by form: right, wrong, and sentences missed."""
+    """The captured remarks of a split, by form: right, wrong, and missed sentences."""
 
     right: Counter[str]
     wrong: list[tuple[str, Remark]]
@@ -49,7 +50,7 @@ def splits() -> list[str]:
 
 
 def typed(split: str) -> Iterator[tuple[str, str]]:
-    """Every user's turn of the split, with the name of its session."""
+    """Yield every user's turn of the split, with the name of its session."""
     for file in sorted((HERE / split).glob("*.jsonl")):
         codex = b'"session_meta"' in file.read_bytes()
         for turn in turns(file, "codex" if codex else "claude-code"):
@@ -58,7 +59,7 @@ def typed(split: str) -> Iterator[tuple[str, str]]:
 
 
 def judged(split: str) -> Judged:
-    """A remark is right where it is a sentence of the gold, or one is within the other."""
+    """Judge remarks: a right one equals, contains, or is part of a sentence of the gold set."""
     gold = json.loads((HERE / "gold.json").read_text(encoding="utf-8"))
     right: Counter[str] = Counter()
     wrong, every = [], list(typed(split))

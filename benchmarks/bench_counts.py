@@ -38,7 +38,7 @@ BY_OFFSET = f"""
 
 
 def made(count: int, vault: Path) -> SqliteStore:
-    """A vault with so many memories."""
+    """Make a vault with this number of memories."""
     chance = random.Random(1)
     words = [f"word{number}" for number in range(20_000)]
     tags = [f"tag{number}" for number in range(200)]
@@ -65,7 +65,7 @@ def made(count: int, vault: Path) -> SqliteStore:
 
 
 def best(*asks: Callable[[], object]) -> list[float]:
-    """The processor's time of each, in milliseconds: the best of some rounds in turn."""
+    """Return the CPU time of each call, in milliseconds: the best of some rounds in turn."""
     found = [float("inf")] * len(asks)
     for _ in range(ROUNDS):
         for place, ask in enumerate(asks):

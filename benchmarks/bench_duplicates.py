@@ -1,7 +1,8 @@
-"""Finding what says the same among 100,000 passages of scale-wiki, by words and by embeddings.
+"""Find duplicates among 100,000 passages of scale-wiki, by words and by embeddings.
 
-Each is what `recollect duplicates` does, without reading the vault. Also the share of the pairs of
-vectors with a cosine of 0.9 or more that the buckets find, against comparing all of 20,000.
+Each does what `recollect duplicates` does, without reading the vault. Also prints the share of the
+pairs of vectors with a cosine of 0.9 or more that the buckets find, compared with all pairs of
+20,000.
 """
 
 from __future__ import annotations

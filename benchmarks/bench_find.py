@@ -1,9 +1,9 @@
-"""`recollect find` on 10,000 memories: from the start to the first list, and from each key to its
-echo and to its results, in a real process on a pseudo-terminal.
+"""Measure `recollect find` on 10,000 memories: from the start to the first list, and from each key
+to its echo and to its results, in a real process on a pseudo-terminal.
 
-What is painted is what the terminal is sent: the first bytes after a key are its echo, the last
-before it falls silent are its results. No model takes part, so nothing is reranked. Each run types
-one question of scale-wiki; medians and 95th percentiles.
+Painting is output to the terminal: the first bytes after a key are its echo, the last before it
+falls silent are its results. There is no model, so nothing is reranked. Each run types one question
+of scale-wiki; medians and 95th percentiles.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Watched:
         os.close(there)
 
     def painted(self, until: bytes = b"") -> tuple[float, float]:
-        """The moments of the next paint and of the last before silence, or before these bytes."""
+        """Return the moments of the next paint and of the last one before silence, or before these
+        bytes."""
         first = last = 0.0
         seen = b""
         while select.select([self._here], [], [], SILENT_S if first and not until else 30)[0]:
@@ -58,7 +59,7 @@ class Watched:
         return first, last
 
     def press(self, key: str) -> tuple[float, float]:
-        """The seconds from a key to its echo, and to its results."""
+        """Return the seconds from a key to its echo, and to its results."""
         start = time.perf_counter()
         os.write(self._here, key.encode())
         first, last = self.painted()
@@ -89,7 +90,7 @@ def main() -> None:
 
 
 def typed(environment: dict[str, str], asked: list[str]) -> dict[str, list[float]]:
-    """The milliseconds of each event, while these questions are typed."""
+    """Return the milliseconds of each event while these questions are typed."""
     environment = environment | {"TERM": "xterm-256color"}
     times: dict[str, list[float]] = {}
     for question in asked:

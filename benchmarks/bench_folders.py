@@ -53,7 +53,8 @@ def main() -> None:
 
 
 def tree(folder: Path, files: int) -> int:
-    """So many files, in folders of fifty: two notes for each source file. Their size together."""
+    """Make this number of files, in folders of fifty: two notes for each source file. Return their
+    total size."""
     chance = random.Random(7)
     library = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
     words = library[0].read_text("utf-8", "replace").split()
@@ -75,7 +76,7 @@ def tree(folder: Path, files: int) -> int:
 
 
 def note(chance: random.Random, words: list[str], number: int) -> str:
-    """A note of some 3,000 characters, in four sections."""
+    """Return a note of some 3,000 characters, in four sections."""
     sections = (" ".join(chance.choices(words, k=100)) for _ in range(4))
     return f"# Note {number}\n\n" + "\n\n".join(
         f"## Section {place}\n\n{text}" for place, text in enumerate(sections)
@@ -110,7 +111,7 @@ def timed(work: object) -> float:
 
 
 def bare_reading(folder: Path, database: Path) -> tuple[float, int]:
-    """The same files read and split by the same code, and their texts in a plain FTS5 table."""
+    """Read and split the files with the same code, and insert the texts into a plain FTS5 table."""
     connection = apsw.Connection(str(database))
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("CREATE VIRTUAL TABLE texts USING fts5 (title, text)")
@@ -143,7 +144,7 @@ def bare_walk(folder: Path) -> None:
 
 
 def transcript(place: Path, turns: int) -> None:
-    """A session with so many turns and what tools said between them: added, then followed."""
+    """Add a session with this number of turns and tool output in between, then follow it."""
     file = place / "sessions" / "rollout-1.jsonl"
     file.parent.mkdir()
     chance = random.Random(7)
@@ -180,7 +181,8 @@ def said(type: str, chance: random.Random, words: int) -> str:
 
 
 def following(place: Path, files: int) -> None:
-    """A branch switch: so many files change at once, while another process follows the folder."""
+    """Switch a branch: this number of files change at once, while another process follows the
+    folder."""
     folder = place / "tree"
     home = place / "home"
     for number in range(files):
@@ -196,7 +198,7 @@ def following(place: Path, files: int) -> None:
         for line in process.stdout:
             if line.startswith("Watching"):
                 break
-        time.sleep(2.5)  # what was written before is no news any more
+        time.sleep(2.5)  # ignore changes from before
         idle = resident(process.pid, "VmRSS")
         one = single(folder, home)
         delays = burst(folder, home, files)
@@ -210,7 +212,7 @@ def following(place: Path, files: int) -> None:
 
 
 def single(folder: Path, home: Path) -> float:
-    """The median of five changes, one at a time."""
+    """Return the median of five changes, one at a time."""
     found = []
     with Recollect(home=home, settings=OFF, environment={}) as memory:
         for number in range(5):
@@ -225,7 +227,7 @@ def single(folder: Path, home: Path) -> float:
 
 
 def burst(folder: Path, home: Path, files: int) -> list[float]:
-    """For each file, how long after its change it is found."""
+    """Return for each file the time from its change until it is found."""
     with Recollect(home=home, settings=OFF, environment={}) as memory:
         written: dict[str, float] = {}
         start = time.perf_counter()
@@ -244,8 +246,8 @@ def burst(folder: Path, home: Path, files: int) -> list[float]:
 
 
 def waited(memory: Recollect, written: dict[str, float]) -> list[float]:
-    """Memories are asked for again and again; what one sees is what a search would find. Files
-    that were found while others were still being written count as found when that was over."""
+    """Poll the memories; a search would find what the poll sees. Files that were found while others
+    were still being written count as found at the end of writing."""
     delays: dict[str, float] = {}
     give_up = time.perf_counter() + PATIENCE_S
     while len(delays) < len(written):
@@ -260,7 +262,7 @@ def waited(memory: Recollect, written: dict[str, float]) -> list[float]:
 
 
 def resident(process: int, what: str) -> float:
-    """Megabytes, as Linux counts them; 0 elsewhere."""
+    """Return megabytes, as Linux counts them; 0 elsewhere."""
     try:
         status = Path(f"/proc/{process}/status").read_text()
     except OSError:

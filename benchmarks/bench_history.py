@@ -1,5 +1,6 @@
-"""What history costs: a save and an edit with and without it, the growth of a vault by edits, and
-reading it back. Costs are ratios, taken in turn in one process; the best of several rounds."""
+"""Measure the cost of history: a save and an edit with and without it, the growth of a vault by
+edits, and reading it back. Costs are ratios, taken in turn in one process; the best of several
+rounds."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def text(chance: Random) -> str:
 
 
 def edited(chance: Random, before: str) -> str:
-    """The text with a tenth of its words replaced, in one place."""
+    """Return the text with a tenth of its words replaced, in one place."""
     words = before.split()
     start = chance.randrange(len(words) - 9)
     words[start : start + 9] = chance.choices(WORDS, k=9)
@@ -43,7 +44,7 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def single_writes(folder: Path, rounds: int) -> None:
-    """A save and an edit, in turn with history and without."""
+    """Time a save and an edit, in turn with history and without."""
     chance = Random(1)
     vaults = {}
     for kept in (True, False):
@@ -69,7 +70,7 @@ def single_writes(folder: Path, rounds: int) -> None:
 
 
 def bulk_save(folder: Path, size: int) -> None:
-    """Many memories in one write, in turn with history and without."""
+    """Time many memories in one write, in turn with history and without."""
     chance = Random(2)
     best = {True: 99.0, False: 99.0}
     for round_ in range(3):
@@ -116,7 +117,7 @@ def growth(folder: Path, size: int) -> None:
 
 
 def _tables(store: SqliteStore) -> int:
-    """The bytes of the tables of history and their indexes."""
+    """Return the bytes of the tables of history and their indexes."""
     names = "'writes', 'versions', 'writes_at', 'writes_undoes', 'versions_write'"
     sql = f"SELECT coalesce(sum(pgsize), 0) FROM dbstat WHERE name IN ({names})"
     [(size,)] = store.database.rows(sql)

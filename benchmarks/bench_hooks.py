@@ -1,5 +1,5 @@
-"""Hooks of coding agents: start of a session and prompt, against `python -c pass`, on a vault of
-10,000 memories.
+"""Measure the hooks of coding agents, at the start of a session and at a prompt, against `python -c
+pass`, on a vault of 10,000 memories.
 
 Each is run many times, interleaved, so that a busy machine slows all of them alike; medians. A hook
 that ended without an answer is counted: on a busy machine a prompt's hook may run out of time.
@@ -71,7 +71,7 @@ def _measured(
     times: dict[str, list[float]] = {name: [] for name in names}
     silent = dict.fromkeys(names, 0)
     for run in range(runs):
-        # A session of its own for each: what was shown is not shown again.
+        # A new session for each: a memory is shown once per session.
         events = [
             json.dumps({"session_id": f"{run} {name}", "cwd": str(project), "prompt": PROMPT})
             for name in names

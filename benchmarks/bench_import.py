@@ -1,14 +1,15 @@
-"""Import rate: `recollect import` against bare inserts of the same rows, and against LanceDB.
+"""Measure the import rate: `recollect import` against bare inserts of the same rows, and against
+LanceDB.
 
 python benchmarks/bench_import.py [--passages 100000] [--rounds 2] [--lancedb PYTHON] [--beside]
 
 The bare script writes the same rows into the same tables (memories, the FTS5 tables through the
-triggers, the vocabulary) in one transaction, with the rows ready made in memory. LanceDB makes a
-table and its full-text index as `peer_drivers/lancedb_words.py` does, with the rows ready made in
-memory; the Python of an environment that has it is given. They take turns, and the best round of
-each counts. Seconds of all cores are those of a command with its worker processes.
+triggers, the vocabulary) in one transaction, with the rows prepared in memory. LanceDB makes a
+table and its full-text index like `peer_drivers/lancedb_words.py`, with the rows prepared in
+memory; `--lancedb` names the Python of an environment that has it. They take turns, and the best
+round of each counts. Seconds of all cores include a command's worker processes.
 
-`--beside` instead imports once, and tells the most memory of the command and of each worker, and
+`--beside` instead imports once, and prints the peak memory of the command and of each worker, and
 how long another process that saves again and again waits for each save meanwhile.
 """
 
@@ -74,7 +75,7 @@ def written(rows: list[dict[str, str]], folder: Path) -> Path:
 
 
 class Spent(NamedTuple):
-    """Seconds by the clock, and of all cores together."""
+    """Elapsed seconds, and CPU seconds of all cores together."""
 
     wall: float
     cores: float
@@ -86,7 +87,7 @@ def report(what: str, rows: int, spent: Spent) -> None:
 
 
 def timed_import(file: Path, home: Path) -> Spent:
-    """The whole command, start-up included."""
+    """Time the whole command, start-up included."""
     start, before = time.perf_counter(), os.times()
     started_import(file, environment_of(home)).wait()
     wall, after = time.perf_counter() - start, os.times()
@@ -144,7 +145,7 @@ print(time.perf_counter() - start, time.process_time() - before)
 
 
 def timed_lancedb(python: str, file: Path, folder: Path) -> Spent:
-    """Loading and indexing alone, without start-up and parsing."""
+    """Time loading and indexing alone, without start-up and parsing."""
     drivers = str(Path(__file__).with_name("peer_drivers"))
     command = [python, "-c", LANCEDB, drivers, str(file), str(folder)]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -1,4 +1,4 @@
-"""What locking costs: the same work on an open vault and on a locked one, and the ratio.
+"""Measure the cost of locking: the same work on an open vault and on a locked one, and the ratio.
 
 python benchmarks/bench_locked.py [memories]
 """
@@ -35,7 +35,8 @@ ROUNDS = 2
 
 
 def lines(memories: int) -> list[bytes]:
-    """Memories of some hundred words, drawn as words are: few often, most rarely."""
+    """Return memories of some hundred words, with word frequencies as in texts: few often, most
+    rarely."""
     chance = random.Random(3)
     vocabulary = [f"w{number:05}" for number in range(20_000)]
     weights = [1 / (rank + 10) for rank in range(len(vocabulary))]
@@ -65,8 +66,8 @@ def opened_vault(path: Path) -> Recollect:
 
 
 def searches(places: dict[str, Path]) -> dict[str, dict[str, float]]:
-    """Milliseconds of processor time a search, the median; each query on both vaults in turn, so
-    that whatever else the machine does disturbs both alike."""
+    """Return the median CPU milliseconds of a search; each query on both vaults in turn, so that
+    other work of the machine disturbs both alike."""
     chance = random.Random(4)
     asked = [f"w{chance.randrange(3000):05} w{chance.randrange(3000):05}" for _ in range(QUERIES)]
     times_of: dict[str, dict[str, float]] = {name: {} for name in places}
@@ -91,7 +92,7 @@ def saves(path: Path) -> float:
 
 
 def imported(folder: Path, written: list[bytes], *, lock: bool) -> float:
-    """Into a new vault, which stays for the searches."""
+    """Import into a new vault, which is kept for the searches."""
     path = folder / "vault.db"
     path.unlink(missing_ok=True)
     if lock:

@@ -1,5 +1,5 @@
-"""Recall of the needed turn within the first 600 tokens of memory_search's text, in the form it has
-and in the one that it had before (eight results, the id in brackets before the first line). Blend
+"""Measure the recall of the needed turn within the first 600 tokens of memory_search's text, in its
+present form and in the former one (eight results, the id in brackets before the first line). Blend
 without a reranker, on a sample of the questions of the conversation sets; tokens of the bundled
 tokenizer. Embeddings are cached ($RECOLLECT_CACHE)."""
 
@@ -44,7 +44,7 @@ def tokenizer() -> Tokenizer:
 
 
 def beginning(text: str) -> str:
-    """What of the text stands in the first tokens."""
+    """Return the part of the text within the first tokens."""
     ends = tokenizer().encode(text, add_special_tokens=False).offsets
     return text if len(ends) <= TOKENS else text[: ends[TOKENS - 1][1]]
 
@@ -59,7 +59,7 @@ def lines_before(response: Response) -> Iterator[str]:
 
 
 def recall(evaluation: Evaluation, count: int) -> tuple[float, float, float, float]:
-    """Before and now, and how many tokens the answers have."""
+    """Return recall before and now, and the tokens of the answers."""
     found: dict[str, list[float]] = {"before": [], "now": []}
     sizes: dict[str, list[int]] = {"before": [], "now": []}
     for question in evaluation.questions(count, seed=0):

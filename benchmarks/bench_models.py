@@ -1,4 +1,4 @@
-"""The built-in models: what Recollect adds to the bare onnxruntime session.
+"""Measure what Recollect adds to the bare onnxruntime session, with the built-in models.
 
 One-shot search against a bare script that loads the model and embeds one query; embedding rate
 against the bare session; reranking 20 candidates against the bare session; saving with the model
@@ -91,10 +91,10 @@ def one_shot(args: argparse.Namespace) -> None:
 
 
 def embedding_rate(args: argparse.Namespace) -> None:
-    """By turns, 100 passages each: saved and embedded, and through the bare session."""
+    """Embed 100 passages by turns: saved and embedded, and through the bare session."""
     rows = passages(args.data, 900)
     spent = {"ours": 0.0, "bare": 0.0}
-    # A brief process makes no vectors in the background, which would be beside the bare session.
+    # A one-shot process makes no vectors in the background, which would slow the bare session.
     with (
         tempfile.TemporaryDirectory() as home,
         Recollect(home=home, lifetime=Lifetime.ONCE) as memory,
@@ -110,7 +110,7 @@ def embedding_rate(args: argparse.Namespace) -> None:
                 "ours": partial(saved_and_embedded, memory, rows[batch]),
                 "bare": partial(bare_outputs, model._model.session, encodings[batch]),
             }
-            # Whoever comes first pays for lengths that onnxruntime has not met: that changes too.
+            # The first one pays for text lengths that are new to onnxruntime, so the order alternates.
             for name in sorted(turns, reverse=first % 200 == 0):
                 start = time.perf_counter()
                 turns[name]()
@@ -127,8 +127,8 @@ def saved_and_embedded(memory: Recollect, rows: Sequence[dict[str, str]]) -> Non
 
 
 def saving(args: argparse.Namespace) -> None:
-    """By turns with the model, loaded, and without. A line gets its vector before the save returns;
-    everything else is left to the background."""
+    """Save by turns with the loaded model, and without. A single line gets its vector before the
+    save returns; everything else is left to the background."""
     rows = passages(args.data, 700)
     book = " ".join(row["text"] for row in rows)[:300_000]
     off = os.environ | {"RECOLLECT_EMBEDDING__PROVIDER": "none"}
@@ -187,7 +187,7 @@ def serving(args: argparse.Namespace) -> None:
 
 
 def fill(home: str, args: argparse.Namespace, count: int) -> None:
-    """A vault of passages, with the vectors that `embeddings.py` keeps."""
+    """Make a vault of passages, with the vectors of `embeddings.py`."""
     vectors, _ = embedded(args.data, args.cache, count)
     settings_off = os.environ | {"RECOLLECT_EMBEDDING__PROVIDER": "none"}
     with Recollect(home=home, environment=settings_off) as memory:
@@ -201,7 +201,7 @@ def fill(home: str, args: argparse.Namespace, count: int) -> None:
 
 
 def bare_outputs(session: Any, encodings: Sequence[Any]) -> list[NDArray[np.float32]]:
-    """What anyone would write: one text a thread, as many threads as cores."""
+    """Run the bare session the obvious way: one text a thread, one thread per core."""
     names = [one.name for one in session.get_inputs()]
 
     def output(one: Any) -> NDArray[np.float32]:
@@ -225,7 +225,7 @@ def run(command: list[str], home: str) -> None:
 
 
 def interleaved(calls: dict[str, Callable[[], object]], runs: int) -> dict[str, list[float]]:
-    """Each call so many times, by turns, so that a busy machine slows all of them alike."""
+    """Run each call this many times, by turns, so that a busy machine slows all of them alike."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(runs):
         for name, call in calls.items():

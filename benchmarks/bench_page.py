@@ -1,8 +1,8 @@
-"""What a person waits for on the page: the first paint of a search, the answer to a keystroke, and
-a row of the live feed after another process has saved, in a real Chromium on this machine, without
-rerank; and how much a page of ten results weighs. Without --vectors the vault has none, and words
-alone are searched. `--feed` measures the feed alone, over a small vault. The vault is kept in the
-folder for temporary files, so that a second run needs a minute."""
+"""Measure waiting times on the page: the first paint of a search, the answer to a keystroke, and a
+row of the live feed after another process has saved, in a real Chromium on this machine, without
+rerank; and the size of a page of ten results. Without --vectors the vault has none, and only words
+are searched. `--feed` measures the feed alone, over a small vault. The vault is kept in the folder
+for temporary files, so that a second run needs a minute."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def main() -> int:
 
 
 def filled(args: argparse.Namespace) -> Path:
-    """The home with the vault to measure, made where an earlier run has not left it."""
+    """Return the home with the vault to measure; make it unless an earlier run has left it."""
     kind = "feed" if args.feed else f"{args.passages}{'-vectors' if args.vectors else ''}"
     home = Path(tempfile.gettempdir()) / f"recollect-bench-page-{kind}"
     ready = home / "filled"
@@ -87,8 +87,8 @@ def filled(args: argparse.Namespace) -> Path:
 
 
 def weight(page: Page, port: int, text: str) -> float:
-    """Kilobytes that a browser without anything kept loads for a search: the page, its scripts and
-    styles, and the memory beside the list."""
+    """Return the kilobytes that a browser with an empty cache loads for a search: the page, its
+    scripts and styles, and the memory next to the list."""
     fresh = page.context.browser.new_page()  # type: ignore[union-attr]
     fresh.goto(f"http://127.0.0.1:{port}/?{urlencode({'q': text})}", wait_until="networkidle")
     size = float(fresh.evaluate(WEIGHT))
@@ -97,7 +97,7 @@ def weight(page: Page, port: int, text: str) -> float:
 
 
 def first_paints(page: Page, port: int, asked: list[str]) -> list[float]:
-    """Milliseconds from following a link to a search until something of it is seen."""
+    """Return milliseconds from following a link to a search until its first paint."""
     times = []
     for text in asked:
         page.goto(f"http://127.0.0.1:{port}/?{urlencode({'q': text})}", wait_until="networkidle")
@@ -106,7 +106,8 @@ def first_paints(page: Page, port: int, asked: list[str]) -> list[float]:
 
 
 def keystrokes(page: Page, port: int, asked: list[str]) -> list[float]:
-    """Milliseconds from asking to the last byte of the answer, for each that typing asked for."""
+    """Return milliseconds from request to the last byte of the answer, for each request while
+    typing."""
     times: list[float] = []
     for text in asked:
         page.goto(f"http://127.0.0.1:{port}/", wait_until="networkidle")
@@ -126,7 +127,7 @@ CAME = """async () => {
 
 
 def feed(page: Page, port: int, home: Path, environment: dict[str, str], times: int) -> list[float]:
-    """Milliseconds from when a save of another process has returned until the page has its row."""
+    """Return milliseconds from the end of another process's save until the page has its row."""
     page.goto(f"http://127.0.0.1:{port}/live")
     page.wait_for_selector("[data-feed-state]:not(:empty)")
     page.evaluate(NOTE)

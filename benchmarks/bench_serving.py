@@ -1,6 +1,6 @@
-"""What the servers cost: one search over HTTP and over MCP (stdio) against the same search through
-the library; sixteen HTTP clients against two library processes side by side; `/healthz` under that
-load; the weight of the page."""
+"""Measure the servers: one search over HTTP and over MCP (stdio) against the same search through
+the library; sixteen HTTP clients against two library processes at the same time; `/healthz` under
+that load; the size of the page."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def report(home: Path, provider: str, asked: list[str], args: argparse.Namespace
 async def one_client(
     home: Path, provider: str, environment: dict[str, str], port: int, asked: list[str]
 ) -> None:
-    """Each question is asked of all three in turn, so that the machine's moods hit them alike."""
+    """Ask all three each question in turn, so that other load of the machine affects them alike."""
     spent: dict[str, list[float]] = {"library": [], "HTTP": [], "MCP": []}
     settings = Settings(rerank=Rerank(provider=provider))  # type: ignore[arg-type]
     started = StdioServerParameters(command=RECOLLECT, args=["mcp"], env=environment)
@@ -141,7 +141,7 @@ def many_clients(home: Path, provider: str, port: int, asked: list[str], seconds
     )
     if provider != "none":
         # A server that is asked the same again remembers the rerank scores, and under load a
-        # search is cut off at its budget: the two numbers above do not stand for the same work.
+        # search is cut off at its budget: the two numbers above are not for the same work.
         here, there = sum(read) / sum(done), read_there
         print(f"{'candidates read, library and HTTP':<34}{there:>9.1f}  and {here:.1f} of 20")
     pings.sort()
@@ -152,7 +152,7 @@ def many_clients(home: Path, provider: str, port: int, asked: list[str], seconds
 def two_libraries(
     home: Path, provider: str, asked: list[str], seconds: float
 ) -> tuple[float, float]:
-    """Searches a second, and how many candidates the reranker read for each."""
+    """Return searches per second, and the number of candidates that the reranker read for each."""
     task = json.dumps([str(home), provider, seconds, asked])
     both = [
         subprocess.Popen(
@@ -194,7 +194,7 @@ def _pings(port: int, end: float, pings: list[float]) -> None:
 
 
 def page_weight(port: int, text: str) -> None:
-    """The page with ten results, its styles and scripts, as they go over the wire."""
+    """Return the size of the page with ten results, its styles and scripts, as transferred."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
 
     def fetched(path: str) -> str:
@@ -212,7 +212,7 @@ def page_weight(port: int, text: str) -> None:
 
 @contextmanager
 def serving(environment: dict[str, str]) -> Iterator[int]:
-    """A server of its own process; waits until it can answer at once."""
+    """Start a server process, and wait until it can answer at once."""
     process = subprocess.Popen(
         [RECOLLECT, "serve", "--port", "0", "--no-auth"], env=environment,
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,

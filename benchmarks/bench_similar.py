@@ -1,6 +1,6 @@
-"""What it costs a save to be told what the memory is similar to, in a vault of 10,000 passages of
-scale-wiki with their embeddings and a model that is loaded. A ratio, taken in turn in one process:
-the best and the median of the rounds."""
+"""Measure what a save costs that reports similar memories, in a vault of 10,000 passages of
+scale-wiki with their embeddings and a loaded model. A ratio, taken in turn in one process: the best
+and the median of the rounds."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Start-up: whole commands against `python -c pass`, on a vault of 10,000 memories; what a shell
-asks when an id is completed; the MCP server until its first answer.
+"""Measure start-up: whole commands against `python -c pass`, on a vault of 10,000 memories; a
+shell's completion of an id; the MCP server until its first answer.
 
 Each is run many times, interleaved, so that a busy machine slows all of them alike; medians. The
 package is compiled first, as an installer does.
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def tell(times: dict[str, list[float]], wanted: dict[str, float] = WANTED) -> None:
-    """Each median, and how many times that of Python itself it is."""
+    """Print each median, and its ratio to Python itself."""
     bare = median(times["python -c pass"])
     for name, spent in times.items():
         limit = f"  (at most {wanted[name]:g} ×)" if name in wanted else ""
@@ -73,12 +73,12 @@ def tell(times: dict[str, list[float]], wanted: dict[str, float] = WANTED) -> No
 
 
 def compile_package() -> None:
-    """Compile what changed since it was last imported: else every start would."""
+    """Compile modules that have changed: else every start would."""
     compileall.compile_dir(str(Path(recollect.__file__).parent), quiet=1)
 
 
 def commands(environment: dict[str, str], id: str) -> dict[str, Callable[[], None]]:
-    """What starts, answers and ends by itself."""
+    """Return the one-shot commands."""
 
     def run(*command: str) -> Callable[[], None]:
         return lambda: _run(command, environment)
@@ -92,7 +92,7 @@ def commands(environment: dict[str, str], id: str) -> dict[str, Callable[[], Non
 
 
 def in_turn(works: dict[str, Callable[[], None]], runs: int) -> dict[str, list[float]]:
-    """How long each takes, so many times, one after the other."""
+    """Time each this number of times, one after the other."""
     times: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(runs):
         for name, work in works.items():
@@ -113,7 +113,7 @@ def _run(command: tuple[str, ...], environment: dict[str, str]) -> None:
 
 
 def _first_answer(environment: dict[str, str]) -> None:
-    """Start the server and read its first answer; nobody waits until it ends."""
+    """Start the server and read its first answer, without waiting for its end."""
     process = subprocess.Popen(
         [RECOLLECT, "mcp"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

@@ -1,7 +1,6 @@
-"""What a person at a terminal waits for, in one run of a minute or two, on one vault of 10,000
+"""Measure waiting times at a terminal, in one run of a minute or two, on one vault of 10,000
 memories without models: a search by words, `--version` and the completion of an id, each a whole
-command, against `python -c pass`; and the picker's first list and keys.
-"""
+command, against `python -c pass`; and the picker's first list and keys."""
 
 from __future__ import annotations
 

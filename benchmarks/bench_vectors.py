@@ -1,10 +1,10 @@
-"""The vector channel on real embeddings of scale-wiki: exact numpy against Recollect's index.
+"""Compare Recollect's vector index with exact numpy, on real embeddings of scale-wiki.
 
 Time to open the index, time of the 64 nearest (matrix product and argpartition against
 `store.vectors.nearest`, one after the other for each query), and recall against the exact answer:
 without a filter, and with filters that 1 % and 10 % of the memories pass. With `--memory`, also the
-most memory that a process that serves and a one-shot search take, each with its models.
-More passages than `--real` are copies of the real embeddings with noise.
+peak memory of a server process and of a one-shot search, each with its models. Passages beyond
+`--real` are copies of the real embeddings with noise.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 NEAREST = 64
 # After a product numpy's threads wait busily for the next one, on the cores that a search needs.
 RESTED_S = 0.05
-# A filter, what passes it, and the ratio to numpy that is aimed at with 100,000 memories.
+# Filters, the share that passes, and the target ratio to numpy with 100,000 memories.
 FILTERS = {
     "every memory": (Filter(), slice(0, None, 1), 0.2),
     "10 % pass": (Filter(project="some"), slice(1, None, 10), 1.2),
@@ -100,7 +100,7 @@ def main() -> None:
 
 
 def filled(path: Path, vectors: Floats) -> SqliteStore:
-    """A vault with a short memory for every vector, each in the project of a filter or in none."""
+    """Make a vault with a short memory for every vector, in the project of a filter or in none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     making = path.with_name("making.db")
     making.unlink(missing_ok=True)
@@ -131,7 +131,7 @@ def project(place: int) -> str:
 
 
 def report_opening(path: Path, query: Floats) -> None:
-    """The first search of a new process, which reads the codes: the best of three."""
+    """Time the first search of a new process, which reads the codes: the best of three."""
     text = ",".join(map(str, query.tolist()))
     for lifetime in ("once", "server"):
         command = [sys.executable, "-c", OPEN, str(path), embedder().identity, lifetime, text]
@@ -178,12 +178,13 @@ def report(store: SqliteStore, vectors: Floats, queries: Floats) -> None:
 
 
 def clocks() -> NDArray[np.float64]:
-    """The time, and the CPU time of all threads: the latter tells on a machine that is busy."""
+    """Return the time, and the CPU time of all threads, which is better on a busy machine."""
     return np.array([time.perf_counter(), time.process_time()])
 
 
 def report_memory(home: Path) -> None:
-    """The most memory that a process took which served some searches, or one; reranked."""
+    """Print the peak memory of a process that served some searches, and of a one-shot search;
+    reranked."""
     asked = ["how do vectors work", "what was decided about the index", "a note on memory"]
     environment = os.environ | {"RECOLLECT_HOME": str(home)}
     for name, brief, texts in (("serving", False, asked), ("one-shot", True, asked[:1])):
@@ -193,7 +194,7 @@ def report_memory(home: Path) -> None:
 
 
 def exact_nearest(vectors: Floats, query: Floats) -> NDArray[np.intp]:
-    """The nearest 64, best first: what the index is measured against."""
+    """Return the nearest 64, best first, by exact comparison."""
     scores = vectors @ query
     best = np.argpartition(scores, len(scores) - NEAREST)[-NEAREST:]
     ordered: NDArray[np.intp] = best[np.argsort(-scores[best])]

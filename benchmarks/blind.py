@@ -1,12 +1,11 @@
-"""Ask questions that were written blind, without knowledge of a ranking's rules or its code.
+"""Ask questions that were written without knowledge of a ranking's rules or its code.
 
     python benchmarks/blind.py [--recipe blend] [--model joint] [--half seen|unseen] [--missed]
 
 Twelve vaults of 55 to 87 memories with 68 to 90 questions each, in `blind/`. Weights, limits and
-rules were chosen with the eight of `seen` in sight; those of `unseen` were written later, by
-somebody else, and only told whether a choice holds.
-`blind/replacement_pairs.jsonl` and `…_2.jsonl` have 250 pairs of statements, of which 114 of the
-newer ones replace the older.
+rules were chosen with the eight of `seen`; those of `unseen` were written later, by another author,
+and only confirm a choice. `blind/replacement_pairs.jsonl` and `…_2.jsonl` have 250 pairs of
+statements; in 114 of them the newer statement replaces the older.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ Answer = tuple[dict[str, Any], list[str], str]
 
 
 def ask(name: str, recipe: str, model: str) -> list[Answer]:
-    """Each question of a vault with the ids of the answer, best first, and its verdict."""
+    """Yield each question of a vault with the ids of the answer, best first, and its verdict."""
     settings = Settings(
         embedding=Embedding(model=model),
         rerank=Rerank(budget_ms=60_000),  # the deadline is far

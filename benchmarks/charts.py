@@ -19,7 +19,7 @@ LETTER = 6.7
 
 
 class Dot(NamedTuple):
-    """A value, and the interval it lies in."""
+    """A value with its interval."""
 
     name: str
     value: float
@@ -29,7 +29,7 @@ class Dot(NamedTuple):
 
 
 class Spot(NamedTuple):
-    """A dot that also has a place on the other axis."""
+    """A dot with a value on the other axis."""
 
     dot: Dot
     x: float
@@ -42,7 +42,7 @@ class Curve(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """From a value to a place in the picture."""
+    """Maps a value to a position in the picture."""
 
     low: float
     high: float
@@ -55,7 +55,7 @@ class Scale(NamedTuple):
 
 
 def dot_panels(panels: Sequence[tuple[str, Sequence[Dot]]], *, columns: int = 5) -> str:
-    """A panel for each set, a row for each name; every panel has a scale of its own."""
+    """Draw a panel for each set and a row for each name; every panel has its own scale."""
     names = list(dict.fromkeys(dot.name for _, dots in panels for dot in dots))
     columns = min(columns, len(panels))
     margin, panel, gap, line = 128, 168, 14, 19
@@ -86,7 +86,7 @@ def dot_panels(panels: Sequence[tuple[str, Sequence[Dot]]], *, columns: int = 5)
 
 
 def scatter(spots: Sequence[Spot], across_title: str, up_title: str) -> str:
-    """Values with their intervals over a logarithmic axis, each with its name."""
+    """Draw values with their intervals over a logarithmic axis, each with its name."""
     width, height, left, right, top, bottom = 900, 460, 64, 130, 16, 412
     exponents = [math.log10(spot.x) for spot in spots]
     across = Scale(min(exponents) - 0.15, max(exponents) + 0.15, left, width - right)
@@ -115,7 +115,7 @@ def scatter(spots: Sequence[Spot], across_title: str, up_title: str) -> str:
 
 
 def curves(lines: Sequence[Curve], across_title: str, up_title: str) -> str:
-    """Lines in the unit square, the diagonal, and below it what they are."""
+    """Draw lines in the unit square, the diagonal, and a legend below."""
     side, left, top = 420, 64, 16
     across, up = Scale(0, 1, left, left + side), Scale(0, 1, top + side, top)
     parts = [_box(left, top, side, side)]
@@ -141,7 +141,7 @@ def curves(lines: Sequence[Curve], across_title: str, up_title: str) -> str:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Round numbers between two others, `LINES` of them or a few fewer."""
+    """Return round numbers between two others, about `LINES` of them."""
     rough = (high - low) / LINES
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * times for times in (1, 2, 5, 10) if power * times >= rough * 0.999)
@@ -150,7 +150,7 @@ def ticks(low: float, high: float) -> list[float]:
 
 
 def _fitted(dots: Iterable[Dot], start: float, end: float) -> Scale:
-    """A scale that shows every interval as a whole."""
+    """Return a scale that shows every interval completely."""
     bounds = [bound for dot in dots for bound in (dot.low, dot.high, dot.value)]
     low, high = min(bounds), max(bounds)
     return Scale(low, high if high - low > 0.01 else low + 0.01, start, end)
@@ -168,7 +168,7 @@ class Box(NamedTuple):
 
 
 def _labels(places: Sequence[tuple[float, float]], names: Sequence[str]) -> Iterator[str]:
-    """Each name beside its place, where it covers no place and no other name."""
+    """Put each name near its spot without covering a spot or another name."""
     taken = [Box(x - 6, y - 6, x + 6, y + 6) for x, y in places]
     for (x, y), name in zip(places, names, strict=True):
         width = LETTER * len(name)

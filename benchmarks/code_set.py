@@ -50,7 +50,7 @@ STANDARD_LIBRARY = "standard-library"
 
 
 class Package(NamedTuple):
-    """A package, and the folder or file in it that holds the sources."""
+    """A package, and the folder or file in it with the sources."""
 
     registry: str
     name: str
@@ -107,7 +107,7 @@ REFERS = re.compile(
     r"deprecat|^(?:see|same as|todo|test|internal|alias|like|overrid|inherit|@|-|=)", re.IGNORECASE
 )
 # How people begin a question that a sentence in the imperative answers.
-# A word that begins so many sentences is a verb, if it is no stop word.
+# A word that begins this many sentences is a verb, unless it is a stop word.
 COMMON = 5
 ASKED = ("how to {}", "where do we {}", "function to {}", "code that can {}")
 NAMED = ("{}", "where is {} defined", "what does {} do", "{} implementation")
@@ -121,7 +121,7 @@ MOST_NAMES = 10
 
 
 class Function(NamedTuple):
-    """A function without its documentation, and the first sentence of that."""
+    """A function without its documentation, and the first sentence of its documentation."""
 
     package: str
     path: str
@@ -175,7 +175,7 @@ def _files(package: Package, downloads: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _archive(package: Package, downloads: Path) -> bytes:
-    """The package as its registry has it; downloaded once."""
+    """Return the package's archive from its registry; downloaded once."""
     file = downloads / f"{package.name}-{package.version}.tar.gz"
     if not file.exists():
         print(f"Downloading {file.name}", file=sys.stderr)
@@ -239,7 +239,7 @@ def _functions(package: Package, downloads: Path) -> Iterator[Function]:
 
 
 def _defined(source: bytes, root: Node) -> Iterator[tuple[str, str, str]]:
-    """Each function: its name, its code and its documentation."""
+    """Yield each function: its name, its code and its documentation."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -270,8 +270,8 @@ def _function_of(node: Node) -> Node | None:
 
 
 def _parted(source: bytes, outer: Node, function: Node) -> tuple[str, str]:
-    """The code without its documentation, and that: the comment before it, or the text that its
-    body begins with."""
+    """Return the code without its documentation, and the documentation: the comment before it, or
+    the text that its body begins with."""
     start = source.rfind(b"\n", 0, outer.start_byte) + 1
     body = function.child_by_field_name("body")
     first = body.named_children[0] if body is not None and body.named_children else None
@@ -301,7 +301,7 @@ def _written(source: bytes) -> str:
 
 
 def _sentence(doc: str) -> str:
-    """The first sentence, without markup; empty where it is none that one could ask."""
+    """Return the first sentence, without markup; empty if it cannot be asked as a question."""
     first = SENTENCE_END.split(f"{doc.strip()} ", maxsplit=1)[0]
     plain = MARKUP.sub(lambda found: next(filter(None, found.groups()), ""), first)
     plain = " ".join(plain.split()).strip(" .:")
@@ -326,7 +326,7 @@ def _short_name(function: Function) -> str:
 
 
 def _questions(functions: list[Function], chance: random.Random) -> list[tuple[str, int]]:
-    """Questions in words, each with the place of the function that answers it."""
+    """Return questions in words, each with the place of the function that answers it."""
     count = Counter(function.sentence.lower() for function in functions)
     asked: Counter[str] = Counter()
     openings = Counter(_opening(function.sentence) for function in functions)
@@ -347,12 +347,13 @@ def _questions(functions: list[Function], chance: random.Random) -> list[tuple[s
 
 
 def _opening(sentence: str) -> str:
-    """The first word, as one would say it in the imperative."""
+    """Return the first word as an imperative."""
     return THIRD_PERSON.sub("", sentence.partition(" ")[0].lower())
 
 
 def _names(functions: list[Function], chance: random.Random) -> list[tuple[str, int]]:
-    """Names as questions, of functions whose name no other has; those first that others call."""
+    """Return names as questions, of functions with a unique name; those that others call come
+    first."""
     count = Counter(map(_short_name, functions))
     words = Counter(
         word for function in functions for word in set(re.findall(r"\w+", function.text))

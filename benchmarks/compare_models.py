@@ -147,7 +147,7 @@ def load_set(root: Path, name: str, limit: int, seed: int) -> DataSet:
 def model_folder(
     folder: Path, kind: Literal["embed", "rerank"], max_length: int | None
 ) -> ModelFolder:
-    """The folder as Recollect reads it, with a shorter window where one is asked for."""
+    """Return the folder as Recollect reads it, optionally with a shorter window."""
     model = ModelFolder(folder, kind)
     shortest = min(max_length or model.declared.max_length, model.declared.max_length)
     model.declared = msgspec.structs.replace(model.declared, max_length=shortest)
@@ -155,7 +155,7 @@ def model_folder(
 
 
 class Embedder(OnnxEmbedder):
-    """Recollect's own, with the name and the window that the tables tell."""
+    """Recollect's own embedder, with the name and the window for the tables."""
 
     def __init__(self, folder: Path, max_length: int | None = None) -> None:
         model = model_folder(folder, "embed", max_length)
@@ -164,7 +164,7 @@ class Embedder(OnnxEmbedder):
 
 
 class CrossEncoder(OnnxReranker):
-    """Likewise."""
+    """Recollect's own reranker, with the name and the window for the tables."""
 
     def __init__(self, folder: Path, max_length: int | None = None) -> None:
         model = model_folder(folder, "rerank", max_length)
@@ -237,7 +237,7 @@ def ndcg(ranked: Sequence[str], relevant: dict[str, float], k: int = 10) -> floa
 
 
 def vectors_for(embedder: Embedder, data: DataSet, cache: Path | None) -> tuple[Array, Array]:
-    """Vectors of the documents and the questions, from the cache where it has them."""
+    """Return the vectors of the documents and the questions, cached if possible."""
     path = (
         cache
         and cache / f"{embedder.name}-{embedder.max_length}-{data.name}-{len(data.questions)}.npz"

@@ -16,7 +16,7 @@ from typing import Any
 from recollect.store.history import Author, Change
 
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
-# What a benchmark that writes to a store itself says of its writes.
+# The change of a benchmark that writes to a store itself.
 CHANGE = Change("save", Author("benchmark"), lambda: datetime(2026, 1, 1, tzinfo=UTC))
 OPENERS = {".xz": lzma.open, ".gz": gzip.open}
 

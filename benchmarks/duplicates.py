@@ -1,9 +1,10 @@
-"""How often it is right that two memories mean the same: the pairs of
-tests/answers/duplicates.jsonl with each bundled embedder, by half and by the least cosine.
+"""Measure precision of duplicates: the pairs of tests/answers/duplicates.jsonl with each bundled
+embedder, by half and by the least cosine.
 
 The least cosine and the rule for facts were chosen on the half `fitted` with the English model. The
 cosines of another one are put on its scale (query/cosine_scale.py), so that mean and deviation of
-that half and of unrelated pairs are the same; the scale that this gives is printed, too."""
+that half and of unrelated pairs are the same; the resulting scale is printed, too.
+"""
 
 from __future__ import annotations
 

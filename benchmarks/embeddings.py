@@ -1,6 +1,6 @@
-"""Real embeddings of scale-wiki, made once with the built-in model and kept in a folder.
+"""Make real embeddings of scale-wiki once with the built-in model, and keep them in a folder.
 
-A hundred thousand take about half an hour on two cores; interrupted, it goes on where it stopped.
+A hundred thousand take about half an hour on two cores; an interrupted run continues.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def cache_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def missing(cache: Path, count: int) -> int:
-    """How many of the first `count` passages have no embedding in the cache."""
+    """Return how many of the first `count` passages have no embedding in the cache."""
     kept = [(_folder(cache) / f"{first:08}.npy").exists() for first in range(0, count, CHUNK)]
     return min(count, CHUNK * kept.count(False))
 
@@ -51,7 +51,7 @@ def _folder(cache: Path) -> Path:
 def embedded(
     data: Path, cache: Path, count: int
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Vectors of the first `count` passages, and of 500 queries."""
+    """Return the vectors of the first `count` passages, and of 500 queries."""
     model = embedder()
     folder = _folder(cache)
     folder.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def embedded(
 
 
 def copied(real: NDArray[np.float32], count: int) -> NDArray[np.float32]:
-    """`count` vectors: the real ones, then copies of them with noise, all of length 1."""
+    """Return `count` vectors: the real ones, then copies of them with noise, all of length 1."""
     vectors = np.empty((count, real.shape[1]), np.float32)
     vectors[: len(real)] = real
     random = np.random.default_rng(1)

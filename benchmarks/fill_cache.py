@@ -1,10 +1,10 @@
-"""Put vectors and logits that training/compute.py made into the evaluation's cache, so that
-evaluating 60,000 passages does not take hours of a small machine.
+"""Put vectors and logits from training/compute.py into the evaluation's cache, so that evaluating
+60,000 passages does not take hours on a small machine.
 
     python benchmarks/fill_cache.py vectors judged.json.xz vectors.npz
     python benchmarks/fill_cache.py logits asked.json.xz logits.npz
 
-They are those of the models that the settings name: compute them with the same files.
+They must come from the same model files as those in the settings.
 """
 
 from __future__ import annotations

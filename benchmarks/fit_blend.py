@@ -1,20 +1,20 @@
-"""Fit the weights of `blend`, and say what each feature is worth and how far its verdict can be
-trusted.
+"""Fit the weights of `blend`, and measure the value of each feature and the reliability of the
+verdict.
 
     python benchmarks/fit_blend.py --data ../shared/data [--rerank]
 
-The judged sets are cut into vaults of 30 to 1,000 memories, several of each size, and asked whole
-as well, so that small vaults count as much as large ones. In each vault some questions have their
-documents there and some do not; of a whole set only those with an answer are asked. The product
+The judged sets are cut into vaults of 30 to 1,000 memories, several of each size, and also asked
+whole, so that small vaults count as much as large ones. In each vault some questions have their
+documents and some do not; of a whole set only questions with an answer are asked. The product
 answers them; its explanations are the features. Weights come from the sets in FITTED: a listwise
-softmax orders candidates, a logistic loss says whether one is an answer, both with a ridge. Then
-the sum is put on the scale of log odds by the first results alone. The sets in HELD_OUT tell what
-the outcome is worth. Each set counts the same. Vectors are taken from the
-evaluation's cache (benchmarks/fill_cache.py), or made. `--blind DIR` measures a folder of vaults
-with questions that were written without knowledge of the rules. The outcome is written to
-results/fit.json, and the recipe's numbers are chosen from it by hand: rounded, and less sure of
-themselves than FITTED alone says, since on other sets and on questions written blind
-(benchmarks/blind.py, its half `seen`) the same score is right less often.
+softmax orders candidates, a logistic loss tells answers from others, both with a ridge. Then the
+sum is put on the scale of log odds by the first results alone. The sets in HELD_OUT measure the
+outcome. Each set counts the same. Vectors are taken from the evaluation's cache
+(benchmarks/fill_cache.py), or made. `--blind DIR` measures a folder of vaults with questions that
+were written without knowledge of the rules. The outcome is written to results/fit.json, and the
+recipe's numbers are chosen from it by hand: rounded, and less confident than FITTED alone suggests,
+since on other sets and on questions written blind (benchmarks/blind.py, its half `seen`) the same
+score is right less often.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ LANGUAGE = "en"
 
 
 class Row(NamedTuple):
-    """One question: its set, the vault's size, the features of each candidate, whether each is an
-    answer, and how many answers the vault holds."""
+    """One question: its set, the vault's size, the features of each candidate, which candidates are
+    answers, and the number of answers in the vault."""
 
     set: str
     size: int
@@ -77,8 +77,8 @@ class Row(NamedTuple):
 
 
 def cut(name: str, dataset: Dataset, chance: random.Random) -> Iterator[tuple[Dataset, list[str]]]:
-    """Vaults of one set, each with the ids of the questions to ask; of a third the documents are
-    not there."""
+    """Return vaults of one set, each with the ids of the questions to ask; the documents of a third
+    of them are left out."""
     groups: dict[str, list[str]] = {}
     for id, document in dataset.documents.items():
         groups.setdefault(str(document.fields.get("space") or ""), []).append(id)
@@ -138,7 +138,7 @@ def _vault(
 
 
 def logging_recipe(*, rerank: bool) -> Recipe:
-    """`blend` without what orders results by other reasons than the features."""
+    """Return `blend` without the steps that order results by other reasons than the features."""
     blend = BUILT_IN["blend"]
     stages: list[Stage] = [one for one in blend.stages if isinstance(one, Bonus)]
     if rerank:
@@ -147,7 +147,7 @@ def logging_recipe(*, rerank: bool) -> Recipe:
 
 
 def log(name: str, data: Path, cache: Cache, *, vectors: bool, rerank: bool) -> list[Row]:
-    """The features of each candidate of each question in the vaults of a set."""
+    """Log the features of each candidate of each question in the vaults of a set."""
     chance = random.Random(name)
     settings = Settings(
         embedding=Embedding(provider="builtin" if vectors else "none"),
@@ -185,13 +185,13 @@ def silent(what: str, steps: int) -> Iterator[Callable[[int], None]]:
 
 
 def values(term: Term, names: Sequence[str]) -> list[float]:
-    """The raw value of each feature; 0 where the explanation does not name it."""
+    """Return the raw value of each feature; 0 if the explanation does not have it."""
     raw = {leaf.name: leaf.raw or 0.0 for leaf in term.leaves()}
     return [raw.get(name, 0.0) for name in names]
 
 
 class Fit(NamedTuple):
-    """The weight of each feature, and what every memory begins with."""
+    """The weight of each feature, and the constant term."""
 
     names: tuple[str, ...]
     weights: np.ndarray
@@ -203,7 +203,7 @@ class Fit(NamedTuple):
 
 
 def fitted(rows: Sequence[Row], names: Sequence[str], use: Sequence[str]) -> Fit:
-    """Weights for the features in `use`; the others get 0."""
+    """Fit weights for the features in `use`; the others get 0."""
     kept = np.array([name in use for name in names], float)
     counts = Counter((row.set, row.answers > 0) for row in rows)
     shares = np.array([1 / counts[row.set, row.answers > 0] for row in rows])
@@ -234,7 +234,7 @@ def fitted(rows: Sequence[Row], names: Sequence[str], use: Sequence[str]) -> Fit
 
 
 def calibrated(rows: Sequence[Row], shares: np.ndarray, fit: Fit) -> Fit:
-    """The fit on the scale of log odds, by its first results alone."""
+    """Return the fit on the scale of log odds, by its first results alone."""
     best = [int(np.argmax(fit.scores(row))) for row in rows]
     score = np.array([fit.scores(row)[at] for row, at in zip(rows, best, strict=True)])
     right = np.array([row.right[at] for row, at in zip(rows, best, strict=True)])
@@ -249,7 +249,7 @@ def calibrated(rows: Sequence[Row], shares: np.ndarray, fit: Fit) -> Fit:
 
 
 def measured(rows: Sequence[Row], fit: Fit) -> dict[str, Any]:
-    """First places and nDCG@10, the mean over the sets."""
+    """Return the share of right first places and nDCG@10, the mean over the sets."""
     found: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
         if not row.answers:
@@ -268,8 +268,8 @@ def measured(rows: Sequence[Row], fit: Fit) -> dict[str, Any]:
 
 
 def verdicts(rows: Sequence[Row], fit: Fit) -> list[dict[str, Any]]:
-    """By the confidence of the first result, in tenths: how many questions, in which share the
-    first result is right, in which none is there."""
+    """Return by the confidence of the first result, in tenths: the number of questions, the share
+    with a right first result, and the share without any answer."""
     tenths: dict[int, list[tuple[float, bool]]] = {}
     for row in rows:
         scores = fit.scores(row)
@@ -288,8 +288,8 @@ def verdicts(rows: Sequence[Row], fit: Fit) -> list[dict[str, Any]]:
 
 
 def lost_without(rows: Sequence[Row], held: Sequence[Row], names: Sequence[str]) -> dict[str, Any]:
-    """For each feature how much nDCG@10 the held-out sets lose without it, with the interval of
-    1,000 resamples of their questions."""
+    """Return for each feature the loss of nDCG@10 of the held-out sets without it, with the
+    interval of 1,000 resamples of their questions."""
     whole = fitted(rows, names, names)
     chance = np.random.default_rng(0)
     found = {}

@@ -1,11 +1,11 @@
 """Compare other tools on the same passages and questions: quality, time, memory, size.
 
-Each peer is installed into an environment of its own (`--work`), at the version below, and does
-what its documentation shows (peer_drivers/). The corpus is qed-nq's passages among those of
-scale-wiki, the questions are qed-nq's, which are judged. Peers that search by meaning get the
-vectors of Recollect's built-in model, since their own models have to be downloaded from a hub.
-`--page` writes docs/reference/comparison.md. `--turns` asks those of `--only` each question
-in turn, so that a busy machine holds up all of them, and prints p50 and its ratio to the last's.
+Each peer is installed into its own environment (`--work`), at the version below, and does what its
+documentation shows (peer_drivers/). The corpus is qed-nq's passages among those of scale-wiki, the
+questions are qed-nq's, which are judged. Peers that search by meaning get the vectors of
+Recollect's built-in model, since their own models have to be downloaded from a hub. `--page` writes
+docs/reference/comparison.md. `--turns` asks those of `--only` each question in turn, so that a busy
+machine slows all of them alike, and prints p50 and its ratio to the last's.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Row = dict[str, Any]
 
 
 class Peer(NamedTuple):
-    """A way to search: its driver, what it needs to be installed, and whether it takes vectors."""
+    """An alternative: its driver, its requirements, and True if it takes vectors."""
 
     driver: str
     says: str
@@ -113,7 +113,7 @@ def main() -> None:
 
 
 def prepare(args: argparse.Namespace, size: int) -> dict[str, dict[str, int]]:
-    """Write the corpus and the questions; returns what is relevant to each question."""
+    """Write the corpus and the questions; return the relevant ids of each question."""
     judged = args.data / "qed-nq"
     with gzip.open(judged / "corpus.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [{"id": row["_id"], **row} for row in map(json.loads, lines)]
@@ -180,8 +180,8 @@ def measure_peer(
 
 
 def in_turns(peers: Sequence[Peer], args: argparse.Namespace, size: int) -> None:
-    """Ask the peers in turn, once they are loaded; print the median of the time that passes, the
-    CPU time of a question, and the ratios of both to the last peer's."""
+    """Ask the loaded peers in turn; print the median elapsed time, the CPU time of a question, and
+    the ratios of both to the last peer's."""
     times: dict[str, list[tuple[float, ...]]] = {peer.says: [] for peer in peers}
     with ExitStack() as running:
         asked = {}
@@ -218,7 +218,7 @@ def in_turns(peers: Sequence[Peer], args: argparse.Namespace, size: int) -> None
 
 
 def install(peer: Peer, environments: Path) -> tuple[Path, dict[str, str], float]:
-    """The peer's Python, its environment, and how large what was installed is, in MB."""
+    """Return the peer's Python, its environment, and the size of the installation, in MB."""
     if peer.requirement.startswith("npm:"):
         packages = peer.requirement.removeprefix("npm:").split()
         folder = environments / peer.command
@@ -275,7 +275,7 @@ def lane_command(python: Path, peer: Peer, what: str, work: Path) -> list[str]:
 
 
 def reason(error: Exception) -> str:
-    """The last line of what a failed program said, without this machine's folders."""
+    """Return the last line of a failed program's output, without this machine's folders."""
     if isinstance(error, subprocess.TimeoutExpired):
         return f"not through after {error.timeout:.0f} seconds"
     said = (getattr(error, "stderr", "") or str(error)).strip().splitlines() or [str(error)]

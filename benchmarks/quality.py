@@ -64,10 +64,10 @@ ROOT = Path(__file__).parents[1]
 SOURCES = (ROOT / "src" / "recollect", ROOT / "evaluation" / "src" / "recollect_evaluation")
 OF_COMMANDS = ("interfaces", "commands")  # folders
 SEED = 0
-# What the others are compared with, set by set.
+# The others are compared with it, set by set.
 COMPARED = (BLEND.name, quality_page.ALONE)
 BEST = quality_page.BEST
-# It reads 64 candidates for each question; nobody waits for all questions of all sets.
+# It reads 64 candidates for each question, which takes too long for all questions of all sets.
 MOST = {"gnosis": 60}
 WRONG_USAGE = 2
 
@@ -91,7 +91,7 @@ class Kept(Struct, frozen=True):
 
 
 class KeptTime(Struct, frozen=True):
-    """How long one contestant took on one set."""
+    """The times of one contestant on one set."""
 
     date: str
     p50_ms: float
@@ -102,7 +102,7 @@ class KeptTime(Struct, frozen=True):
 
 
 class Store:
-    """What was measured, a file each, by what it depends on."""
+    """The kept results, a file each, named after everything they depend on."""
 
     def __init__(self, folder: Path, depends: Sequence[object], whole: Sequence[str]) -> None:
         self._folder = folder
@@ -139,7 +139,7 @@ class Store:
 
 
 class Measuring(NamedTuple):
-    """What both passes need."""
+    """The state that both passes share."""
 
     store: Store
     settings: Settings
@@ -195,7 +195,8 @@ def arguments() -> argparse.Namespace:
 
 
 def contestants() -> list[Contestant]:
-    """In the order of the tables. `blend` without a reranker is `blend` without that stage."""
+    """Return the contestants in the order of the tables. `blend` without a reranker is `blend`
+    without that stage."""
     stages = tuple(stage for stage in BLEND.stages if not isinstance(stage, RerankInterpolation))
     alone = msgspec.structs.replace(BLEND, name=quality_page.ALONE, stages=stages)
     documented = [recipe for name, recipe in BUILT_IN.items() if name != BLEND.name]
@@ -315,7 +316,7 @@ def prepared(bench: Evaluation, folder: Path, missing: Sequence[Contestant]) -> 
 
 
 def sample(questions: Sequence[Any], count: int | None) -> Sequence[Any]:
-    """So many of them, in their order; the same ones every time."""
+    """Return this number of them, in their order; always the same ones."""
     if count is None or count >= len(questions):
         return questions
     places = random.Random(SEED).sample(range(len(questions)), count)
@@ -326,7 +327,7 @@ def sample(questions: Sequence[Any], count: int | None) -> Sequence[Any]:
 
 
 class Mean(NamedTuple):
-    """A mean, its bootstrapped means, and how many questions it is of."""
+    """A mean, its bootstrapped means, and the number of questions."""
 
     value: float
     means: NDArray[np.float64]
@@ -343,7 +344,7 @@ Key = tuple[str, str]
 def assembled(
     folders: Sequence[Path], able: Sequence[Contestant], store: Store
 ) -> dict[str, Any]:  # fmt: skip
-    """All that is kept, as figures."""
+    """Return all kept results as figures."""
     sets: dict[str, Any] = {}
     drawn: dict[str, dict[Key, Mean]] = {}
     dates = []
@@ -387,8 +388,8 @@ def present(found: Iterable[tuple[str, T | None]]) -> dict[str, T]:
 
 
 def bootstrapped(figures: Mapping[str, PerQuery], seed: int) -> dict[Key, Mean]:
-    """Each measure of each contestant, and each difference of two in the questions that both were
-    asked; the same samples for all that have the same questions."""
+    """Bootstrap each measure of each contestant, and each difference of two over the questions that
+    both were asked, with the same samples for all that have the same questions."""
     columns: dict[Key, dict[str, float]] = {
         (recipe, measure): {id: found[measure] for id, found in per_query.items()}
         for recipe, per_query in figures.items()
@@ -414,8 +415,8 @@ def bootstrapped(figures: Mapping[str, PerQuery], seed: int) -> dict[Key, Mean]:
 
 
 def averaged(sets: Mapping[str, Any], drawn: Mapping[str, dict[Key, Mean]]) -> dict[str, Any]:
-    """The mean over the sets that all contestants have answered, each set for as much as another:
-    its samples are means of the sets' samples."""
+    """Return the mean over the sets that all contestants have answered, with equal weights: its
+    samples are means of the sets' samples."""
     names = list(dict.fromkeys(one for found in sets.values() for one in found["contestants"]))
     whole = [name for name, found in sets.items() if len(found["contestants"]) == len(names)]
     if not whole:
@@ -432,7 +433,7 @@ def averaged(sets: Mapping[str, Any], drawn: Mapping[str, dict[Key, Mean]]) -> d
 
 
 def row(drawn: Mapping[Key, Mean], recipe: str, others: Sequence[str]) -> dict[str, Any]:
-    """A contestant's figures, and how it differs from others in nDCG@10."""
+    """Return a contestant's figures, and its differences from others in nDCG@10."""
     return {
         "queries": drawn[recipe, BEST].queries,
         **{measure: round(drawn[recipe, measure].value, 4) for measure in MEASURES},
@@ -450,11 +451,11 @@ def row(drawn: Mapping[Key, Mean], recipe: str, others: Sequence[str]) -> dict[s
     }
 
 
-# What the figures belong to.
+# The code and the machine of the figures.
 
 
 def judged(data: Path) -> tuple[list[Path], dict[str, str]]:
-    """The sub-folders that are judged sets, and why the others are not."""
+    """Return the sub-folders that are judged sets, and the reasons for leaving out the others."""
     if not data.is_dir():
         raise UserError(f"There is no folder {data}.")
     folders, skipped = [], {}
@@ -478,7 +479,7 @@ def data_digest(folder: Path) -> str:
 
 
 def code_digest() -> str:
-    """Of all that can change a ranking; the command line cannot."""
+    """Return a digest of all code that can change a ranking, which excludes the command line."""
     digest = hashlib.blake2b(digest_size=6)
     for source in SOURCES:
         for file in sorted(source.rglob("*")):
@@ -504,7 +505,7 @@ def identities(settings: Settings) -> dict[str, str | None]:
 
 
 def commit() -> dict[str, Any]:
-    """The commit, and whether the code is another by now; nothing outside a repository."""
+    """Return the commit, and whether the code differs from it; nothing outside a repository."""
     git = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=True)
     try:
         head = git(["git", "rev-parse", "--short=12", "HEAD"]).stdout.strip()
@@ -515,7 +516,7 @@ def commit() -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """What the times depend on; no names of hosts or folders."""
+    """Return everything the times depend on; no names of hosts or folders."""
     names: list[str] = []
     info = Path("/proc/cpuinfo")
     on_linux = info.exists()
@@ -535,13 +536,13 @@ def today() -> str:
 
 
 def as_json(found: object) -> str:
-    """Indented, with pairs of numbers on one line."""
+    """Return indented JSON, with pairs of numbers on one line."""
     text = msgspec.json.format(msgspec.json.encode(found), indent=1).decode()
     return re.sub(r"\[\s+([-\d.e]+),\s+([-\d.e]+)\s+\]", r"[\1, \2]", text) + "\n"
 
 
 def written(file: Path, text: str) -> None:
-    """The whole file or the one before, never half of it."""
+    """Write the whole file, or leave the former one."""
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_name(f"{file.name}.new")
     draft.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Make docs/reference/quality.md and its pictures, from benchmarks/results/*.json alone.
+"""Make docs/reference/quality.md and its pictures from benchmarks/results/*.json.
 
     python benchmarks/quality_page.py            write them
     python benchmarks/quality_page.py --check    exit 1 if they are out of date
@@ -28,7 +28,7 @@ NDCG_PICTURE, TIME_PICTURE, EVIDENCE_PICTURE = (
 BEST = "ndcg@10"
 BLEND, ALONE = "blend", "blend, no rerank"
 BASELINES = ("grep", "bm25", "dense")
-# What blend must not be worse than, and by how much it may be.
+# Floors for blend, and the tolerance.
 FLOORS = ("bm25", "dense")
 ALLOWED = 0.005
 SURE = 0.05

@@ -1,10 +1,10 @@
-"""What `blend` loses and saves by reading only candidates whose order the reranker can change.
+"""Measure the loss and the saving of `blend` by reading only candidates whose order the reranker
+can change.
 
 Each judged set's questions are asked twice, with that rule and with all of the best read, by cached
-scores and without a deadline: nDCG@10 of both, and how much text the reranker reads with the rule,
-as a share of all. With `--timed` nothing cached is used for what the reranker says, and the mean
-time that it takes for a question is told, by the clock and of the processor; a question that it is
-not asked about counts as none.
+scores and without a deadline: nDCG@10 of both, and the amount of text that the reranker reads with
+the rule, as a share of all. `--timed` uses no cached scores of the reranker, and prints its mean
+time per question, elapsed and CPU; a question that does not need it counts as 0.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Rule = Callable[[RerankInterpolation, Sequence[float], int], int]
 
 
 def every(stage: RerankInterpolation, scores: Sequence[float], limit: int) -> int:
-    """All of the best, whatever their scores are."""
+    """Return all of the best, whatever their scores."""
     return min(stage.top, len(scores))
 
 
@@ -41,8 +41,8 @@ def silent(what: str, steps: int) -> Iterator[Callable[[int], None]]:
 
 
 class Asked(NamedTuple):
-    """nDCG@10; what the reranker reads, in characters, with the query before each text; and how
-    long it takes for all questions together, in seconds by the clock and of the processor."""
+    """nDCG@10; the text that the reranker reads, in characters, with the query before each text;
+    and its total time for all questions, in elapsed and CPU seconds."""
 
     ndcg: float
     characters: int

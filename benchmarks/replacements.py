@@ -1,9 +1,9 @@
-"""How often it is right that one memory replaces another: the pairs of
-tests/answers/replacements.jsonl and of blind/ with the bundled embedder, by half; with --misses,
-which are wrong.
+"""Measure precision of replacements: the pairs of tests/answers/replacements.jsonl and of blind/
+with the bundled embedder, by half; with --misses, the wrong ones.
 
 Pairs of the halves `fitted` and `blind` were read while the rule was chosen; of the others only the
-figures were seen, more than once. The blind pairs were written without knowledge of the rule."""
+figures were seen, more than once. The blind pairs were written without knowledge of the rule.
+"""
 
 from __future__ import annotations
 

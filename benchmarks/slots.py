@@ -1,8 +1,8 @@
-"""Whether cosines tell that two bare statements are about the same thing: `I use Neovim` and
-`Switched to Zed`, which share no word. 45 pairs of things of which one takes the other's place,
-each compared with the other 44 as well. Prints, for the statements and for the names alone, how
-often the right one is nearest, and the share of pairs found at the lowest cosine with which nine of
-ten claims are right: with one wrong statement beside each right one, and with ten."""
+"""Measure how well cosines tell that two bare statements are about the same thing: `I use Neovim`
+and `Switched to Zed`, which share no word. 45 pairs of things that can replace each other, each
+also compared with the other 44. Prints, for the statements and for the names alone, how often the
+right one is nearest, and the share of pairs found at the lowest cosine with which nine of ten
+claims are right: with one wrong statement for each right one, and with ten."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def recall(cosines: np.ndarray, wrong: int) -> float:
-    """The share of right pairs at or above the lowest cosine with which the precision holds."""
+    """Return the share of right pairs at or above the lowest cosine that keeps the precision."""
     right = np.diag(cosines)
     others = cosines[~np.eye(len(cosines), dtype=bool)]
     best = 0.0

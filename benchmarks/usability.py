@@ -1,4 +1,4 @@
-"""Twenty everyday tasks at a terminal: the keystrokes that each takes here and with other tools.
+"""Count keystrokes of twenty everyday tasks at a terminal, here and with other tools.
 
 A keystroke is a character of the command line, or the Enter that ends it; the text of a memory and
 of a question is the same for all tools and counts for all. What happens in an editor does not.
@@ -28,7 +28,7 @@ BM = "basic-memory tool"
 
 
 class Call(NamedTuple):
-    """A command line, and a part of what it prints."""
+    """A command line, and a part of its expected output."""
 
     line: str
     expected: str = ""
@@ -150,7 +150,7 @@ TASKS: dict[str, dict[str, Call]] = {
         "grep": Call("grep -ril tokens notes", "tokens.md"),
     },
 }  # fmt: skip
-# What is there before the first task; nb and qmd are told once where their notes are.
+# Set-up before the first task; nb and qmd are told once where their notes are.
 BEFORE = {
     "recollect": "true",
     "nb": "nb notebooks add work </dev/null >/dev/null; nb add folder harbor </dev/null",

@@ -33,7 +33,7 @@ def main() -> None:
             topic = TOPICS[number % len(TOPICS)]
             title, text = f"Decision {number} on {topic}", f"The {topic} of team {number} moved."
             memory.save(title=title, text=text, tags=[topic], project="harbor")
-        memory.search("login decision")  # what is prepared once is not counted
+        memory.search("login decision")  # one-time preparation is not counted
         report("search", lambda: memory.search("who moved the billing of team 5"), args.list)
         report("save", lambda: memory.save(title="Tea at four", text="In the kitchen."), args.list)
 
@@ -48,8 +48,8 @@ def report(name: str, call: Callable[[], object], names: bool) -> None:
 
 
 def functions_entered(call: Callable[[], object]) -> Counter[Function]:
-    """Run `call`; return how often it entered each function of Recollect in this thread. Bodies of
-    modules and classes, lambdas and comprehensions are not counted."""
+    """Run `call`; return the number of calls of each function of Recollect in this thread. Bodies
+    of modules and classes, lambdas and comprehensions are not counted."""
     entered: Counter[Function] = Counter()
 
     def note(frame: FrameType, event: str, argument: object) -> None:

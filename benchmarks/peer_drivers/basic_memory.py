@@ -1,5 +1,5 @@
-"""basic-memory: one Markdown file a passage, `basic-memory reindex`, then its MCP server's
-`search_notes`, as an agent asks it. By words: its model has to be downloaded."""
+"""basic-memory: one Markdown file per passage, `basic-memory reindex`, then its MCP server's
+`search_notes`, as an agent calls it. By words: its model has to be downloaded."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What a person would type for a question where every word has to be found: its rarer words."""
+"""Keywords that a person would type for a question if every word must match: its rarer words."""
 
 import re
 

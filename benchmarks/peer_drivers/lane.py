@@ -1,13 +1,13 @@
-"""One peer in its own environment: `lane.py DRIVER load|ask WORK` prints what it measured as JSON;
-`turns` instead reads numbers of questions, and prints for each how many milliseconds passed, and
-how many of CPU time the process took, all its threads together.
+"""Run one peer in its own environment: `lane.py DRIVER load|ask WORK` prints its measurements as
+JSON; `turns` instead reads numbers of questions, and prints for each the elapsed milliseconds and
+the CPU time of the process, all threads together.
 
-Only the standard library is used here: the environment holds the peer and nothing of ours. A driver
-is a module beside this one with `load(folder, rows)` and `opened(folder)`, which returns a function
+This uses only the standard library: the environment has the peer and none of our packages. A driver
+is a module in this folder with `load(folder, rows)` and `opened(folder)`, which returns a function
 from a question to the ids of its ten best results.
 
-WORK holds `corpus.jsonl` and `questions.jsonl` (`id`, `text`; where the peer takes vectors ready
-made, `vector` too, so that embedding is in nobody's time).
+WORK holds `corpus.jsonl` and `questions.jsonl` (`id`, `text`, and `vector` if the peer takes given
+vectors, so that embedding does not count).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def most_memory() -> float:
-    """The most memory that this process or a program it ran took, in MB.
+    """Return the peak memory of this process or of a program it ran, in MB.
 
     Its own is not taken from getrusage, whose figure begins with the parent's.
     """

@@ -1,5 +1,5 @@
-"""qmd: a collection of Markdown files and `qmd search`, which wants every word of what it is given.
-Its models have to be downloaded."""
+"""qmd: a collection of Markdown files and `qmd search`, which requires every word of the query. Its
+models have to be downloaded."""
 
 import json
 import os

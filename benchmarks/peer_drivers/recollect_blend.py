@@ -1,5 +1,5 @@
-"""Recollect with its model: `blend` without the reranker. The question's embedding is in its time,
-which no other peer's is."""
+"""Recollect with its model: `blend` without the reranker. Its time includes the question's
+embedding, unlike any other peer's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recollect as it comes: `blend` with the model and the reranker."""
+"""Recollect with its defaults: `blend` with the model and the reranker."""
 
 from __future__ import annotations
 

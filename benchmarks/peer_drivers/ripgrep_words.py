@@ -1,4 +1,4 @@
-"""ripgrep over one file a passage: files by how many of the question's words they hold."""
+"""ripgrep over one file per passage: files by the number of the question's words in them."""
 
 import collections
 import subprocess
