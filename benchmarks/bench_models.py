@@ -110,7 +110,7 @@ def embedding_rate(args: argparse.Namespace) -> None:
                 "ours": partial(saved_and_embedded, memory, rows[batch]),
                 "bare": partial(bare_outputs, model._model.session, encodings[batch]),
             }
-            # The first one pays for text lengths that are new to onnxruntime, so the order alternates.
+            # The first one pays for text lengths new to onnxruntime, so the order alternates.
             for name in sorted(turns, reverse=first % 200 == 0):
                 start = time.perf_counter()
                 turns[name]()

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 SOURCES = (ROOT / "src" / "recollect", ROOT / "evaluation" / "src" / "recollect_evaluation")
-OF_COMMANDS = ("interfaces", "commands")  # folders
+OF_COMMANDS = ("interfaces", "eval_command.py", "suite_command.py")
 SEED = 0
 # The others are compared with it, set by set.
 COMPARED = (BLEND.name, quality_page.ALONE)
