@@ -1,4 +1,4 @@
-"""What models said is kept: by model, role and text, and nothing is loaded for what is known."""
+"""Outputs of models are cached by model, role and text, and no model is loaded for cached ones."""
 
 from __future__ import annotations
 

@@ -68,7 +68,8 @@ def other(number: int) -> Memory:
 
 
 def answer(ids: Sequence[str]) -> Answer:
-    """These memories, each at a place of its own; `-` is one that nobody asked for."""
+    """Return an answer with these memories, each at its own place; `-` is a memory that is not
+    wanted."""
     return [(HELD.get(id) or other(place),) for place, id in enumerate(ids)]
 
 

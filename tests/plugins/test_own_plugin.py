@@ -1,4 +1,4 @@
-"""A package of somebody's own adds an importer: the one of docs/how-to/write-a-plugin.md."""
+"""Another package adds an importer: the one of docs/how-to/write-a-plugin.md."""
 
 from __future__ import annotations
 

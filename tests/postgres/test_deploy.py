@@ -1,7 +1,4 @@
-"""What `postgres/deploy/` shows is there: commands, settings, metrics, names of each other.
-
-No container and no cluster is started here.
-"""
+"""Everything that `postgres/deploy/` names exists: commands, settings, metrics, its own files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engine does beside saving and searching, with a vault in PostgreSQL."""
+"""The engine with a vault in PostgreSQL, except saving and searching."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def commit_and_cut(connection: Connection) -> None:
 
 
 class Ends:
-    """What is done to end writes, in turn; the last of them again and again."""
+    """The ways in which writes end, in turn; the last one repeats."""
 
     def __init__(self, *ends: Callable[[Connection], None]) -> None:
         self._ends = [*ends]
@@ -62,7 +62,7 @@ def engine(postgres_url: str, postgres_vault: str, tmp_path: Path) -> Iterator[R
 
 
 def away(monkeypatch: pytest.MonkeyPatch, times: int, after: int = 0) -> None:
-    """Let so many attempts to take a connection fail, after some that do not."""
+    """Let this number of attempts to take a connection fail, after some that succeed."""
     take, calls = Pool.take, iter(range(after + times))
 
     def fails(pool: Pool, *, fresh: bool = False) -> Connection:
@@ -77,7 +77,7 @@ def away(monkeypatch: pytest.MonkeyPatch, times: int, after: int = 0) -> None:
 def test_a_write_whose_answer_is_lost_is_there_once(
     engine: Recollect, monkeypatch: pytest.MonkeyPatch, ends: Callable[[Connection], None]
 ) -> None:
-    """The connection is cut behind the commit, and just before it."""
+    """The connection is cut right after the commit, and right before it."""
     monkeypatch.setattr("recollect_postgres.database.commit", Ends(ends, commit))
     saved = engine.save(title="Deploys need a ticket")
     assert [one.id for one in engine.list()] == [saved.id]
@@ -127,7 +127,7 @@ def test_a_write_is_acknowledged_whatever_becomes_of_what_follows_it(
 
 
 def cut_merges(engine: Recollect, patch: pytest.MonkeyPatch, times: int) -> None:
-    """Let the connection be cut in so many merges: while what is merged is chosen."""
+    """Cut the connection in this number of merges, while the segments are chosen."""
     choose, calls = Merging._due, iter(range(times))
 
     def due(merging: Merging, *, scrub: bool) -> list[int]:

@@ -72,7 +72,7 @@ def at_step(patch: pytest.MonkeyPatch, number: int, happens: Callable[[], None])
     for name in (
         "_join",
         "_write",
-        "_behind",
+        "_next_rows",
         "_building",
         "_remove_unready",
     ):
@@ -80,7 +80,7 @@ def at_step(patch: pytest.MonkeyPatch, number: int, happens: Callable[[], None])
 
 
 class Texts:
-    """What the memories say, and the same in both servers' vault."""
+    """The texts of the memories, written to both servers' vaults."""
 
     def __init__(self, servers: Servers, chance: random.Random) -> None:
         self.servers = servers

@@ -34,7 +34,7 @@ def hook(home: Home, name: str, client: str = "claude-code", **values: object) -
 
 
 def said(home: Home) -> list[dict[str, Any]]:
-    """What waits in the review, the sentence with its place."""
+    """Return the remarks that wait in the review, with their places."""
     items = home.call("review", "--kind", "candidate", "--json").json()["items"]
     return [item["memories"][0] for item in items]
 
@@ -181,7 +181,7 @@ def test_a_prompt_of_a_megabyte_is_captured_from_its_start(home: Home) -> None:
 
 
 def test_nothing_is_written_while_the_vault_is_locked(home: Home) -> None:
-    """What was said is not kept in the clear: when the vault is open, the transcript has it."""
+    """Remarks are not kept in the clear: when the vault is open, the transcript has them."""
     key = {"RECOLLECT_PASSPHRASE": PASSPHRASE}
     assert home.call("vault", "lock", using=key).code == 0
     file = transcript(home, RULE)

@@ -1,4 +1,4 @@
-"""What a user says outright is taken, and nothing that only looks like it."""
+"""Remarks that a user makes outright are captured, and nothing that only looks like one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user said waits in the review of the API and of the page, and is decided there."""
+"""Captured remarks wait in the review of the API and of the page, and are decided there."""
 
 from __future__ import annotations
 

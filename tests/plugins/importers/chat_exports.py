@@ -1,4 +1,4 @@
-"""What the tests of chats share: exports as zips."""
+"""Exports as zips, for the tests of chats."""
 
 from __future__ import annotations
 

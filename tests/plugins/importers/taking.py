@@ -1,4 +1,4 @@
-"""What the tests of importers share."""
+"""Helpers for the tests of importers."""
 
 from __future__ import annotations
 

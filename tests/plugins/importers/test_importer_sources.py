@@ -1,4 +1,4 @@
-"""What importers share: files of others are read as far as they go, and never written."""
+"""The shared code of importers: foreign files are read as far as possible, and never written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`recollect find`: what is shown while somebody types, what the keys do, and where it refuses."""
+"""`recollect find`: results while typing, the effects of keys, and its refusals."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_an_answer_for_words_that_are_gone_is_dropped(home: Home) -> None:
         shown.set()
 
     memory = Recollect(home=home.folder, environment=home.environment)
-    with mock.patch.object(LiveAnswers, "_answered", answered):
+    with mock.patch.object(LiveAnswers, "_search_now", answered):
         asking = LiveAnswers(memory, Search(query=""), show)
         asking.ask("old")
         assert begun.wait(LONGEST_S)

@@ -1,4 +1,5 @@
-"""Saving waits for no model: vectors are made beside it, smallest first, a little at a time."""
+"""Saving waits for no model: vectors are made in the background, smallest first, a little at a
+time."""
 
 from __future__ import annotations
 

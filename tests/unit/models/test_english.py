@@ -1,4 +1,4 @@
-"""How common a word is in English, by the bundled model's own list."""
+"""The frequency of words in English, by the bundled model's own list."""
 
 from __future__ import annotations
 

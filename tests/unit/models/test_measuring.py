@@ -1,4 +1,4 @@
-"""How long the models take here is measure_models with texts that nothing remembers."""
+"""The models are measured with texts that no cache holds."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def reranker() -> OnnxReranker:
 
 
 def tokens(embedder: OnnxEmbedder, text: str) -> int:
-    """How many tokens the model is given for a text, special ones included, before any cut."""
+    """Return the number of tokens of a text, special ones included, before any cut."""
     return len(embedder._model.tokenizer.encode(text.encode("utf-8", "replace").decode()).ids)
 
 

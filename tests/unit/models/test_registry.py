@@ -1,4 +1,4 @@
-"""Which provider opens what, and what a wrong setting says."""
+"""Providers of models, and the errors of wrong settings."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def test_an_untrusted_certificate_is_not_worth_another_try(bench: Bench) -> None
 
 
 class Clock:
-    """Stands still but for what a remote waits: for an answer, and between two tries."""
+    """A clock that advances only while a remote waits, for an answer and between two tries."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0

@@ -81,7 +81,7 @@ def test_collections_and_vaults_that_are_replaced_are_read_and_written_anew(tmp_
 
 
 def every_id(response: Response) -> set[str]:
-    """What was found, and what says the same and is shown with it."""
+    """Return the ids of the results and of their near duplicates."""
     return {memory.id for one in response for memory in (one.memory, *one.same)}
 
 

@@ -1,4 +1,4 @@
-"""A passphrase for a vault that is not locked is an error: whoever gives it relies on it."""
+"""A passphrase for a vault that is not locked is an error, since the caller relies on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which vaults a caller reaches: those that a token names, and no others."""
+"""A caller reaches the vaults that its token names, and no others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPS = [{"id": "theirs", "title": "Harbor token", "text": "What the operators kno
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Recollect]:
-    """A home with a vault of its own and two beside it."""
+    """A home with its own vault and two others."""
     vaults = [
         team("team", vault_file(tmp_path / "team.db", TEAM)),
         team("ops", vault_file(tmp_path / "ops.db", OPS)),
@@ -140,7 +140,7 @@ def test_who_may_not_read_is_not_told_where_it_is(memory: Recollect) -> None:
         memory.acting_as(writer).forget(["ours"])
 
 
-# Locked vaults beside one's own
+# Other vaults that are locked
 
 
 @pytest.fixture

@@ -102,7 +102,7 @@ def test_of_vaults_with_the_same_priority_the_first_name_wins_and_the_own_before
     assert len({one.score for one in response}) == 1, "equal scores stand by id"
 
 
-# Somebody asks about tokens; the three vaults know different things, and one thing in common.
+# Three vaults with different memories about tokens, and one in common.
 STORY: dict[str, list[dict[str, Any]]] = {
     "own": [
         {"id": "rotate", "title": "Refresh tokens rotate", "text": "Each use replaces the token.",
@@ -224,7 +224,7 @@ def test_a_search_of_one_other_vault_is_weighed_too(tmp_path: Path) -> None:
 
 
 def test_equal_scores_of_one_vault_stay_in_its_order(tmp_path: Path) -> None:
-    """Sessions all score 0.5, and stand by relevance: so they do in an answer of several vaults."""
+    """Sessions all score 0.5 and are ordered by relevance, also in an answer of several vaults."""
     sessions = [
         {"id": "a", "title": "A chat", "text": "About a token.", "kind": "session"},
         {"id": "b", "title": "Token token", "kind": "session"},

@@ -65,7 +65,7 @@ def sentence(response: Response, name: str) -> str:
 
 
 def alone(response: Response) -> bool:
-    """Whether the own vault answered as it should, with nothing of the other."""
+    """Return True if the own vault answered completely, without the other."""
     return found(response) == [("mine", "agent")] and is_explained(response)
 
 
@@ -97,7 +97,7 @@ def damaged(path: Path) -> None:
 
 
 def held_alone(path: Path) -> apsw.Connection:
-    """Nobody else can as much as read the vault until this is closed."""
+    """Lock the vault against all other processes, even readers, until this is closed."""
     connection = apsw.Connection(str(path))
     assert connection.pragma("journal_mode", "DELETE") == "delete"
     connection.execute("BEGIN EXCLUSIVE")
@@ -174,8 +174,8 @@ def until_free_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("until_free_answers")
 def test_a_vault_that_is_held_by_another_process_is_left_behind(tmp_path: Path) -> None:
-    """Somebody has the team's file to themselves; opening it would wait for a minute. Another
-    vault, which is opened at the same time, must not wait along."""
+    """Another process has locked the team's file; opening it would wait for a minute. Another
+    vault, which is opened at the same time, must not wait too."""
     held = vault_file(tmp_path / "held.db", THEIRS)
     vault_file(tmp_path / "free.db", [{"id": "free", "title": "Harbor token"}])
     holder = held_alone(held)
@@ -210,7 +210,7 @@ def test_a_vault_that_is_late_for_the_deadline_of_a_search_is_left_behind(
 
 
 def test_what_came_too_late_is_never_begun() -> None:
-    """Searches that waited behind a vault that hangs leave no queue of questions behind."""
+    """Searches that waited for a vault that hangs leave no queue of questions."""
     go, begun = threading.Event(), []
     crew = VaultThreads("recollect-vault-test", 1)
     first = crew.ask(lambda: go.wait(LONGEST_S))
@@ -236,7 +236,7 @@ def test_what_fails_in_a_thread_is_raised_where_it_was_asked() -> None:
 
 @pytest.fixture
 def library(tmp_path: Path) -> Iterator[Recollect]:
-    """What the other server holds."""
+    """The vault of the other server."""
     with home(tmp_path / "library", THEIRS) as memory:
         yield memory
 
@@ -690,7 +690,7 @@ def test_a_process_ends_although_a_vault_hangs(tmp_path: Path) -> None:
 
 
 def test_a_vault_that_is_opened_by_its_path_is_searched_alone(tmp_path: Path) -> None:
-    """Whoever names a file means that file, whatever the home knows beside it."""
+    """A path means that file, whatever other vaults the home knows."""
     vault_file(tmp_path / "team.db", THEIRS)
     vault_file(tmp_path / "other.db", OWN)
     told = settings(team("platform", tmp_path / "team.db"))

@@ -29,7 +29,7 @@ OWN = [{"id": "mine", "title": "Harbor token", "text": "What I know."}]
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder with a vault that somebody else wrote."""
+    """A folder with a vault that others wrote."""
     vault_file(tmp_path / "project" / ".recollect" / "vault.db", THEIRS)
     (tmp_path / "project" / "src" / "deep").mkdir(parents=True)
     return tmp_path / "project"
@@ -42,7 +42,7 @@ def home_folder(tmp_path: Path) -> Path:
 
 
 def searched(home: Path, where: Path, *vaults: VaultSettings) -> Response:
-    """A search by somebody who stands there."""
+    """Search in this working directory."""
     with (
         chdir(where),
         Recollect(
@@ -153,7 +153,7 @@ def link_folder(project: Path, target: Path) -> None:
 def test_a_link_that_leads_out_of_the_project_is_never_trusted(
     home_folder: Path, tmp_path: Path, link: object, relative: bool
 ) -> None:
-    """A repository that makes somebody search, and so show, another file of theirs."""
+    """A hostile repository whose users would search, and so show, another file of theirs."""
     private = vault_file(tmp_path / "private" / "vault.db", [{"title": "Harbor token secret"}])
     project = tmp_path / "hostile"
     target = Path("..") / ".." / "private" / "vault.db" if relative else private

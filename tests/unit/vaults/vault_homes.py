@@ -64,7 +64,7 @@ def home(
     environment: Mapping[str, str] | None = None,
     locking: Callable[[Path], None] = lambda vault: None,
 ) -> Iterator[Recollect]:
-    """A home whose own vault holds `own`, and which knows these vaults beside it."""
+    """Open a home whose own vault holds `own`, and which knows these other vaults."""
     locking(vault_file(folder / "vault.db", own))
     with Recollect(
         home=folder,
@@ -76,7 +76,7 @@ def home(
 
 
 def found(response: Response) -> list[tuple[str, str]]:
-    """Each result's id and vault, best first."""
+    """Return each result's id and vault, best first."""
     return [(result.id, result.vault) for result in response]
 
 
@@ -85,7 +85,7 @@ def by_id(response: Response) -> dict[str, Result]:
 
 
 def away(response: Response) -> dict[str, str]:
-    """The vaults that took no part, and why; channels that miss a model are left out."""
+    """Return the vaults that could not answer, and why; channels without a model are left out."""
     return {
         part.channel: part.reason
         for part in response.degraded
@@ -94,7 +94,8 @@ def away(response: Response) -> dict[str, str]:
 
 
 def is_explained(response: Response) -> bool:
-    """Whether every score is its explanation's value, follows from the parts, and is in order."""
+    """Return True if every score equals its explanation's value, follows from the parts, and is in
+    order."""
     scores = [result.score for result in response]
     return scores == sorted(scores, reverse=True) and all(
         result.explain.value == result.score == recompute(result.explain) for result in response
@@ -166,7 +167,7 @@ def send(handler: BaseHTTPRequestHandler, status: int, content: bytes, **headers
 
 
 def answered(memory: Recollect, body: Any) -> Any:
-    """What an honest server answers to that request."""
+    """Return the response of an honest server to this request."""
     response = memory.search(
         body["query"],
         recipe=body["recipe"],
