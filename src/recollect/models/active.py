@@ -6,7 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -55,35 +55,24 @@ def _folder(
     return ModelFolder(Path(settings.model).expanduser(), kind)
 
 
-def _openai(settings: Embedding, environment: Mapping[str, str]) -> Embedder:
-    from recollect.models.providers import OpenAIEmbedder  # noqa: PLC0415  start-up time
+def _remote(name: str, settings: Embedding | Rerank, environment: Mapping[str, str]) -> Any:
+    """Open the remote model of this class."""
+    from recollect.models import providers  # noqa: PLC0415  start-up time
 
-    return OpenAIEmbedder(settings, environment)
-
-
-def _ollama(settings: Embedding, environment: Mapping[str, str]) -> Embedder:
-    from recollect.models.providers import OllamaEmbedder  # noqa: PLC0415  start-up time
-
-    return OllamaEmbedder(settings, environment)
-
-
-def _http(settings: Rerank, environment: Mapping[str, str]) -> Reranker:
-    from recollect.models.providers import HttpReranker  # noqa: PLC0415  start-up time
-
-    return HttpReranker(settings, environment)
+    return getattr(providers, name)(settings, environment)
 
 
 EMBEDDERS: dict[str, Callable[[Embedding, Mapping[str, str]], Embedder | Absent]] = {
     "builtin": _own_embedder,
     "onnx": _own_embedder,
-    "openai": _openai,
-    "ollama": _ollama,
+    "openai": partial(_remote, "OpenAIEmbedder"),
+    "ollama": partial(_remote, "OllamaEmbedder"),
     "none": lambda settings, environment: Absent('embedding.provider is "none"'),
 }
 RERANKERS: dict[str, Callable[[Rerank, Mapping[str, str]], Reranker | Absent]] = {
     "builtin": _own_reranker,
     "onnx": _own_reranker,
-    "http": _http,
+    "http": partial(_remote, "HttpReranker"),
     "none": lambda settings, environment: Absent('rerank.provider is "none"'),
 }
 

@@ -117,12 +117,9 @@ def passes(filter: Filter, memory: Memory) -> bool:
     return (
         all(getattr(filter, name) in (None, getattr(memory, name)) for name in EQUAL)
         and {*filter.tags} <= {*memory.tags}
-        and _between(filter.since, memory.updated_at, filter.until)
+        and (filter.since is None or filter.since <= memory.updated_at)
+        and (filter.until is None or memory.updated_at <= filter.until)
     )
-
-
-def _between(since: datetime | None, moment: datetime, until: datetime | None) -> bool:
-    return (since is None or since <= moment) and (until is None or moment <= until)
 
 
 def _place(ids: Iterable[str], answer: Answer) -> int | None:

@@ -55,14 +55,12 @@ def _of_folder(root: Path) -> Iterator[ImportedRecord]:
         where = file.relative_to(root).as_posix()
         try:
             yield _import_note(read_note(file, root), root.name)
-        except (UserError, OSError) as error:
-            yield refuse_record(where, _sentence(error))
+        except UserError as error:
+            yield refuse_record(where, str(error))
+        except OSError as error:
+            yield refuse_record(where, f"It cannot be read: {error.strerror}.")
     if not found:
         raise UserError(f"{root} is not of {TOOL}: it has no Markdown file.")
-
-
-def _sentence(error: UserError | OSError) -> str:
-    return str(error) if isinstance(error, UserError) else f"It cannot be read: {error.strerror}."
 
 
 def _import_note(note: Note, project: str) -> ImportedRecord:

@@ -242,7 +242,8 @@ def exchanges(where: str, chat: Chat) -> Iterator[ImportedRecord]:
             f"{where}, exchange {number}", chat, _id(chat, group, number, ids), group
         )
         record.add("context", f"Exchange {number} of the conversation")
-        _attachments(record, group)
+        if names := dict.fromkeys(name for turn in group for name in turn.names):
+            record.add("context", f"Attachments: {', '.join(names)}")
         if number == 1:
             record.leave(*(clean_text(name) for name in rest))
         yield record.finish()
@@ -276,12 +277,6 @@ def _exchange(where: str, chat: Chat, id: str, group: list[ChatMessage]) -> Reco
         record.put("created_at", times[0], "time")
         record.put("updated_at", times[-1], "time")
     return record
-
-
-def _attachments(record: Record, group: list[ChatMessage]) -> None:
-    names = dict.fromkeys(name for turn in group for name in turn.names)
-    if names:
-        record.add("context", f"Attachments: {', '.join(names)}")
 
 
 def _id(chat: Chat, group: list[ChatMessage], number: int, ids: set[str]) -> str:

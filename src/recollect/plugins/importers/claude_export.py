@@ -199,7 +199,11 @@ def _memories(
     for uuid, text in json_object(raw.get("project_memories")).items():
         yield _profile(f"{where}, project {uuid}", uuid, text, projects.get(uuid) or uuid)
     for number, file in enumerate(json_list(raw.get("memory_files")) or [], start=1):
-        yield _memory_file(f"{where}, file {number}", json_object(file), account)
+        values = json_object(file)
+        names = ("memory", account, text_of(values.get("path")))
+        record = Record(f"{where}, file {number}", values, NAME, *names, kind="note")
+        record.take("path", "created_at", "updated_at", text="content")
+        yield record.finish()
 
 
 def _profile(
@@ -212,13 +216,6 @@ def _profile(
     record.put("text", text, "")
     record.put("project", project, "project_memories")
     record.leave(*unmapped)
-    return record.finish()
-
-
-def _memory_file(where: str, raw: Mapping[str, object], account: str) -> ImportedRecord:
-    path = text_of(raw.get("path"))
-    record = Record(where, raw, NAME, "memory", account, path, kind="note")
-    record.take("path", "created_at", "updated_at", text="content")
     return record.finish()
 
 

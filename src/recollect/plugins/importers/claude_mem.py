@@ -90,7 +90,9 @@ def _record(
     {"observation": _observation, "summary": _summary, "prompt": _prompt}[sort](record, session)
     if not empty(session.get("platform_source")):
         record.leave("platform_source")
-    _times(record, values)
+    record.take(created_at="created_at_epoch")
+    if not record.has("created_at"):
+        record.put("created_at", values.get("created_at"), "created_at")
     return record.finish()
 
 
@@ -107,12 +109,6 @@ def _session(values: Mapping[str, object], sessions: Sessions) -> Mapping[str, o
         if (key := values.get(name)) is not None and key in sessions:
             return sessions[key]
     return {}
-
-
-def _times(record: Record, values: Mapping[str, object]) -> None:
-    record.take(created_at="created_at_epoch")
-    if not record.has("created_at"):
-        record.put("created_at", values.get("created_at"), "created_at")
 
 
 def _observation(record: Record, session: Mapping[str, object]) -> None:

@@ -73,7 +73,8 @@ def _record(where: str, raw: Mapping[str, object]) -> ImportedRecord:
     record = Record(where, raw, TOOL, id)
     # Places in EchoVault's own files, and numbers that it computes.
     record.ignore("id", "rowid", "file_path", "section_anchor", "content_fingerprint")
-    record.ignore("history_complete", *_counts(raw))
+    counters = (name for name, value in raw.items() if name.endswith("_count") and value == 0)
+    record.ignore("history_complete", *counters)
     record.take(
         "title", "why", "impact", "project", "source", "details", "tags", "created_at",
         "updated_at", "valid_from", "valid_until", text="what", kind="category",
@@ -83,11 +84,6 @@ def _record(where: str, raw: Mapping[str, object]) -> ImportedRecord:
     if record.use("status") not in (None, "active") and not record.has("valid_until"):
         record.leave("status")
     return record.finish()
-
-
-def _counts(raw: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the names of counters that are zero."""
-    return tuple(name for name, value in raw.items() if name.endswith("_count") and value == 0)
 
 
 def _lists(record: Record) -> None:
