@@ -14,7 +14,7 @@ from recollect.errors import UserError
 from recollect_evaluation.datasets import Dataset, load
 
 
-def counted(dataset: Dataset) -> dict[str, int]:
+def count_parts(dataset: Dataset) -> dict[str, int]:
     """The problems without the first place of each."""
     return {reason.partition(" (first: ")[0]: n for reason, n in dataset.problems.items()}
 
@@ -82,7 +82,7 @@ def test_candidates_are_each_questions_own(tmp_path: Path) -> None:
     (folder / "candidates.tsv").write_text("\n".join(lines), encoding="utf-8")
     dataset = load(folder)
     assert dataset.candidates == {"q1": ("d1", "d3"), "q2": ("d3",), "q3": ()}
-    assert counted(dataset) == {
+    assert count_parts(dataset) == {
         "candidates of a question or a document that is not there: left out": 2,
         "answers that are not among the question's candidates: they cannot be found": 1,
     }
@@ -94,7 +94,7 @@ def test_groups_hold_only_where_documents_have_them(tmp_path: Path) -> None:
     documents = [{**DOCUMENTS[0], "group": "b"}, {**DOCUMENTS[1], "group": "a"}]
     dataset = load(written(tmp_path / "some", documents, asked, JUDGED[:1]))
     assert dataset.grouped
-    assert counted(dataset) == {"answers outside the question's group: they cannot be found": 1}
+    assert count_parts(dataset) == {"answers outside the question's group: they cannot be found": 1}
 
 
 def test_bad_rows_are_counted_with_the_first_of_them(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_bad_rows_are_counted_with_the_first_of_them(tmp_path: Path) -> None:
     assert len(dataset.documents) == len(dataset.questions) == 3
     assert dataset.problems["documents without title and text: left out (first: empty)"] == 2
     left_out = "documents that no memory can be: left out"
-    assert counted(dataset) == {
+    assert count_parts(dataset) == {
         "documents with an id that came before: left out": 1,
         "documents without title and text: left out": 2,
         f"{left_out}: id must be 1 to 200 characters without white space.": 2,
@@ -129,7 +129,7 @@ def test_bad_judgements_are_counted_and_missing_answers_stay(tmp_path: Path) -> 
     dataset = load(written(tmp_path, judged=[*JUDGED, *more]))
     assert dataset.grades["q1"] == {"d1": 2, "gone": 1}
     assert dataset.grades.keys() == {"q1", "q2", "q3"}
-    assert counted(dataset) == {
+    assert count_parts(dataset) == {
         "judged documents that are not in the corpus: they count as not found": 1,
         "judgements that contradict an earlier one: the earlier counts": 1,
         "judgements of questions that are not there: left out": 1,

@@ -59,7 +59,7 @@ def asked_of(server: ModelServer, path: str) -> int:
     return sum(request.path == path for request in server.requests)
 
 
-def connected(server: ModelServer, budget_ms: int = 10_000) -> Settings:
+def remote_models(server: ModelServer, budget_ms: int = 10_000) -> Settings:
     return Settings(
         embedding=Embedding(provider="openai", model="toy", base_url=server.openai_url),
         rerank=Rerank(provider="http", model="toy", base_url=server.url, budget_ms=budget_ms),
@@ -185,7 +185,7 @@ def test_quality_keeps_what_models_say_and_latency_does_not(
     counts = []
     for _ in range(2):
         server.requests.clear()
-        with bench(folder, connected(server), tmp_path / FILE) as made:
+        with bench(folder, remote_models(server), tmp_path / FILE) as made:
             contestants, _ = made.contestants(["gnosis"])
             asked = made.questions(None, 0)
             assert made.prepare(silent, vectors=True) == {}
@@ -210,7 +210,7 @@ def test_the_budget_holds_for_latency_and_not_for_quality(
     tmp_path: Path, server: ModelServer
 ) -> None:
     folder = written(tmp_path / "set", MANY, ASKED[:2], ANSWERS[:2])
-    with bench(folder, connected(server, budget_ms=0)) as made:
+    with bench(folder, remote_models(server, budget_ms=0)) as made:
         [found] = outcomes(made, "gnosis")
     assert not any("deadline" in reason for reason in found.answers.degraded)
     assert found.timing.reached is not None
@@ -220,7 +220,7 @@ def test_the_budget_holds_for_latency_and_not_for_quality(
 def test_a_model_that_does_not_deliver_ends_it(tmp_path: Path, server: ModelServer) -> None:
     server.fault = Fault.HANG_UP
     with (
-        bench(written(tmp_path / "set"), connected(server)) as made,
+        bench(written(tmp_path / "set"), remote_models(server)) as made,
         pytest.raises(ProviderError),
     ):
         made.prepare(silent, vectors=True)
@@ -229,7 +229,7 @@ def test_a_model_that_does_not_deliver_ends_it(tmp_path: Path, server: ModelServ
 def test_nothing_is_embedded_where_nobody_needs_vectors(
     tmp_path: Path, server: ModelServer
 ) -> None:
-    with bench(written(tmp_path / "set"), connected(server)) as made:
+    with bench(written(tmp_path / "set"), remote_models(server)) as made:
         outcomes(made, "grep", "bm25")
     assert server.requests == []
 

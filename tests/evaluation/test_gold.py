@@ -30,14 +30,14 @@ def gold(tmp_path: Path) -> Path:
     return tmp_path / "some" / "gold"
 
 
-def held(folder: Path) -> tuple[str, str]:
+def read_gold(folder: Path) -> tuple[str, str]:
     return (folder / "queries.jsonl").read_text(), (folder / "qrels.tsv").read_text()
 
 
 def test_a_new_gold_set_explains_itself_and_is_empty(gold: Path, memory: Recollect) -> None:
     assert is_gold(gold)
     assert "recollect eval add" in (gold / "README.md").read_text()
-    assert held(gold) == ("", "query-id\tcorpus-id\tscore\n")
+    assert read_gold(gold) == ("", "query-id\tcorpus-id\tscore\n")
     with pytest.raises(UserError, match=r"is empty; `recollect eval add QUERY ID --gold .*gold`"):
         load_gold(gold, memory)
 
@@ -55,7 +55,7 @@ def test_it_grows_by_question_and_memory(gold: Path, memory: Recollect) -> None:
     assert add_judgements(memory, gold, " when do  we rotate ", ["a"], 3) == ("q1", 1)
     assert add_judgements(memory, gold, "when do we rotate", ["a"], 3) == ("q1", 0)
     assert add_judgements(memory, gold, "when do we deploy", ["b"]) == ("q2", 1)
-    questions, judged = held(gold)
+    questions, judged = read_gold(gold)
     assert questions.splitlines() == [
         '{"_id":"q1","text":"when do we rotate"}',
         '{"_id":"q2","text":"when do we deploy"}',
@@ -75,7 +75,7 @@ def test_what_a_person_wrote_stays(gold: Path, memory: Recollect) -> None:
     (gold / "queries.jsonl").write_text('{"_id": "q2", "text": "mine", "note": "keep"}')
     (gold / "qrels.tsv").write_text("q2\ta\t1")
     add_judgements(memory, gold, "another", ["b"])
-    questions, judged = held(gold)
+    questions, judged = read_gold(gold)
     assert questions == '{"_id": "q2", "text": "mine", "note": "keep"}\n' + (
         '{"_id":"q3","text":"another"}\n'
     )
@@ -95,10 +95,10 @@ def test_what_cannot_be_judged_changes_nothing(
     gold: Path, memory: Recollect, query: str, ids: list[str], grade: int, said: str
 ) -> None:
     add_judgements(memory, gold, "before", ["a"])
-    before = held(gold)
+    before = read_gold(gold)
     with pytest.raises(UserError, match=said):
         add_judgements(memory, gold, query, ids, grade)
-    assert held(gold) == before
+    assert read_gold(gold) == before
 
 
 def test_only_a_marked_folder_without_a_corpus_is_one(gold: Path, memory: Recollect) -> None:

@@ -73,7 +73,7 @@ def answer(ids: Sequence[str]) -> Answer:
     return [(HELD.get(id) or other(place),) for place, id in enumerate(ids)]
 
 
-def scored(query: SuiteQuery, *ids: str) -> int:
+def points_of(query: SuiteQuery, *ids: str) -> int:
     return suite().rules.score(query, answer(ids)).points
 
 
@@ -201,26 +201,26 @@ def test_points_go_by_the_place_of_the_wanted_memory(place: int | None, points: 
 def test_an_outdated_memory_above_the_newest_leaves_one_point(ids: list[str], points: int) -> None:
     query = suite().query("temporal")
     named = {"new": query.wanted[0], "old": query.outdated[0]}
-    assert scored(query, *(named.get(id, id) for id in ids)) == points
+    assert points_of(query, *(named.get(id, id) for id in ids)) == points
 
 
 @pytest.mark.parametrize(("found", "points"), [(0, 0), (1, 1), (2, 1), (3, 2), (4, 3), (5, 3)])
 def test_a_topic_counts_how_many_of_the_first_five_are_about_it(found: int, points: int) -> None:
     query = suite().query("broad topic")
     first = ["-"] * (5 - found) + list(query.wanted[:found])
-    assert scored(query, *first, *query.wanted[5:]) == points
+    assert points_of(query, *first, *query.wanted[5:]) == points
 
 
 def test_a_topic_of_which_little_is_returned_gets_few_points() -> None:
     query = suite().query("broad topic")
-    assert scored(query, *query.wanted[:2]) == 1
-    assert scored(query) == 0
+    assert points_of(query, *query.wanted[:2]) == 1
+    assert points_of(query) == 0
 
 
 @pytest.mark.parametrize("kind", ["filtered by tag and source", "space-scoped"])
 def test_an_answer_that_breaks_the_filter_gets_nothing(kind: str) -> None:
     query = suite().query(kind)
-    assert scored(query, query.wanted[0]) == 3
+    assert points_of(query, query.wanted[0]) == 3
     found = suite().rules.score(query, answer([query.wanted[0], "key-flat"]))
     assert found == (0, None, "key-flat breaks the filter")
 

@@ -17,7 +17,7 @@ from recollect_postgres import copying
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 
 
-def filled(file: Path) -> None:
+def fill_vault(file: Path) -> None:
     """A vault with all that a copy takes over."""
     folder = file.parent / "notes"
     folder.mkdir()
@@ -55,7 +55,7 @@ def test_there_and_back_again_everything_is_the_same(
     tmp_path: Path, postgres_url: str, postgres_vault: str
 ) -> None:
     home, first, last = Home(tmp_path / "home"), tmp_path / "first.db", tmp_path / "last.db"
-    filled(first)
+    fill_vault(first)
     done = home.json("copy", str(first), postgres_url, "--vault", postgres_vault)
     check_schema("store copy", done)
     assert {name: done[name] for name in ("memories", "forgotten", "vectors", "feedback")} == {
@@ -77,7 +77,7 @@ def test_a_copy_that_was_interrupted_goes_on(
     tmp_path: Path, postgres_url: str, postgres_vault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, file = Home(tmp_path / "home"), tmp_path / "first.db"
-    filled(file)
+    fill_vault(file)
     there = ("copy", str(file), postgres_url, "--vault", postgres_vault)
     monkeypatch.setattr(copying, "BATCH", 4)
     copy, steps = copying._copy_memories, []

@@ -32,7 +32,7 @@ KINDS = {
 }  # fmt: skip
 
 
-def loaded(name: str) -> Any:
+def load_yaml(name: str) -> Any:
     return yaml.safe_load((DEPLOY / name).read_text(encoding="utf-8"))
 
 
@@ -78,7 +78,7 @@ def test_the_commands_of_servers_are_found_by_that(tmp_path: Path) -> None:
 
 
 def test_the_manifests_refer_to_each_other() -> None:
-    kustomization = loaded("kubernetes/kustomization.yaml")
+    kustomization = load_yaml("kubernetes/kustomization.yaml")
     files = ["kustomization.yaml", *kustomization["resources"]]
     assert sorted(files) == sorted(file.name for file in (DEPLOY / "kubernetes").iterdir())
     texts = [(DEPLOY / "kubernetes" / name).read_text("utf-8") for name in files]
@@ -107,7 +107,7 @@ def test_the_manifests_refer_to_each_other() -> None:
 
 
 def test_compose_starts_servers_that_know_their_names_after_the_migration() -> None:
-    compose = loaded("compose.yaml")
+    compose = load_yaml("compose.yaml")
     services = compose["services"]
     servers = {name: one for name, one in services.items() if name.startswith("recollect-")}
     assert len(servers) == 2
@@ -122,7 +122,7 @@ def test_compose_starts_servers_that_know_their_names_after_the_migration() -> N
             assert needed in services
     named = {volume.split(":")[0] for one in services.values() for volume in one.get("volumes", ())}
     assert {name for name in named if not name.startswith(".")} == set(compose["volumes"])
-    targets = loaded("prometheus.yml")["scrape_configs"][0]["static_configs"][0]["targets"]
+    targets = load_yaml("prometheus.yml")["scrape_configs"][0]["static_configs"][0]["targets"]
     assert targets == [f"{name}:7117" for name in servers]
 
 
@@ -137,7 +137,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def queries() -> Iterator[str]:
     for panel in json.loads((DEPLOY / "grafana.json").read_text("utf-8"))["panels"]:
         yield from (target["expr"] for target in panel["targets"])
-    for group in loaded("alerts.yml")["groups"]:
+    for group in load_yaml("alerts.yml")["groups"]:
         yield from (rule["expr"] for rule in group["rules"])
 
 

@@ -62,11 +62,11 @@ def test_a_token_of_one_server_is_valid_at_the_other_until_that_one_revokes_it(
     assert [status(place.server, secret) for place in (one, other)] == [401, 401]
     assert not (one.server.engine.home / "access.db").exists()
 
-    def refused() -> list[str | None]:
+    def refusals() -> list[str | None]:
         found = [*other.server.engine.audit.entries()]
         return [line.get("token") for line in found if line["outcome"] == "refused"]
 
-    until(lambda: token.id in refused())  # at whichever server
+    until(lambda: token.id in refusals())  # at whichever server
 
 
 def test_a_browser_that_logged_in_at_one_server_is_known_at_the_other(

@@ -158,14 +158,14 @@ def test_a_purge_is_told_as_done_whatever_becomes_of_its_connection(
 ) -> None:
     pelican, heron = engine.save(title="The pelican"), engine.save(title="The heron")
 
-    def indexed(word: str) -> bool:
+    def is_indexed(word: str) -> bool:
         return bool(engine.store.database.rows(INDEXED, word, word.encode()))
 
-    assert indexed("pelican")
+    assert is_indexed("pelican")
     with monkeypatch.context() as patch:
         cut_merges(engine, patch, 1)
         engine.forget([pelican.id], purge=True)
-    assert not indexed("pelican")
+    assert not is_indexed("pelican")
     with monkeypatch.context() as patch:
         patch.setattr(engine.store.database, "_retry_s", 0.01)
         cut_merges(engine, patch, 1000)
@@ -174,9 +174,9 @@ def test_a_purge_is_told_as_done_whatever_becomes_of_its_connection(
         ):
             engine.forget([heron.id], purge=True)
     assert not engine.list()
-    assert indexed("heron")
+    assert is_indexed("heron")
     engine.store.rebuild()
-    assert not indexed("heron")
+    assert not is_indexed("heron")
 
 
 def test_a_write_is_refused_once_the_deadline_is_over(

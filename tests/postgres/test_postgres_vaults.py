@@ -39,7 +39,7 @@ def bare_url(postgres_url: str) -> Iterator[str]:
     as_superuser("postgres", "DROP DATABASE bare WITH (FORCE)")
 
 
-def refused(url: str) -> str:
+def refusal(url: str) -> str:
     """The sentence that refuses it; nothing of the error, its causes included, has the password."""
     with pytest.raises(StoreError) as caught:
         PostgresStore(url, "main")
@@ -62,7 +62,7 @@ def refused(url: str) -> str:
 def test_an_address_that_leads_nowhere_is_refused_without_its_password(
     url: str, reason: str
 ) -> None:
-    assert reason in refused(url)
+    assert reason in refusal(url)
 
 
 def test_a_place_names_neither_user_nor_password() -> None:
@@ -71,8 +71,8 @@ def test_a_place_names_neither_user_nor_password() -> None:
 
 def test_a_wrong_password_and_a_wrong_database_are_told_apart(postgres_url: str) -> None:
     guarded = postgres_url.replace("recollect@", f"guarded:{SECRET}@")
-    assert "refused the user or the password" in refused(guarded)
-    assert "knows no such database" in refused(postgres_url.replace("/recollect?", "/nothing?"))
+    assert "refused the user or the password" in refusal(guarded)
+    assert "knows no such database" in refusal(postgres_url.replace("/recollect?", "/nothing?"))
 
 
 # The tables
@@ -81,7 +81,7 @@ def test_a_wrong_password_and_a_wrong_database_are_told_apart(postgres_url: str)
 def test_a_database_is_made_ready_step_by_step_and_each_step_says_what_is_missing(
     bare_url: str,
 ) -> None:
-    assert "`recollect store migrate` makes them" in refused(bare_url)
+    assert "`recollect store migrate` makes them" in refusal(bare_url)
     told: list[object] = []
     with pytest.raises(StoreError, match="have a superuser run CREATE EXTENSION vector"):
         migrate(bare_url, told.append)
@@ -95,10 +95,10 @@ def test_a_database_is_made_ready_step_by_step_and_each_step_says_what_is_missin
     assert migrate(bare_url) == 0
     PostgresStore(bare_url, "main").close()
     as_superuser("bare", "INSERT INTO recollect.migrations VALUES (9999, 'of the future')")
-    assert "install a newer Recollect" in refused(bare_url)
+    assert "install a newer Recollect" in refusal(bare_url)
     last = len(migrations())
     as_superuser("bare", f"DELETE FROM recollect.migrations WHERE number >= {last}")
-    assert f"have version {last - 1}" in refused(bare_url)
+    assert f"have version {last - 1}" in refusal(bare_url)
     as_superuser("bare", f"INSERT INTO recollect.migrations VALUES ({last}, 'last')")
     as_superuser("postgres", "ALTER DATABASE bare SET default_transaction_read_only = on")
     store = PostgresStore(bare_url, "main")

@@ -27,7 +27,7 @@ PLACE = "/home/dev/.claude/s1.jsonl:7"
 TURN = UserTurn(f"ok. {RULE}", PLACE, NOW - timedelta(days=1))
 
 
-def opened(folder: Path, settings: Settings = OFF, **more: Any) -> Recollect:
+def open_memory(folder: Path, settings: Settings = OFF, **more: Any) -> Recollect:
     return Recollect(
         folder / "vault.db", home=folder, settings=settings, environment={}, clock=lambda: NOW,
         **more,
@@ -36,7 +36,7 @@ def opened(folder: Path, settings: Settings = OFF, **more: Any) -> Recollect:
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Any:
-    with opened(tmp_path) as held:
+    with open_memory(tmp_path) as held:
         yield held
 
 
@@ -150,7 +150,7 @@ def test_secrets_are_replaced_before_anything_is_written(memory: Recollect) -> N
 
 def test_a_trusted_form_is_saved_at_once(tmp_path: Path) -> None:
     trusting = replace(OFF, capture=CaptureSettings(trust="never, always"))
-    with opened(tmp_path, trusting) as memory:
+    with open_memory(tmp_path, trusting) as memory:
         memory.capture([TURN, UserTurn("I prefer rebase over merge commits")], SESSION)
         assert [item.memories[0].kind for item in waiting(memory)] == ["preference"]
         [kept] = memory.list()
@@ -165,7 +165,7 @@ def test_a_trusted_form_is_saved_at_once(tmp_path: Path) -> None:
 
 def test_it_can_be_switched_off(tmp_path: Path) -> None:
     off = replace(OFF, capture=CaptureSettings(enabled=False, trust="all"))
-    with opened(tmp_path, off) as memory:
+    with open_memory(tmp_path, off) as memory:
         assert memory.capture([TURN], SESSION) == 0
         assert (waiting(memory), memory.list()) == ([], [])
 

@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 
 
-def zipped(path: Path, files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
+def write_zip(path: Path, files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
     with zipfile.ZipFile(path, "w", method) as archive:
         for name, raw in files.items():
             archive.writestr(name, raw)

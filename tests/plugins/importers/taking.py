@@ -14,7 +14,7 @@ from recollect.ingest.exchange import ImportedRecord, Importer
 FIXTURES = Path(__file__).parent / "fixtures"
 
 
-def taken(importer: Importer, path: Path) -> list[ImportedRecord]:
+def read_all(importer: Importer, path: Path) -> list[ImportedRecord]:
     """All records; what has fields is accepted as a memory, and what has none says why."""
     found = list(importer.read(path))
     for one in found:
@@ -28,14 +28,14 @@ def taken(importer: Importer, path: Path) -> list[ImportedRecord]:
 
 
 def fields(importer: Importer, path: Path) -> list[Mapping[str, object]]:
-    return [one.fields for one in taken(importer, path) if one.fields is not None]
+    return [one.fields for one in read_all(importer, path) if one.fields is not None]
 
 
 def reasons(importer: Importer, path: Path) -> list[tuple[str, str]]:
-    return [(one.where, one.reason) for one in taken(importer, path) if one.fields is None]
+    return [(one.where, one.reason) for one in read_all(importer, path) if one.fields is None]
 
 
-def built(path: Path, *scripts: str) -> Path:
+def build(path: Path, *scripts: str) -> Path:
     """A database from the text of SQL scripts."""
     connection = apsw.Connection(str(path))
     for script in scripts:
@@ -44,7 +44,7 @@ def built(path: Path, *scripts: str) -> Path:
     return path
 
 
-def dated(folder: Path) -> Path:
+def set_dates(folder: Path) -> Path:
     """The folder, each of its files last changed on 2026-04-01 at noon."""
     for file in folder.rglob("*"):
         os.utime(file, (1775044800, 1775044800))

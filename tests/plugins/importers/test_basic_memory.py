@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from taking import FIXTURES, dated, fields, reasons, taken
+from taking import FIXTURES, fields, read_all, reasons, set_dates
 
 from recollect.errors import UserError
 from recollect.plugins.importers.basic_memory import IMPORTER
@@ -15,7 +15,7 @@ from recollect.plugins.importers.basic_memory import IMPORTER
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    return dated(shutil.copytree(FIXTURES / "basic-memory", tmp_path / "notes"))
+    return set_dates(shutil.copytree(FIXTURES / "basic-memory", tmp_path / "notes"))
 
 
 def test_a_note_is_a_memory_with_its_observations_and_relations(project: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_note_is_a_memory_with_its_observations_and_relations(project: Path) -
 
 
 def test_front_matter_gives_type_and_times_and_the_rest_is_named(project: Path) -> None:
-    _, guide = taken(IMPORTER, project)
+    _, guide = read_all(IMPORTER, project)
     assert guide.fields == {
         "id": (guide.fields or {})["id"],
         "title": "Guide: the lamp",
@@ -81,7 +81,7 @@ def test_only_tags_in_lists_are_tags(tmp_path: Path) -> None:
 def test_odd_front_matter_costs_its_field_and_not_the_note(tmp_path: Path) -> None:
     head = "title: [a]\ntype: {b: c}\ntags: 'x, #y'\ncreated: '{{date}}'\npermalink: null\nbody: z"
     (tmp_path / "a.md").write_text(f"---\n{head}\n---\nText")
-    (one,) = taken(IMPORTER, tmp_path)
+    (one,) = read_all(IMPORTER, tmp_path)
     held = one.fields or {}
     assert (held["title"], held["tags"], held["text"]) == ("a", ["x", "y"], "Text")
     assert set(one.unmapped) == {"title", "type", "created", "body"}
@@ -95,7 +95,7 @@ def test_bad_notes_are_named_and_the_rest_goes_in(tmp_path: Path) -> None:
     (tmp_path / "e.md").write_text("---\ntitle: y\npermalink: p\n---\nText")
     bad = reasons(IMPORTER, tmp_path)
     assert [where for where, _ in bad] == ["a.md", "b.md", "e.md"]
-    assert [one.unmapped for one in taken(IMPORTER, tmp_path) if one.fields] == [
+    assert [one.unmapped for one in read_all(IMPORTER, tmp_path) if one.fields] == [
         ("front matter",),
         (),
     ]
@@ -125,4 +125,4 @@ def test_what_is_no_project_is_refused(tmp_path: Path) -> None:
         (tmp_path / "a.md", "is not a folder"),
     ):
         with pytest.raises(UserError, match=words):
-            taken(IMPORTER, path)
+            read_all(IMPORTER, path)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_exports import zipped
-from taking import FIXTURES, fields, reasons, taken
+from chat_exports import write_zip
+from taking import FIXTURES, fields, read_all, reasons
 
 from recollect.errors import UserError
 from recollect.ingest.exchange import ImportedRecord
@@ -35,14 +35,14 @@ def chat(*messages: object, **more: object) -> dict[str, Any]:
     return {"id": "c", "title": "T", "mapping": nodes, "current_node": last} | more
 
 
-def saved(folder: Path, *chats: object) -> Path:
+def write_chats(folder: Path, *chats: object) -> Path:
     file = folder / "any name.json"
     file.write_text(json.dumps(chats))
     return file
 
 
 def test_an_exchange_keeps_every_field_that_has_a_place() -> None:
-    assert taken(IMPORTER, FILE)[1] == ImportedRecord(
+    assert read_all(IMPORTER, FILE)[1] == ImportedRecord(
         "conversations.json, conversation 1, exchange 2",
         {
             "id": "chatgpt-export-6980a000-0000-8000-8000-000000000001-q2",
@@ -65,14 +65,14 @@ def test_marks_of_sources_go_and_names_of_things_stay() -> None:
 
 
 def test_what_has_no_place_is_named() -> None:
-    assert taken(IMPORTER, FILE)[0].unmapped == (
+    assert read_all(IMPORTER, FILE)[0].unmapped == (
         "thoughts", "tool call", "execution_output", "model_slug", "content_references",
         "mapping: other branches", "gizmo_id", "default_model_slug", "user_editable_context",
     )  # fmt: skip
 
 
 def test_a_zip_a_folder_and_the_file_give_the_same(tmp_path: Path) -> None:
-    whole = zipped(tmp_path / "export.zip", {"conversations.json": RAW, "chat.html": b"<html>"})
+    whole = write_zip(tmp_path / "export.zip", {"conversations.json": RAW, "chat.html": b"<html>"})
     again = [fields(IMPORTER, path) for path in (whole, whole, FILE.parent, FILE, tmp_path)]
     assert all(one == again[0] for one in again)
     assert len(again[0]) == 2
@@ -89,7 +89,7 @@ def test_split_files_are_read_in_their_order_and_others_are_not(tmp_path: Path) 
         "shared_conversations.json": b"[{}]", "__MACOSX/export/._conversations-000.json": b"\0",
         "my-conversations.json": b"{",
     }  # fmt: skip
-    found = fields(IMPORTER, zipped(tmp_path / "export.zip", parts | beside))
+    found = fields(IMPORTER, write_zip(tmp_path / "export.zip", parts | beside))
     assert [one["text"] for one in found] == ["User: Question 0", "User: Question 1"]
 
 
@@ -97,19 +97,19 @@ def test_without_a_current_node_the_newest_message_ends_the_path(tmp_path: Path)
     old = chat(message("user", "Hello", create_time=1), message("assistant", "Hi", create_time=2))
     del old["current_node"]
     old["mapping"]["other"] = {"message": message("assistant", "Older", create_time=1.5)}
-    assert fields(IMPORTER, saved(tmp_path, old))[0]["text"] == "User: Hello\n\nChatGPT: Hi"
+    assert fields(IMPORTER, write_chats(tmp_path, old))[0]["text"] == "User: Hello\n\nChatGPT: Hi"
 
 
 def test_a_ring_of_messages_ends_where_it_began(tmp_path: Path) -> None:
     ring = chat(message("user", "Round"), message("assistant", "and round"))
     ring["mapping"]["n0"]["parent"] = "n1"
-    assert len(fields(IMPORTER, saved(tmp_path, ring))) == 1
+    assert len(fields(IMPORTER, write_chats(tmp_path, ring))) == 1
 
 
 def test_a_conversation_that_goes_on_keeps_its_exchanges_as_they_are(tmp_path: Path) -> None:
     said = [message("user", "A", id="m1"), message("assistant", "B"), message("user", "C", id="m3")]
-    before = fields(IMPORTER, saved(tmp_path, chat(*said[:2])))
-    assert fields(IMPORTER, saved(tmp_path, chat(*said)))[:1] == before
+    before = fields(IMPORTER, write_chats(tmp_path, chat(*said[:2])))
+    assert fields(IMPORTER, write_chats(tmp_path, chat(*said)))[:1] == before
 
 
 def test_speech_is_read_and_sound_is_named(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_speech_is_read_and_sound_is_named(tmp_path: Path) -> None:
         {"content_type": "audio_asset_pointer"},
         7,
     ]
-    (found,) = taken(IMPORTER, saved(tmp_path, chat(message("user", *parts))))
+    (found,) = read_all(IMPORTER, write_chats(tmp_path, chat(message("user", *parts))))
     assert found.fields is not None
     assert found.fields["text"] == "User: Spoken"
     assert found.unmapped == ("audio_asset_pointer", "parts")
@@ -127,26 +127,26 @@ def test_speech_is_read_and_sound_is_named(tmp_path: Path) -> None:
 def test_unknown_types_of_newer_exports_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
     new = message("assistant", "x")
     new["content"]["content_type"] = "hologram"
-    (found,) = taken(IMPORTER, saved(tmp_path, chat(message("user", "Hello"), new)))
+    (found,) = read_all(IMPORTER, write_chats(tmp_path, chat(message("user", "Hello"), new)))
     assert found.unmapped == ("hologram",)
 
 
 def test_messages_with_one_id_stay_apart(tmp_path: Path) -> None:
     same = [message("user", "A", id="m"), message("assistant", "B"), message("user", "C", id="m")]
-    assert len(fields(IMPORTER, saved(tmp_path, chat(*same)))) == 2
+    assert len(fields(IMPORTER, write_chats(tmp_path, chat(*same)))) == 2
 
 
 def test_bad_conversations_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
     odd = chat(message("user", "Good", create_time="soon"), id=None, title=["x"])
     hollow = chat({"author": 1, "content": "x"}, None, message("user", ""), current_node=5)
-    path = saved(tmp_path, 1, {"title": "x"}, {"mapping": []}, hollow, odd)
+    path = write_chats(tmp_path, 1, {"title": "x"}, {"mapping": []}, hollow, odd)
     assert reasons(IMPORTER, path) == [
         ("any name.json, conversation 1", "It is not a conversation: it has no `mapping`."),
         ("any name.json, conversation 2", "It is not a conversation: it has no `mapping`."),
         ("any name.json, conversation 3", "It is not a conversation: it has no `mapping`."),
         ("any name.json, conversation 4", "It has no message with a text."),
     ]
-    last = taken(IMPORTER, path)[-1]
+    last = read_all(IMPORTER, path)[-1]
     assert last.fields is not None
     assert last.fields["text"] == "User: Good"
     assert last.unmapped == ("title", "time")
@@ -170,13 +170,13 @@ def test_what_is_no_export_of_chatgpt_is_refused(tmp_path: Path) -> None:
     ):
         (tmp_path / name).write_bytes(raw)
         with pytest.raises(UserError, match=reason):
-            taken(IMPORTER, tmp_path / name)
+            read_all(IMPORTER, tmp_path / name)
     (tmp_path / "empty").mkdir()
     for path, reason in (("missing", "There is no file"), ("empty", "holds no file of chatgpt")):
         with pytest.raises(UserError, match=reason):
-            taken(IMPORTER, tmp_path / path)
+            read_all(IMPORTER, tmp_path / path)
 
 
 def test_an_export_without_conversations_gives_none(tmp_path: Path) -> None:
     (tmp_path / "conversations.json").write_bytes(b"[]")
-    assert taken(IMPORTER, tmp_path) == []
+    assert read_all(IMPORTER, tmp_path) == []

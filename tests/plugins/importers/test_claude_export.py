@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 
 import pytest
-from chat_exports import zipped
-from taking import FIXTURES, fields, reasons, taken
+from chat_exports import write_zip
+from taking import FIXTURES, fields, read_all, reasons
 
 from recollect.errors import UserError
 from recollect.ingest.exchange import ImportedRecord
@@ -20,14 +20,14 @@ TIDES = "claude-export-c0000000-0000-4000-8000-000000000001"
 PROJECT = "b0000000-0000-4000-8000-000000000000"
 
 
-def saved(folder: Path, *values: object) -> Path:
+def write_json(folder: Path, *values: object) -> Path:
     file = folder / "any name.json"
     file.write_text(json.dumps(values))
     return file
 
 
 def test_an_exchange_keeps_every_field_that_has_a_place() -> None:
-    assert taken(IMPORTER, HERE)[1] == ImportedRecord(
+    assert read_all(IMPORTER, HERE)[1] == ImportedRecord(
         "conversations.json, conversation 1, exchange 1",
         {
             "id": f"{TIDES}-d0000000-0000-4000-8000-000000000001",
@@ -82,7 +82,7 @@ def test_memories_know_the_names_of_their_projects() -> None:
 
 
 def test_a_project_and_its_documents_are_memories() -> None:
-    project, document = taken(IMPORTER, HERE)[6:]
+    project, document = read_all(IMPORTER, HERE)[6:]
     assert project.fields == {
         "id": f"claude-export-project-{PROJECT}",
         "source": "claude-export",
@@ -108,10 +108,10 @@ def test_a_project_and_its_documents_are_memories() -> None:
 
 def test_one_zip_several_zips_and_the_folder_give_the_same(tmp_path: Path) -> None:
     files = {file.name: file.read_bytes() for file in HERE.iterdir()}
-    whole = zipped(tmp_path / "whole.zip", files)
+    whole = write_zip(tmp_path / "whole.zip", files)
     (tmp_path / "split").mkdir()
     for name, raw in files.items():
-        zipped(tmp_path / "split" / f"{name}-000.zip", {name: raw})
+        write_zip(tmp_path / "split" / f"{name}-000.zip", {name: raw})
     ways = [fields(IMPORTER, path) for path in (whole, whole, tmp_path / "split", HERE)]
     assert all(one == ways[0] for one in ways)
     assert len(ways[0]) == 8
@@ -120,7 +120,7 @@ def test_one_zip_several_zips_and_the_folder_give_the_same(tmp_path: Path) -> No
 def test_a_project_and_a_memory_may_be_files_of_their_own(tmp_path: Path) -> None:
     project = json.loads((HERE / "projects.json").read_text())[0]
     memory = json.loads((HERE / "memories.json").read_text())[0]
-    path = zipped(
+    path = write_zip(
         tmp_path / "x.zip",
         {
             f"projects/{PROJECT}.json": json.dumps(project).encode(),
@@ -144,7 +144,7 @@ def test_design_chats_are_read(tmp_path: Path) -> None:
             {"role": "assistant", "uuid": "m2", "content": {"contentBlocks": blocks}},
         ],
     }  # fmt: skip
-    (found,) = taken(IMPORTER, saved(tmp_path, one))
+    (found,) = read_all(IMPORTER, write_json(tmp_path, one))
     assert found == ImportedRecord(
         "any name.json, design chat 1, exchange 1",
         {
@@ -166,7 +166,7 @@ def test_bad_entries_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
     good = {"uuid": "c", "name": 5, "chat_messages": [
         None, {"sender": "human", "content": [1, {"type": "text", "text": "Hi"}], "files": [{}]},
     ]}  # fmt: skip
-    path = saved(
+    path = write_json(
         tmp_path, good, 7, {"other": 1}, {"chat_messages": []}, {"chat_messages": "x"},
         {"conversations_memory": 3, "project_memories": {"p": ["x"]}, "memory_files": [None]},
         {"docs": [{"content": ""}]},
@@ -181,14 +181,14 @@ def test_bad_entries_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
         "It has neither a title nor a text.",
         "It has neither a title nor a text.",
     ]
-    first = taken(IMPORTER, path)[0]
+    first = read_all(IMPORTER, path)[0]
     assert first.fields is not None
     assert first.fields["title"] == "5"
     assert first.unmapped == ("content", "a message that is no object")
 
 
 def test_one_bad_file_among_others_is_named(tmp_path: Path) -> None:
-    path = zipped(
+    path = write_zip(
         tmp_path / "x.zip",
         {"conversations.json": b"{oops", "projects.json": (HERE / "projects.json").read_bytes()},
     )
@@ -199,12 +199,12 @@ def test_one_bad_file_among_others_is_named(tmp_path: Path) -> None:
 
 
 def test_what_is_no_export_of_claude_is_refused(tmp_path: Path) -> None:
-    chatgpt = zipped(tmp_path / "gpt.zip", {"conversations.json": b'[{"mapping": {}}]'})
+    chatgpt = write_zip(tmp_path / "gpt.zip", {"conversations.json": b'[{"mapping": {}}]'})
     with pytest.raises(UserError, match="use --from chatgpt-export"):
-        taken(IMPORTER, chatgpt)
+        read_all(IMPORTER, chatgpt)
     with pytest.raises(UserError, match="it has no conversation, project or memory"):
-        taken(IMPORTER, saved(tmp_path, {"a": 1}))
+        read_all(IMPORTER, write_json(tmp_path, {"a": 1}))
     with pytest.raises(UserError, match="holds no file of claude-export"):
-        taken(IMPORTER, zipped(tmp_path / "x.zip", {"users.json": b"[]"}))
+        read_all(IMPORTER, write_zip(tmp_path / "x.zip", {"users.json": b"[]"}))
     with pytest.raises(UserError, match="There is no file or folder"):
-        taken(IMPORTER, tmp_path / "missing")
+        read_all(IMPORTER, tmp_path / "missing")

@@ -21,11 +21,11 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home", RECOLLECT_NOW=NOW)
 
 
-def copied(name: str, to: Path) -> Path:
+def copy_fixture(name: str, to: Path) -> Path:
     return shutil.copytree(FIXTURES / name, to)
 
 
-def built(file: Path, *scripts: str) -> Path:
+def build(file: Path, *scripts: str) -> Path:
     """A database from the scripts of a fixture."""
     file.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(file)
@@ -36,12 +36,12 @@ def built(file: Path, *scripts: str) -> Path:
 
 
 def obsidian(folder: Path) -> Path:
-    vault = copied("obsidian/vault", folder / "vault")
-    copied("obsidian/settings", vault / ".obsidian")
+    vault = copy_fixture("obsidian/vault", folder / "vault")
+    copy_fixture("obsidian/settings", vault / ".obsidian")
     return vault
 
 
-def markdown(folder: Path) -> Path:
+def write_notes(folder: Path) -> Path:
     (folder / "notes").mkdir()
     (folder / "notes/Lamp.md").write_text("---\ntags: [lamp]\n---\nThe lamp listens.\n")
     (folder / "notes/Quay.md").write_text("The quay is long.\n")
@@ -51,18 +51,18 @@ def markdown(folder: Path) -> Path:
 # What each tool left behind, and how many memories that is.
 WRITTEN: dict[str, tuple[Callable[[Path], Path], int]] = {
     "echovault": (
-        lambda to: built(to / "index.db", "echovault/schema.sql", "echovault/rows.sql"), 2,
+        lambda to: build(to / "index.db", "echovault/schema.sql", "echovault/rows.sql"), 2,
     ),
-    "soleri": (lambda to: built(to / "vault.db", "soleri/schema.sql", "soleri/rows.sql"), 3),
-    "basic-memory": (lambda to: copied("basic-memory", to / "notes"), 2),
+    "soleri": (lambda to: build(to / "vault.db", "soleri/schema.sql", "soleri/rows.sql"), 3),
+    "basic-memory": (lambda to: copy_fixture("basic-memory", to / "notes"), 2),
     "obsidian": (obsidian, 3),
-    "claude-mem": (lambda to: built(to / "claude-mem.db", "claude-mem/claude-mem.sql"), 3),
+    "claude-mem": (lambda to: build(to / "claude-mem.db", "claude-mem/claude-mem.sql"), 3),
     "mem0": (lambda to: FIXTURES / "mem0/get_all.json", 2),
-    "mempalace": (lambda to: built(to / "chroma.sqlite3", "mempalace/chroma.sql"), 3),
+    "mempalace": (lambda to: build(to / "chroma.sqlite3", "mempalace/chroma.sql"), 3),
     "mcp-memory": (lambda to: FIXTURES / "mcp-memory/memory.jsonl", 3),
     "chatgpt-export": (lambda to: FIXTURES / "chatgpt-export/conversations.json", 2),
     "claude-export": (lambda to: FIXTURES / "claude-export", 3),
-    "markdown": (markdown, 2),
+    "markdown": (write_notes, 2),
 }  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def test_what_a_tool_has_written_goes_in_once(home: Home, tmp_path: Path, tool: 
 
 @pytest.mark.installed
 def test_the_installed_command_says_what_was_done(home: Home, tmp_path: Path) -> None:
-    path = str(markdown(tmp_path))
+    path = str(write_notes(tmp_path))
     done = home.run("import", "--from", "markdown", path, "--dry-run")
     assert (done.code, done.err) == (0, "")
     assert done.out == "Dry run: 2 added, 0 updated, 0 unchanged.\n"
@@ -104,7 +104,7 @@ def test_the_installed_command_says_what_was_done(home: Home, tmp_path: Path) ->
 
 
 def test_a_dry_run_of_what_is_there_already_says_so(home: Home, tmp_path: Path) -> None:
-    path = markdown(tmp_path)
+    path = write_notes(tmp_path)
     home.call("import", "--from", "markdown", str(path))
     before = home.call("export").out
     (path / "Lamp.md").write_text("---\ntags: [lamp]\n---\nThe lamp sleeps.\n")
@@ -133,7 +133,7 @@ def test_what_is_not_imported_is_named(home: Home, tmp_path: Path) -> None:
 
 
 def test_a_bad_piece_is_named_and_the_rest_goes_in(home: Home, tmp_path: Path) -> None:
-    path = markdown(tmp_path)
+    path = write_notes(tmp_path)
     (path / "torn\nname.md").write_bytes(b"\xff\xfe\xff")
     (path / "wrong.md").write_text("---\nseverity: dreadful\n---\nText.\n")
     args = ("import", "--from", "markdown", str(path))
@@ -150,7 +150,7 @@ def test_a_bad_piece_is_named_and_the_rest_goes_in(home: Home, tmp_path: Path) -
 
 
 def test_strict_takes_everything_or_nothing(home: Home, tmp_path: Path) -> None:
-    path = markdown(tmp_path)
+    path = write_notes(tmp_path)
     (path / "torn.md").write_bytes(b"\xff\xfe\xff")
     args = ("import", "--from", "markdown", str(path), "--strict")
     done = home.call(*args)
@@ -184,7 +184,7 @@ def test_a_path_that_is_nothing_of_the_kind_is_refused(
 
 @pytest.mark.parametrize("tool", ["echovault", "soleri", "claude-mem", "mempalace", "mcp-memory"])
 def test_a_torn_database_is_named(home: Home, tmp_path: Path, tool: str) -> None:
-    whole = built(tmp_path / "whole.db", "mcp-memory/service.sql").read_bytes()
+    whole = build(tmp_path / "whole.db", "mcp-memory/service.sql").read_bytes()
     torn = tmp_path / "torn.db"
     torn.write_bytes(whole[: len(whole) // 2])
     before = torn.read_bytes()
@@ -207,7 +207,7 @@ def test_another_tools_files_are_not_read_from_standard_input(home: Home) -> Non
 
 
 def test_secrets_stay_out_and_are_told(home: Home, tmp_path: Path) -> None:
-    path = markdown(tmp_path)
+    path = write_notes(tmp_path)
     secret = "ghp_" + "a1B2" * 9
     (path / "Key.md").write_text(f"The key is {secret} there.\n")
     done = home.call("import", "--from", "markdown", str(path))

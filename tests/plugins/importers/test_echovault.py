@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from taking import FIXTURES, built, fields, reasons, taken
+from taking import FIXTURES, build, fields, read_all, reasons
 
 from recollect.errors import UserError
 from recollect.plugins.importers.echovault import IMPORTER
@@ -21,7 +21,7 @@ TIMES = "'2026-01-01', '2026-01-01'"
 
 @pytest.fixture
 def index(tmp_path: Path) -> Path:
-    return built(tmp_path / "index.db", SCHEMA, ROWS)
+    return build(tmp_path / "index.db", SCHEMA, ROWS)
 
 
 def test_every_field_of_the_index_that_has_a_place_gets_it(index: Path) -> None:
@@ -50,7 +50,7 @@ def test_every_field_of_the_index_that_has_a_place_gets_it(index: Path) -> None:
 
 
 def test_what_has_no_place_is_named(index: Path) -> None:
-    unmapped = [set(one.unmapped) for one in taken(IMPORTER, index)]
+    unmapped = [set(one.unmapped) for one in read_all(IMPORTER, index)]
     living = {"updated_count", "confidence", "commit_sha", "branch", "last_verified"}
     assert unmapped == [living | {"retrieved_count"}, {"archive_reason", "superseded_by"}]
 
@@ -70,13 +70,13 @@ def test_what_is_archived_was_valid_until_then(index: Path) -> None:
 
 
 def test_the_folder_is_read_by_its_index_and_again_gives_the_same(index: Path) -> None:
-    assert taken(IMPORTER, index.parent) == taken(IMPORTER, index)
+    assert read_all(IMPORTER, index.parent) == read_all(IMPORTER, index)
 
 
 def test_an_index_of_the_first_version_is_read(tmp_path: Path) -> None:
     first = SCHEMA.partition("    updated_count")[0].rstrip(",\n ") + ")"
     row = f"INSERT INTO memories ({COLUMNS}) VALUES ('a', 'T', 'W', 'p', 'f', {TIMES})"
-    path = built(tmp_path / "index.db", first, row)
+    path = build(tmp_path / "index.db", first, row)
     (only,) = fields(IMPORTER, path)
     assert (only["id"], only["title"], only["text"]) == ("echovault-a", "T", "W")
 
@@ -87,8 +87,8 @@ def test_odd_values_cost_their_field_and_not_the_memory(tmp_path: Path) -> None:
         "('a b', 'T', 12, 'p', 'f', 'yesterday', '2026-01-01', '[\"x\", {}, 7, \" \"]', '{}', "
         "'[1]', CAST(x'ff41' AS TEXT))"
     )
-    path = built(tmp_path / "index.db", SCHEMA, row)
-    (one,) = taken(IMPORTER, path)
+    path = build(tmp_path / "index.db", SCHEMA, row)
+    (one,) = read_all(IMPORTER, path)
     assert one.fields is not None
     assert one.fields["tags"] == ["x", "7"]
     assert one.fields["text"] == "12"
@@ -102,7 +102,7 @@ def test_rows_without_a_name_or_a_word_are_named_and_the_rest_goes_in(tmp_path: 
         INSERT INTO memories ({COLUMNS}) VALUES ('b', ' ', '', 'p', 'f', {TIMES});
         INSERT INTO memories ({COLUMNS}) VALUES ('c', 'T', '', 'p', 'f', {TIMES});
     """
-    path = built(tmp_path / "index.db", SCHEMA, script)
+    path = build(tmp_path / "index.db", SCHEMA, script)
     assert reasons(IMPORTER, path) == [
         ("memories, row 1", "It has no id."),
         ("memories, row 2", "It has neither a title nor a text."),
@@ -130,7 +130,7 @@ def test_a_session_is_read_where_there_is_no_index() -> None:
 
 
 def test_what_a_session_says_of_all_its_memories_is_named() -> None:
-    first, second = taken(IMPORTER, HERE / "vault" / "lighthouse")
+    first, second = read_all(IMPORTER, HERE / "vault" / "lighthouse")
     assert (set(first.unmapped), set(second.unmapped)) == (
         {"branch", "tags of the session"},
         {"archive_reason", "tags of the session"},
@@ -170,14 +170,14 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
     secret.write_text("### A\n**What:** one\n")
     (inside / "1-session.md").symlink_to(secret)
     with pytest.raises(UserError, match=r"neither index\.db nor files"):
-        taken(IMPORTER, inside)
+        read_all(IMPORTER, inside)
 
 
 def test_what_echovault_did_not_write_is_refused(tmp_path: Path) -> None:
     text = tmp_path / "notes.txt"
     text.write_text("hello")
-    other = built(tmp_path / "other.db", "CREATE TABLE notes (id)")
-    newer = built(tmp_path / "newer.db", "CREATE TABLE memories (id, title, body)")
+    other = build(tmp_path / "other.db", "CREATE TABLE notes (id)")
+    newer = build(tmp_path / "newer.db", "CREATE TABLE memories (id, title, body)")
     for path, words in (
         (tmp_path / "missing", "There is no file or folder"),
         (text, "is not a SQLite database of echovault, or it is encrypted"),
@@ -185,13 +185,13 @@ def test_what_echovault_did_not_write_is_refused(tmp_path: Path) -> None:
         (newer, "has no column 'what' .* version of echovault is not supported"),
     ):
         with pytest.raises(UserError, match=words):
-            taken(IMPORTER, path)
+            read_all(IMPORTER, path)
 
 
 def test_a_database_in_use_is_read_or_said_to_be_in_use(index: Path) -> None:
     writer = apsw.Connection(str(index))
     writer.execute("PRAGMA journal_mode = wal; BEGIN IMMEDIATE; DELETE FROM memories").fetchall()
-    assert len(taken(IMPORTER, index)) == 2, "Another's unfinished transaction is not seen."
+    assert len(read_all(IMPORTER, index)) == 2, "Another's unfinished transaction is not seen."
     writer.close()
 
 
@@ -202,6 +202,6 @@ def test_what_a_session_says_as_json_stays_in_its_place(tmp_path: Path) -> None:
         f"---\n---\n### A\n**What:** one\n**Living Memory:** {living}\n\n"
         "### B\n**What:** two\n**Living Memory:** [1]\n"
     )
-    first, second = taken(IMPORTER, session)
+    first, second = read_all(IMPORTER, session)
     assert (first.fields or {})["title"] == "A"
     assert (first.unmapped, second.unmapped) == (("confidence",), ("living",))

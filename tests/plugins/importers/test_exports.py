@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from chat_exports import zipped
+from chat_exports import write_zip
 
 from recollect.errors import UserError
 from recollect.plugins.importers import chats
@@ -21,7 +21,7 @@ def names(path: Path) -> list[tuple[str, str]]:
 
 
 def test_a_bomb_is_left_before_it_fills_the_memory(tmp_path: Path) -> None:
-    path = zipped(tmp_path / "x.zip", {"a.json": b"[" + b" " * 8 * 2**20, "a1.json": b"[]"})
+    path = write_zip(tmp_path / "x.zip", {"a.json": b"[" + b" " * 8 * 2**20, "a1.json": b"[]"})
     assert names(path) == [("a.json", "It is larger than 3 MB unpacked."), ("a1.json", "")]
 
 
@@ -34,18 +34,18 @@ def test_a_file_beyond_the_limit_is_named(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_names_that_lead_out_are_left_alone(tmp_path: Path) -> None:
     files = dict.fromkeys(("../a.json", "/a.json", "x/../../a.json", "in/a.json"), b"[]")
-    found = names(zipped(tmp_path / "x.zip", files))
+    found = names(write_zip(tmp_path / "x.zip", files))
     assert [name for name, reason in found if not reason] == ["in/a.json"]
     assert list(tmp_path.iterdir()) == [tmp_path / "x.zip"]
 
 
 def test_other_ways_of_packing_are_refused(tmp_path: Path) -> None:
-    found = names(zipped(tmp_path / "x.zip", {"a.json": b"[]"}, zipfile.ZIP_LZMA))
+    found = names(write_zip(tmp_path / "x.zip", {"a.json": b"[]"}, zipfile.ZIP_LZMA))
     assert found == [("a.json", "It is compressed in a way that exports are not.")]
 
 
 def test_a_member_whose_bytes_are_broken_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
-    path = zipped(tmp_path / "x.zip", {"a.json": b"[1234567]", "a1.json": b"[]"}, 0)
+    path = write_zip(tmp_path / "x.zip", {"a.json": b"[1234567]", "a1.json": b"[]"}, 0)
     path.write_bytes(path.read_bytes().replace(b"1234567", b"7654321"))
     (first, reason), second = names(path)
     assert (first, second) == ("a.json", ("a1.json", ""))
@@ -53,7 +53,7 @@ def test_a_member_whose_bytes_are_broken_is_named_and_the_rest_is_read(tmp_path:
 
 
 def test_an_encrypted_member_is_named(tmp_path: Path) -> None:
-    path = zipped(tmp_path / "x.zip", {"a.json": b"[]"}, 0)
+    path = write_zip(tmp_path / "x.zip", {"a.json": b"[]"}, 0)
     raw = bytearray(path.read_bytes())
     raw[6] |= 1
     raw[raw.index(b"PK\x01\x02") + 8] |= 1
@@ -64,7 +64,7 @@ def test_an_encrypted_member_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cut", [4, 40, 80])
 def test_a_zip_that_is_cut_off_is_refused(tmp_path: Path, cut: int) -> None:
-    path = zipped(tmp_path / "x.zip", {"a.json": b"[]"})
+    path = write_zip(tmp_path / "x.zip", {"a.json": b"[]"})
     path.write_bytes(path.read_bytes()[:cut])
     with pytest.raises(UserError, match="is not a zip that can be read"):
         names(path)
@@ -72,7 +72,7 @@ def test_a_zip_that_is_cut_off_is_refused(tmp_path: Path, cut: int) -> None:
 
 def test_zips_of_a_folder_are_read_and_links_are_not(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
-    zipped(tmp_path / "in" / "x.zip", {"a.json": b"[]"})
+    write_zip(tmp_path / "in" / "x.zip", {"a.json": b"[]"})
     (tmp_path / "in" / "broken.zip").write_bytes(b"PK\x03\x04")
     (tmp_path / "a.json").write_bytes(b"[]")
     (tmp_path / "in" / "a.json").symlink_to(tmp_path / "a.json")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from taking import built
+from taking import build
 
 from recollect.errors import UserError
 from recollect.ingest.draft import LONGEST_ID
@@ -208,7 +208,7 @@ def test_special_files_are_not_read(tmp_path: Path) -> None:
 
 
 def test_a_text_that_is_not_utf8_costs_one_value(tmp_path: Path) -> None:
-    path = built(
+    path = build(
         tmp_path / "x.db",
         "CREATE TABLE t (id, a); INSERT INTO t VALUES (1, CAST(x'ff' AS TEXT)), (2, 'ä')",
     )
@@ -220,11 +220,11 @@ def test_texts_are_read_in_every_encoding(tmp_path: Path, encoding: str) -> None
     script = (
         f"PRAGMA encoding = '{encoding}'; CREATE TABLE t (id, a); INSERT INTO t VALUES (1, 'ä日')"
     )
-    assert all_rows(built(tmp_path / "x.db", script))[0].values == {"id": 1, "a": "ä日"}
+    assert all_rows(build(tmp_path / "x.db", script))[0].values == {"id": 1, "a": "ä日"}
 
 
 def test_reading_leaves_the_database_as_it_is(tmp_path: Path) -> None:
-    path = built(tmp_path / "x.db", "PRAGMA journal_mode = wal; CREATE TABLE t (id)")
+    path = build(tmp_path / "x.db", "PRAGMA journal_mode = wal; CREATE TABLE t (id)")
     before = path.read_bytes()
     with database(path, "tool") as connection, pytest.raises(apsw.ReadOnlyError):
         connection.execute("INSERT INTO t VALUES (1)")
@@ -245,7 +245,7 @@ def test_a_database_that_another_holds_is_said_to_be_in_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(databases, "BUSY_MS", 1)
-    path = built(tmp_path / "x.db", "CREATE TABLE t (id)")
+    path = build(tmp_path / "x.db", "CREATE TABLE t (id)")
     writer = apsw.Connection(str(path))
     writer.execute("BEGIN EXCLUSIVE")
     with pytest.raises(UserError, match="is in use; stop tool and try again"):
@@ -255,7 +255,7 @@ def test_a_database_that_another_holds_is_said_to_be_in_use(
 
 def test_a_damaged_table_is_read_up_to_the_damage(tmp_path: Path) -> None:
     script = "PRAGMA page_size = 512; CREATE TABLE t (id INTEGER PRIMARY KEY, a);"
-    path = built(tmp_path / "x.db", script, "BEGIN")
+    path = build(tmp_path / "x.db", script, "BEGIN")
     connection = apsw.Connection(str(path))
     connection.executemany("INSERT INTO t VALUES (?, ?)", [(n, "x" * 100) for n in range(200)])
     connection.close()
@@ -267,15 +267,15 @@ def test_a_damaged_table_is_read_up_to_the_damage(tmp_path: Path) -> None:
 
 
 def test_a_view_is_no_table(tmp_path: Path) -> None:
-    path = built(tmp_path / "x.db", "CREATE VIEW t AS SELECT 1 AS id")
+    path = build(tmp_path / "x.db", "CREATE VIEW t AS SELECT 1 AS id")
     with database(path, "tool") as connection:
         assert columns(connection, "t") == ()
         assert list(rows(connection, "t", "id")) == []
 
 
 def test_odd_names_are_quoted(tmp_path: Path) -> None:
-    path = built(tmp_path / "a?mode=rw #%41.db", 'CREATE TABLE t (id, "a"" b" TEXT)')
-    built(path, "INSERT INTO t VALUES (1, 'x')")
+    path = build(tmp_path / "a?mode=rw #%41.db", 'CREATE TABLE t (id, "a"" b" TEXT)')
+    build(path, "INSERT INTO t VALUES (1, 'x')")
     assert all_rows(path)[0].values == {"id": 1, 'a" b': "x"}
 
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from taking import FIXTURES, built, fields, reasons, taken
+from taking import FIXTURES, build, fields, read_all, reasons
 
 from recollect.errors import UserError
 from recollect.plugins.importers.mcp_memory import IMPORTER
@@ -19,7 +19,7 @@ SERVICE = (HERE / "service.sql").read_text(encoding="utf-8")
 
 @pytest.fixture
 def service(tmp_path: Path) -> Path:
-    return built(tmp_path / "sqlite_vec.db", SERVICE)
+    return build(tmp_path / "sqlite_vec.db", SERVICE)
 
 
 def written(folder: Path, *lines: object) -> Path:
@@ -54,7 +54,7 @@ def test_every_entity_is_a_memory_with_its_observations_and_relations() -> None:
         "source": "mcp-memory",
     }
     assert grace["details"] == "Relations:\n- knows Ada Lovelace"
-    assert not any(one.unmapped for one in taken(IMPORTER, GRAPH))
+    assert not any(one.unmapped for one in read_all(IMPORTER, GRAPH))
 
 
 def test_an_entity_that_learned_more_keeps_its_id(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_bad_lines_are_named_and_the_rest_goes_in(tmp_path: Path) -> None:
     assert [where.rpartition(" ")[2] for where, _ in reasons(IMPORTER, path)] == [
         "2", "3", "5", "6", "7", "8", "9", "11",
     ]  # fmt: skip
-    first, second = (one for one in taken(IMPORTER, path) if one.fields)
+    first, second = (one for one in read_all(IMPORTER, path) if one.fields)
     assert (first.fields or {})["text"] == "one"
     assert (second.fields or {})["text"] == "one\n2"
     assert second.unmapped == ("observations",)
@@ -103,7 +103,7 @@ def test_bad_lines_are_named_and_the_rest_goes_in(tmp_path: Path) -> None:
 
 def test_what_a_newer_server_adds_is_named(tmp_path: Path) -> None:
     newer = entity("a", "one") | {"createdAt": "2026-03-01", "empty": []}
-    assert taken(IMPORTER, written(tmp_path, newer))[0].unmapped == ("createdAt",)
+    assert read_all(IMPORTER, written(tmp_path, newer))[0].unmapped == ("createdAt",)
 
 
 # --- the service --------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def test_every_field_of_the_service_that_has_a_place_gets_it(service: Path) -> N
 
 
 def test_a_belief_is_a_memory_and_one_that_is_superseded_is_over(service: Path) -> None:
-    belief = taken(IMPORTER, service)[3]
+    belief = read_all(IMPORTER, service)[3]
     assert belief.fields == {
         "id": "mcp-memory-belief-be1",
         "text": "The week ends with a deploy",
@@ -148,7 +148,7 @@ def test_a_belief_is_a_memory_and_one_that_is_superseded_is_over(service: Path) 
 
 
 def test_what_has_no_place_in_the_service_is_named(service: Path) -> None:
-    unmapped = [set(one.unmapped) for one in taken(IMPORTER, service)]
+    unmapped = [set(one.unmapped) for one in read_all(IMPORTER, service)]
     assert unmapped[:2] == [{"metadata.hostname"}, {"memory_graph"}]
     versions = {"parent_id", "version", "confidence", "last_accessed", "superseded_by"}
     assert unmapped[2] == versions | {"memory_graph"}
@@ -159,7 +159,7 @@ def test_what_was_deleted_stays_deleted(service: Path) -> None:
 
 
 def test_the_folder_is_read_and_again_gives_the_same(service: Path) -> None:
-    assert taken(IMPORTER, service.parent) == taken(IMPORTER, service)
+    assert read_all(IMPORTER, service.parent) == read_all(IMPORTER, service)
 
 
 def test_a_database_from_before_the_later_columns_is_read(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_database_from_before_the_later_columns_is_read(tmp_path: Path) -> Non
             memory_type TEXT, metadata TEXT, created_at REAL, created_at_iso TEXT);
         INSERT INTO memories VALUES (1, 'h', 'C', '', NULL, '{"title": "T"}', 1772357400, NULL);
     """
-    assert fields(IMPORTER, built(tmp_path / "sqlite_vec.db", early)) == [
+    assert fields(IMPORTER, build(tmp_path / "sqlite_vec.db", early)) == [
         {
             "id": "mcp-memory-h",
             "title": "T",
@@ -186,8 +186,8 @@ def test_odd_rows_are_named_and_the_rest_goes_in(service: Path) -> None:
             ('f', 'C', 'not JSON', 'soon', CAST(x'ff' AS TEXT)),
             ('g', CAST(x'ff41' AS TEXT), '[]', 1e300, 'a,,a, b');
     """
-    built(service, odd)
-    found = taken(IMPORTER, service)
+    build(service, odd)
+    found = read_all(IMPORTER, service)
     assert [one.reason for one in found if one.fields is None] == [
         "It has no content_hash.",
         "It has neither a title nor a text.",
@@ -209,17 +209,17 @@ def test_what_neither_wrote_is_refused(tmp_path: Path) -> None:
         (tmp_path / "other.jsonl", "is neither a knowledge graph .* nor a SQLite database"),
         (tmp_path / "bytes", "is neither a knowledge graph .* nor a SQLite database"),
         (tmp_path / "empty", r"it has none of sqlite_vec\.db, memory\.jsonl"),
-        (built(tmp_path / "other.db", "CREATE TABLE t (a)"), "it has no table 'memories'"),
+        (build(tmp_path / "other.db", "CREATE TABLE t (a)"), "it has no table 'memories'"),
     ):
         with pytest.raises(UserError, match=words):
-            taken(IMPORTER, path)
+            read_all(IMPORTER, path)
 
 
 def test_a_newer_schema_is_refused(service: Path) -> None:
-    built(service, "UPDATE metadata SET value = '20' WHERE key = 'schema_version'")
+    build(service, "UPDATE metadata SET value = '20' WHERE key = 'schema_version'")
     with pytest.raises(UserError, match=r"has schema 20 of mcp-memory-service; .* up to 19"):
-        taken(IMPORTER, service)
+        read_all(IMPORTER, service)
 
 
 def test_an_empty_graph_holds_nothing(tmp_path: Path) -> None:
-    assert taken(IMPORTER, written(tmp_path)) == []
+    assert read_all(IMPORTER, written(tmp_path)) == []

@@ -23,7 +23,7 @@ TEA, BOILER, NOTED = (
 )
 
 
-def built(file: Path, name: str, *more: str, blobs: tuple[bytes, ...] = ()) -> Path:
+def build(file: Path, name: str, *more: str, blobs: tuple[bytes, ...] = ()) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     with sqlite3.connect(file) as connection:
         connection.executescript((FIXTURES / name).read_text())
@@ -36,11 +36,11 @@ def built(file: Path, name: str, *more: str, blobs: tuple[bytes, ...] = ()) -> P
 
 
 def store(folder: Path, *blobs: bytes) -> Path:
-    built(folder / "collection" / "mem0" / "storage.sqlite", "storage.sql", blobs=blobs)
+    build(folder / "collection" / "mem0" / "storage.sqlite", "storage.sql", blobs=blobs)
     return folder
 
 
-def saved(folder: Path, value: object) -> Path:
+def write_json(folder: Path, value: object) -> Path:
     file = folder / "all.json"
     file.write_text(json.dumps(value))
     return file
@@ -83,7 +83,7 @@ def test_a_point_of_the_vector_store_keeps_every_field(tmp_path: Path) -> None:
 
 
 def test_the_history_gives_what_each_memory_says_last_and_nothing_deleted(tmp_path: Path) -> None:
-    found = by_id(read(built(tmp_path / "history.db", "history.sql")))
+    found = by_id(read(build(tmp_path / "history.db", "history.sql")))
     assert set(found) == {TEA, BOILER, NOTED}
     fields = {name: FULL[name] for name in FULL if name not in ("space", "tags")}
     assert found[TEA] == ImportedRecord(
@@ -93,7 +93,7 @@ def test_the_history_gives_what_each_memory_says_last_and_nothing_deleted(tmp_pa
 
 def test_all_three_give_the_same_ids_so_that_none_makes_twins_of_another(tmp_path: Path) -> None:
     store(tmp_path / "qdrant")
-    built(tmp_path / "history.db", "history.sql")
+    build(tmp_path / "history.db", "history.sql")
     ways = [tmp_path, tmp_path / "history.db", tmp_path / "qdrant", FIXTURES / "get_all.json"]
     assert [set(by_id(read(way))) for way in ways] == [{TEA, BOILER, NOTED}] * 4
     assert read(tmp_path) == read(tmp_path / "qdrant"), "The store knows more than the history."
@@ -111,7 +111,7 @@ def test_what_the_platform_gives_is_mapped_as_well(tmp_path: Path) -> None:
         "owner": "o",
         "metadata": {"category": "plans"},
     }
-    (taken,) = read(saved(tmp_path, [one]))
+    (taken,) = read(write_json(tmp_path, [one]))
     assert taken.fields == {
         "id": "mem0-m1",
         "source": "mem0",
@@ -125,7 +125,7 @@ def test_what_the_platform_gives_is_mapped_as_well(tmp_path: Path) -> None:
 
 def test_bad_memories_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
     good = {"id": 7, "memory": "Good", "created_at": "yesterday", "metadata": "odd"}
-    found = read(saved(tmp_path, {"results": [1, {"memory": "No id"}, {"id": "x"}, good]}))
+    found = read(write_json(tmp_path, {"results": [1, {"memory": "No id"}, {"id": "x"}, good]}))
     assert [taken.reason for taken in found] == [
         "It is not a JSON object.", "It has no id.", "It has neither a title nor a text.", "",
     ]  # fmt: skip
@@ -153,7 +153,7 @@ def test_a_point_that_is_a_program_is_named_and_not_run(tmp_path: Path) -> None:
 def test_collections_beside_the_memories_are_left_out(tmp_path: Path) -> None:
     store(tmp_path)
     for name in ("mem0_entities", "mem0migrations"):
-        built(tmp_path / "collection" / name / "storage.sqlite", "storage.sql")
+        build(tmp_path / "collection" / name / "storage.sqlite", "storage.sql")
     assert len(read(tmp_path)) == 3
 
 
@@ -169,7 +169,7 @@ def test_a_linked_store_is_not_followed(tmp_path: Path) -> None:
 
 def test_a_change_of_no_memory_is_named(tmp_path: Path) -> None:
     nameless = "UPDATE history SET memory_id = NULL WHERE rowid = 2"
-    found = read(built(tmp_path / "history.db", "history.sql", nameless))
+    found = read(build(tmp_path / "history.db", "history.sql", nameless))
     assert [taken.reason for taken in found] == ["It does not say of which memory it is.", "", ""]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from taking import FIXTURES, built, fields, reasons, taken
+from taking import FIXTURES, build, fields, read_all, reasons
 
 from recollect.errors import UserError
 from recollect.ingest.exchange import ImportedRecord
@@ -23,17 +23,17 @@ META = "INSERT INTO embedding_metadata (id, key, string_value) VALUES"
 
 def palace(folder: Path, *more: str) -> Path:
     (folder / "palace").mkdir()
-    built(folder / "palace" / "chroma.sqlite3", CHROMA, *more)
-    built(folder / "knowledge_graph.sqlite3", GRAPH)
+    build(folder / "palace" / "chroma.sqlite3", CHROMA, *more)
+    build(folder / "knowledge_graph.sqlite3", GRAPH)
     return folder
 
 
 def chroma(folder: Path, *more: str) -> Path:
-    return built(folder / "any name.db", CHROMA, *more)
+    return build(folder / "any name.db", CHROMA, *more)
 
 
 def test_a_drawer_keeps_every_field_that_has_a_place(tmp_path: Path) -> None:
-    assert taken(IMPORTER, chroma(tmp_path))[0] == ImportedRecord(
+    assert read_all(IMPORTER, chroma(tmp_path))[0] == ImportedRecord(
         "embeddings, row 1",
         {
             "id": "mempalace-drawer_harbour_deploys_a2d901cc6951b339ba513507",
@@ -68,12 +68,12 @@ def test_a_long_drawer_is_whole_again_whatever_the_order_of_its_rows(tmp_path: P
     assert long["id"] == "mempalace-drawer_harbour_long_0b6a075d0e8208f427f002cf"
     assert long["text"] == "A long drawer. " * 120
     assert "context" not in long
-    other = built(tmp_path / "swapped.db", CHROMA, swapped)
+    other = build(tmp_path / "swapped.db", CHROMA, swapped)
     assert str(fields(IMPORTER, other)[2]["text"]).startswith("wer. A long drawer.")
 
 
 def test_a_mined_drawer_says_which_part_of_its_file_it_is(tmp_path: Path) -> None:
-    first, second = taken(IMPORTER, built(tmp_path / "sqlite_exact.sqlite3", EXACT))
+    first, second = read_all(IMPORTER, build(tmp_path / "sqlite_exact.sqlite3", EXACT))
     assert first.fields is not None
     assert second.fields is not None
     assert dict(second.fields) | {"text": ""} == {
@@ -92,7 +92,7 @@ def test_a_mined_drawer_says_which_part_of_its_file_it_is(tmp_path: Path) -> Non
 
 def test_a_fact_of_the_graph_holds_as_long_as_it_is_said_to(tmp_path: Path) -> None:
     source = "UPDATE triples SET source_file = '/a.md', confidence = 0.5, adapter_name = 'x'"
-    found = taken(IMPORTER, built(tmp_path / "graph.db", GRAPH, f"{source} WHERE valid_to > ''"))
+    found = read_all(IMPORTER, build(tmp_path / "graph.db", GRAPH, f"{source} WHERE valid_to > ''"))
     assert found[1] == ImportedRecord(
         "triples, row 2",
         {
@@ -112,8 +112,8 @@ def test_a_fact_of_the_graph_holds_as_long_as_it_is_said_to(tmp_path: Path) -> N
 
 def test_an_entity_of_which_something_is_known_is_a_memory(tmp_path: Path) -> None:
     known = "UPDATE entities SET type = 'person', properties = '{\"port\": 7, \"odd\": []}'"
-    path = built(tmp_path / "graph.db", GRAPH, f"{known} WHERE id = 'ada'")
-    first = taken(IMPORTER, path)[0]
+    path = build(tmp_path / "graph.db", GRAPH, f"{known} WHERE id = 'ada'")
+    first = read_all(IMPORTER, path)[0]
     assert first.fields == {
         "id": "mempalace-entity-ada",
         "source": "mempalace",
@@ -127,10 +127,10 @@ def test_an_entity_of_which_something_is_known_is_a_memory(tmp_path: Path) -> No
 
 def test_the_whole_folder_is_read_and_again_gives_the_same(tmp_path: Path) -> None:
     palace(tmp_path)
-    found = taken(IMPORTER, tmp_path)
+    found = read_all(IMPORTER, tmp_path)
     assert [one.where.split(",")[0] for one in found] == ["embeddings"] * 3 + ["triples"] * 2
-    assert taken(IMPORTER, tmp_path) == found
-    assert len(taken(IMPORTER, tmp_path / "palace")) == 3
+    assert read_all(IMPORTER, tmp_path) == found
+    assert len(read_all(IMPORTER, tmp_path / "palace")) == 3
 
 
 def test_closets_and_notes_of_the_miner_are_left_out(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_closets_and_notes_of_the_miner_are_left_out(tmp_path: Path) -> None:
         "INSERT INTO embedding_metadata (id, key, bool_value) VALUES (1, 'is_sentinel', 1)",
         "UPDATE embedding_metadata SET string_value = '_registry' WHERE id = 5 AND key = 'room'",
     )
-    assert len(taken(IMPORTER, path)) == 1
+    assert len(read_all(IMPORTER, path)) == 1
 
 
 def test_when_it_was_written_counts_and_what_is_unknown_is_named(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_when_it_was_written_counts_and_what_is_unknown_is_named(tmp_path: Path)
         f"{META} (1, 'authored_at', '2024-05-01T10:00:00Z'), (1, 'ingest_mode', 'convos')",
         "INSERT INTO embedding_metadata (id, key, float_value) VALUES (1, 'importance', 0.5)",
     )
-    first = taken(IMPORTER, path)[0]
+    first = read_all(IMPORTER, path)[0]
     assert first.fields is not None
     assert first.fields["created_at"] == "2024-05-01T10:00:00Z"
     assert first.unmapped == ("ingest_mode", "importance")
@@ -166,14 +166,14 @@ def test_odd_values_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
         "UPDATE embedding_metadata SET string_value = 'soon' WHERE id = 1 AND key = 'filed_at'",
     )
     assert reasons(IMPORTER, path) == [("embeddings, row 5", "It has neither a title nor a text.")]
-    first = taken(IMPORTER, path)[0]
+    first = read_all(IMPORTER, path)[0]
     assert first.fields is not None
     assert "created_at" not in first.fields
     assert first.unmapped == ("filed_at",)
 
 
 def test_a_fact_without_an_object_is_named(tmp_path: Path) -> None:
-    path = built(tmp_path / "graph.db", GRAPH, "UPDATE triples SET object = '' WHERE rowid = 1")
+    path = build(tmp_path / "graph.db", GRAPH, "UPDATE triples SET object = '' WHERE rowid = 1")
     ((_, reason),) = reasons(IMPORTER, path)
     assert reason == "It lacks its subject, its predicate or its object."
 
@@ -184,9 +184,9 @@ def test_what_is_no_palace_is_refused(tmp_path: Path) -> None:
         "UPDATE collections SET name = 'recipes'",
         "DELETE FROM embedding_metadata WHERE key = 'wing'",
     )
-    built(tmp_path / "newer.db", CHROMA, renamed)
-    built(tmp_path / "strange.db", CHROMA, *strange)
-    built(tmp_path / "other.db", "CREATE TABLE other (id)")
+    build(tmp_path / "newer.db", CHROMA, renamed)
+    build(tmp_path / "strange.db", CHROMA, *strange)
+    build(tmp_path / "other.db", "CREATE TABLE other (id)")
     (tmp_path / "text.db").write_bytes(b"only text\n" * 100)
     (tmp_path / "empty").mkdir()
     for name, reason in {
@@ -198,7 +198,7 @@ def test_what_is_no_palace_is_refused(tmp_path: Path) -> None:
         "missing": "There is no file or folder",
     }.items():
         with pytest.raises(UserError, match=reason):
-            taken(IMPORTER, tmp_path / name)
+            read_all(IMPORTER, tmp_path / name)
 
 
 def test_a_linked_palace_is_not_followed(tmp_path: Path) -> None:
@@ -206,11 +206,11 @@ def test_a_linked_palace_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "chroma.sqlite3").symlink_to(tmp_path / "palace" / "chroma.sqlite3")
     with pytest.raises(UserError, match="holds no palace"):
-        taken(IMPORTER, tmp_path / "here")
+        read_all(IMPORTER, tmp_path / "here")
 
 
 def test_an_older_chromadb_is_read(tmp_path: Path) -> None:
     older = "ALTER TABLE embedding_metadata DROP COLUMN bool_value"
     assert fields(IMPORTER, chroma(tmp_path, older)) == fields(
-        IMPORTER, built(tmp_path / "new.db", CHROMA)
+        IMPORTER, build(tmp_path / "new.db", CHROMA)
     )

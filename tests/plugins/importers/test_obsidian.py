@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from taking import FIXTURES, dated, fields, reasons, taken
+from taking import FIXTURES, fields, read_all, reasons, set_dates
 
 from recollect.errors import UserError
 from recollect.plugins.importers.obsidian import IMPORTER
@@ -21,7 +21,7 @@ LAMP = "Projects/Lighthouse lamp.md"
 def vault(tmp_path: Path) -> Path:
     whole = shutil.copytree(HERE / "vault", tmp_path / "vault")
     shutil.copytree(HERE / "settings", whole / ".obsidian")
-    return dated(whole)
+    return set_dates(whole)
 
 
 def by_path(path: Path) -> dict[object, dict[str, object]]:
@@ -52,7 +52,7 @@ def test_every_property_that_has_a_place_gets_it(vault: Path) -> None:
 
 
 def test_properties_without_a_place_are_named(vault: Path) -> None:
-    (lamp,) = [one for one in taken(IMPORTER, vault) if one.where == LAMP]
+    (lamp,) = [one for one in read_all(IMPORTER, vault) if one.where == LAMP]
     assert lamp.unmapped == ("cssclasses", "publish")
 
 
@@ -71,7 +71,7 @@ def test_a_daily_note_was_made_on_its_day(vault: Path) -> None:
 
 
 def test_a_canvas_is_read_from_top_to_bottom(vault: Path) -> None:
-    (plan,) = [one for one in taken(IMPORTER, vault) if one.where == "Plan.canvas"]
+    (plan,) = [one for one in read_all(IMPORTER, vault) if one.where == "Plan.canvas"]
     held = plan.fields or {}
     assert held["text"] == (
         "Summer\n\nFirst repair the lamp\n\nThen paint it\n\nhttps://example.org/paint"
@@ -114,7 +114,7 @@ def test_odd_properties_cost_their_field_and_not_the_note(tmp_path: Path) -> Non
         "date: 2026-03-01\nCreated_At: 2026-03-02\nproject: ~\nkind: a\ntype: b\ntext: c"
     )
     (tmp_path / "a.md").write_text(f"---\n{head}\n---\nText")
-    (one,) = taken(IMPORTER, tmp_path)
+    (one,) = read_all(IMPORTER, tmp_path)
     held = one.fields or {}
     assert (held["title"], held["tags"], held["kind"]) == ("a", ["x"], "a")
     assert held["created_at"] == "2026-03-02T00:00:00Z"
@@ -135,7 +135,7 @@ def test_bad_files_are_named_and_the_rest_goes_in(tmp_path: Path) -> None:
     assert [where for where, _ in reasons(IMPORTER, tmp_path)] == [
         "a.md", "b.md", "c.canvas", "d.canvas", "e.canvas", "f.canvas",
     ]  # fmt: skip
-    canvas, note = (one for one in taken(IMPORTER, tmp_path) if one.fields)
+    canvas, note = (one for one in read_all(IMPORTER, tmp_path) if one.fields)
     assert (canvas.fields or {})["text"] == "T"
     assert note.unmapped == ("front matter",)
 
@@ -165,4 +165,4 @@ def test_what_is_no_vault_is_refused(tmp_path: Path) -> None:
         (tmp_path / "a.txt", "is neither a folder of notes nor a note"),
     ):
         with pytest.raises(UserError, match=words):
-            taken(IMPORTER, path)
+            read_all(IMPORTER, path)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from taking import FIXTURES, built, fields, reasons, taken
+from taking import FIXTURES, build, fields, read_all, reasons
 
 from recollect.errors import UserError
 from recollect.plugins.importers.soleri import IMPORTER
@@ -18,7 +18,7 @@ SCHEMA, ROWS = (HERE / "schema.sql").read_text(), (HERE / "rows.sql").read_text(
 
 @pytest.fixture
 def vault(tmp_path: Path) -> Path:
-    return built(tmp_path / "vault.db", SCHEMA, ROWS)
+    return build(tmp_path / "vault.db", SCHEMA, ROWS)
 
 
 def test_every_field_of_an_entry_that_has_a_place_gets_it(vault: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_project_without_a_name_is_called_after_its_folder(vault: Path) -> Non
 
 
 def test_what_has_no_place_is_named(vault: Path) -> None:
-    unmapped = [set(one.unmapped) for one in taken(IMPORTER, vault)]
+    unmapped = [set(one.unmapped) for one in read_all(IMPORTER, vault)]
     assert unmapped[0] == {"origin", "tier", "links"}
     assert unmapped[1] == {"archive_reason"}
     assert unmapped[2] == {"tools_used", "vault_entries_referenced"}
@@ -84,14 +84,14 @@ def test_what_has_no_place_is_named(vault: Path) -> None:
 
 def test_chats_are_said_to_be_left_out(tmp_path: Path) -> None:
     chat = "INSERT INTO transcript_messages VALUES ('1', 's', 1, 'user', 'hello')"
-    path = built(tmp_path / "vault.db", SCHEMA, chat)
+    path = build(tmp_path / "vault.db", SCHEMA, chat)
     ((where, reason),) = reasons(IMPORTER, path)
     assert where == "transcript_messages"
     assert "not imported" in reason
 
 
 def test_the_folder_is_read_and_again_gives_the_same(vault: Path) -> None:
-    assert taken(IMPORTER, vault.parent) == taken(IMPORTER, vault)
+    assert read_all(IMPORTER, vault.parent) == read_all(IMPORTER, vault)
 
 
 def test_an_early_vault_without_the_later_columns_is_read(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_an_early_vault_without_the_later_columns_is_read(tmp_path: Path) -> Non
         CREATE TABLE entries (id TEXT, type TEXT, title TEXT, description TEXT, tags TEXT);
         INSERT INTO entries VALUES ('a', 'rule', 'T', 'D', '["x"]');
     """
-    assert fields(IMPORTER, built(tmp_path / "vault.db", early)) == [
+    assert fields(IMPORTER, build(tmp_path / "vault.db", early)) == [
         {
             "id": "soleri-a",
             "title": "T",
@@ -115,7 +115,7 @@ def test_an_entry_that_is_archived_and_restored_is_taken_once(vault: Path, tmp_p
     copied = "INSERT INTO entries_archive SELECT *, 1, '' FROM (SELECT id, type, domain, title, "
     copied += "severity, description, context, example, counter_example, why, tags, applies_to, "
     copied += "created_at, updated_at, valid_from, valid_until FROM entries)"
-    built(vault, copied)
+    build(vault, copied)
     assert reasons(IMPORTER, vault) == [
         (
             "entries_archive, row 2",
@@ -131,8 +131,8 @@ def test_odd_values_cost_their_field_and_not_the_memory(tmp_path: Path) -> None:
         INSERT INTO entries VALUES (NULL, 'T', 'D', NULL, NULL, NULL, NULL, NULL);
         INSERT INTO entries VALUES ('x', ' ', NULL, NULL, NULL, NULL, NULL, 'because');
     """
-    path = built(tmp_path / "vault.db", odd)
-    assert [one.unmapped for one in taken(IMPORTER, path) if one.fields] == [
+    path = build(tmp_path / "vault.db", odd)
+    assert [one.unmapped for one in read_all(IMPORTER, path) if one.fields] == [
         ("severity", "created_at", "example", "tags")
     ]
     assert fields(IMPORTER, path) == [
@@ -175,13 +175,13 @@ def test_a_folder_of_bundles_is_read_past_files_that_are_broken(tmp_path: Path) 
 def test_what_soleri_did_not_write_is_refused(tmp_path: Path) -> None:
     (tmp_path / "list.json").write_text("[]")
     (tmp_path / "empty").mkdir()
-    newer = built(tmp_path / "newer.db", SCHEMA, "PRAGMA user_version = 2")
+    newer = build(tmp_path / "newer.db", SCHEMA, "PRAGMA user_version = 2")
     for path, words in (
         (tmp_path / "missing.db", "There is no file or folder"),
         (tmp_path / "list.json", r"is not of soleri: it is neither a vault\.db nor a bundle"),
         (tmp_path / "empty", r"is not of soleri: it is neither a vault\.db nor a bundle"),
-        (built(tmp_path / "other.db", "CREATE TABLE t (a)"), "it has no table 'entries'"),
+        (build(tmp_path / "other.db", "CREATE TABLE t (a)"), "it has no table 'entries'"),
         (newer, "is a vault of version 2 of soleri; those up to 1 are supported"),
     ):
         with pytest.raises(UserError, match=words):
-            taken(IMPORTER, path)
+            read_all(IMPORTER, path)

@@ -49,7 +49,7 @@ class Pair:
         assert result.problems == ()
         return [(step.action, step.path) for step in result.steps]
 
-    def settled(self) -> None:
+    def check_settled(self) -> None:
         """Nothing is left to do."""
         before = self.files()
         result = self.mirror()

@@ -8,7 +8,7 @@ from typing import Literal
 from recollect.models.folder import builtin
 
 
-def copied(
+def copy_model(
     into: Path, kind: Literal["embed", "rerank"] = "embed", *, declared: bool = True
 ) -> Path:
     """The built-in model of that kind as a folder of its own, with `model.json` or without."""

@@ -19,7 +19,7 @@ MOST_BYTES = 110_000_000
 DECLARED = list(declarations())
 
 
-def named(declared: Declared) -> str:
+def title_of(declared: Declared) -> str:
     return declared.name
 
 
@@ -27,7 +27,7 @@ def test_there_is_one_default_of_each_kind() -> None:
     assert [one.kind for one in DECLARED if one.default] == ["embed", "rerank"]
 
 
-@pytest.mark.parametrize("declared", DECLARED, ids=named)
+@pytest.mark.parametrize("declared", DECLARED, ids=title_of)
 def test_every_file_is_the_one_that_was_declared(declared: Declared) -> None:
     assert set(declared.sha256) == {"model.onnx", "tokenizer.json"}
     for name, wanted in declared.sha256.items():
@@ -36,7 +36,7 @@ def test_every_file_is_the_one_that_was_declared(declared: Declared) -> None:
     assert folder_of(declared).verify() is None
 
 
-@pytest.mark.parametrize("declared", DECLARED, ids=named)
+@pytest.mark.parametrize("declared", DECLARED, ids=title_of)
 def test_origin_licence_and_hashes_are_declared_and_in_the_notice(declared: Declared) -> None:
     notice = NOTICE.read_text()
     origin = declared.origin.partition(",")[0]
@@ -50,7 +50,7 @@ def test_origin_licence_and_hashes_are_declared_and_in_the_notice(declared: Decl
     assert {"MIT": "MIT License", "Apache-2.0": "Apache License"}[declared.licence] in licence
 
 
-@pytest.mark.parametrize("declared", DECLARED, ids=named)
+@pytest.mark.parametrize("declared", DECLARED, ids=title_of)
 def test_each_says_what_it_is(declared: Declared) -> None:
     assert declared.about.endswith(".")
     assert declared.max_length >= 256

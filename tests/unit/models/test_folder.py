@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from model_folders import copied, replace
+from model_folders import copy_model, replace
 
 from recollect.engine import Recollect
 from recollect.errors import ProviderError
@@ -20,13 +20,13 @@ from recollect.settings import Embedding, Rerank, Settings
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def truncated(folder: Path) -> None:
+def truncate_model(folder: Path) -> None:
     whole = (folder / "model.onnx").read_bytes()
     replace(folder / "model.onnx", whole[: len(whole) // 2])
 
 
 def truncated_and_undeclared(folder: Path) -> None:
-    truncated(folder)
+    truncate_model(folder)
     (folder / "model.json").unlink()
 
 
@@ -66,7 +66,7 @@ def declare(folder: Path, **changes: Any) -> None:
 
 # Each damage that shows when the model is loaded, and a part of what is then said.
 LATE: list[tuple[Callable[[Path], None], str]] = [
-    (truncated, "model.onnx is damaged"),
+    (truncate_model, "model.onnx is damaged"),
     (truncated_and_undeclared, "model.onnx is not a usable ONNX model"),
     (no_onnx, "model.onnx is not a usable ONNX model"),
     (empty, "model.onnx is not a usable ONNX model"),
@@ -90,7 +90,7 @@ def check_sentence(error: ProviderError, said: str) -> None:
 def test_a_damaged_file_is_refused_by_both_models(
     tmp_path: Path, damage: Callable[[Path], None], said: str
 ) -> None:
-    for_vectors, for_scores = copied(tmp_path, "embed"), copied(tmp_path, "rerank")
+    for_vectors, for_scores = copy_model(tmp_path, "embed"), copied(tmp_path, "rerank")
     damage(for_vectors)
     damage(for_scores)
     embedder = OnnxEmbedder(ModelFolder(for_vectors, "embed"), Embedding(), "onnx")
@@ -108,7 +108,7 @@ def test_a_damaged_file_is_refused_by_both_models(
 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
 def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
-    folder = copied(tmp_path)
+    folder = copy_model(tmp_path)
     (folder / name).unlink()
     with pytest.raises(ProviderError) as caught:
         ModelFolder(folder, "embed")
@@ -125,7 +125,7 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b"\xff", b"null", b""])
 def test_a_declaration_that_is_no_json_object_is_named(tmp_path: Path, content: bytes) -> None:
-    folder = copied(tmp_path)
+    folder = copy_model(tmp_path)
     (folder / "model.json").write_bytes(content)
     with pytest.raises(ProviderError) as caught:
         ModelFolder(folder, "embed")
@@ -145,7 +145,7 @@ def test_a_declaration_that_is_no_json_object_is_named(tmp_path: Path, content: 
     ],
 )
 def test_a_declaration_with_a_wrong_value_is_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
-    folder = copied(tmp_path)
+    folder = copy_model(tmp_path)
     declare(folder, **wrong)
     with pytest.raises(ProviderError) as caught:
         ModelFolder(folder, "embed")
@@ -154,17 +154,17 @@ def test_a_declaration_with_a_wrong_value_is_refused(tmp_path: Path, wrong: dict
 
 def test_a_reranker_is_no_embedder_nor_the_other_way_round(tmp_path: Path) -> None:
     with pytest.raises(ProviderError) as caught:
-        ModelFolder(copied(tmp_path, "rerank"), "embed")
+        ModelFolder(copy_model(tmp_path, "rerank"), "embed")
     check_sentence(caught.value, "holds a reranker, not an embedding model")
     with pytest.raises(ProviderError) as caught:
-        ModelFolder(copied(tmp_path, "embed"), "rerank")
+        ModelFolder(copy_model(tmp_path, "embed"), "rerank")
     check_sentence(caught.value, "holds an embedding model, not a reranker")
 
 
 def test_verify_says_what_is_wrong_or_nothing(tmp_path: Path) -> None:
-    folder = copied(tmp_path)
+    folder = copy_model(tmp_path)
     assert ModelFolder(folder, "embed").verify() is None
-    truncated(folder)
+    truncate_model(folder)
     problem = ModelFolder(folder, "embed").verify()
     assert problem is not None
     assert "model.onnx is damaged" in problem
@@ -236,7 +236,7 @@ def test_the_model_is_found_under_its_usual_names(tmp_path: Path, name: str) -> 
 # From end to end
 
 
-def opened(folder: Path, model: Path) -> Recollect:
+def open_memory(folder: Path, model: Path) -> Recollect:
     settings = Settings(
         embedding=Embedding(provider="onnx", model=str(model)), rerank=Rerank(provider="none")
     )
@@ -249,9 +249,9 @@ def opened(folder: Path, model: Path) -> Recollect:
 def test_a_search_goes_on_by_keywords_and_says_why(
     tmp_path: Path, damage: Callable[[Path], None], said: str
 ) -> None:
-    model = copied(tmp_path / "models")
+    model = copy_model(tmp_path / "models")
     damage(model)
-    with opened(tmp_path, model) as memory:
+    with open_memory(tmp_path, model) as memory:
         memory.save(id="pool", title="Connection pool", text="The pool is twenty large.")
         answer = memory.search("connection pool", recipe="vault")
         assert [result.id for result in answer] == ["pool"]
@@ -265,10 +265,10 @@ def test_a_search_goes_on_by_keywords_and_says_why(
 
 
 def test_a_model_that_is_put_right_makes_up_for_what_waited(tmp_path: Path) -> None:
-    model = copied(tmp_path / "models")
+    model = copy_model(tmp_path / "models")
     whole = (model / "model.onnx").readlink()
-    truncated(model)
-    with opened(tmp_path, model) as memory:
+    truncate_model(model)
+    with open_memory(tmp_path, model) as memory:
         memory.save(id="pool", title="Connection pool")
         assert memory.waiting() == 1
         (model / "model.onnx").unlink()

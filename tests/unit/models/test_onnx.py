@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
-from model_folders import copied
+from model_folders import copy_model
 
 from recollect.errors import ProviderError
 from recollect.maths import logistic
@@ -104,7 +104,7 @@ def test_the_vector_is_the_first_tokens_output(embedder: OnnxEmbedder) -> None:
 def test_pooling_by_the_mean_is_used_where_a_folder_says_nothing(
     tmp_path: Path, embedder: OnnxEmbedder
 ) -> None:
-    folder = ModelFolder(copied(tmp_path, declared=False), "embed")
+    folder = ModelFolder(copy_model(tmp_path, declared=False), "embed")
     assert folder.declared.pooling == "mean"
     [[output]] = embedder._model.outputs(embedder._model.encode([(TUNING,)]))
     mean = output[0].mean(axis=0)
@@ -327,7 +327,7 @@ def test_a_closed_model_gives_up_what_is_under_way_and_can_be_asked_again(
 # Loading
 
 
-def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def count_calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The options of every session made from here on."""
     made: list[Any] = []
     session = onnxruntime.InferenceSession
@@ -341,7 +341,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def test_nothing_is_loaded_before_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = counted(monkeypatch)
+    made = count_calls(monkeypatch)
     fresh = OnnxEmbedder(builtin("embed", ""), Embedding(), "builtin")
     assert fresh.identity.startswith("builtin:bge-small-en-v1.5@")
     assert fresh.local
@@ -354,7 +354,7 @@ def test_nothing_is_loaded_before_it_is_needed(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_threads_that_ask_at_once_share_one_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = counted(monkeypatch)
+    made = count_calls(monkeypatch)
     fresh = OnnxEmbedder(builtin("embed", ""), Embedding(), "builtin")
     together = threading.Barrier(4)
 
@@ -371,7 +371,7 @@ def test_threads_that_ask_at_once_share_one_session(monkeypatch: pytest.MonkeyPa
 
 def test_threads_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """One thread a text, and no more texts at a time than there are usable cores."""
-    made = counted(monkeypatch)
+    made = count_calls(monkeypatch)
     model = OnnxModel(builtin("embed", ""))
     encodings = model.encode([(f"note {number}",) for number in range(20)])
     before = {thread.name for thread in threading.enumerate()}
@@ -442,13 +442,13 @@ def test_a_huge_question_leaves_room_for_the_document(reranker: OnnxReranker) ->
 
 
 def test_a_reranker_brought_without_a_declaration_is_no_embedder(tmp_path: Path) -> None:
-    folder = ModelFolder(copied(tmp_path, "rerank", declared=False), "embed")
+    folder = ModelFolder(copy_model(tmp_path, "rerank", declared=False), "embed")
     with pytest.raises(ProviderError, match="gives scores, not vectors"):
         OnnxEmbedder(folder, Embedding(), "onnx").documents([TUNING])
 
 
 def test_an_embedder_brought_without_a_declaration_is_no_reranker(tmp_path: Path) -> None:
-    folder = ModelFolder(copied(tmp_path, "embed", declared=False), "rerank")
+    folder = ModelFolder(copy_model(tmp_path, "embed", declared=False), "rerank")
     with pytest.raises(ProviderError, match="gives vectors, not scores"):
         OnnxReranker(folder, "onnx").scores(TUNING, [BREAD])
 

@@ -52,7 +52,7 @@ def memory(
         yield opened
 
 
-def stored(memory: Recollect, *, waits: bool = False) -> list[tuple[str, int, int, int]]:
+def stored_rows(memory: Recollect, *, waits: bool = False) -> list[tuple[str, int, int, int]]:
     """Every vector: (memory, passage, start, stop). All are made first, unless some must wait."""
     assert waits or memory.embed_now() is None
     connection = apsw.Connection(str(memory.path), flags=apsw.SQLITE_OPEN_READONLY)
@@ -81,7 +81,7 @@ def test_a_long_memory_is_found_by_its_last_sentence(memory: Recollect) -> None:
     assert len(LONG.split()) > 2500
     memory.save(id="long", title="Minutes", text=LONG)
     memory.save(id="other", title="Minutes of another day", text=FILLER)
-    passages = stored(memory)[:-1]
+    passages = stored_rows(memory)[:-1]
     assert [passage for _, passage, _, _ in passages] == list(range(1, len(passages) + 1))
     assert len(passages) > 5
     best, other = nearest(memory)
@@ -95,7 +95,7 @@ def test_a_long_memory_is_found_by_its_last_sentence(memory: Recollect) -> None:
 
 def test_a_short_memory_is_one_passage_without_a_number(memory: Recollect) -> None:
     memory.save(id="short", title="Aquarium", text=NEEDLE)
-    assert stored(memory) == [("short", 0, 0, len(f"Aquarium\n{NEEDLE}"))]
+    assert stored_rows(memory) == [("short", 0, 0, len(f"Aquarium\n{NEEDLE}"))]
     [found] = nearest(memory)
     assert (found.passage, found.span.start) == (0, 0)
 
@@ -122,7 +122,7 @@ def test_the_vector_channel_names_the_passage(
     assert answer.degraded == ()
     [channel] = seen
     how = {hit.memory_id: hit.why.how for hit in channel}
-    last = stored(memory)[-2]
+    last = stored_rows(memory)[-2]
     assert last[0] == "long"
     place = f"(passage {last[1]}: characters {last[2]}–{last[3]} of title, text and context)"
     assert how == {"long": place, "short": ""}
@@ -138,7 +138,7 @@ def test_the_explanation_names_the_passage(memory: Recollect, recipe: str) -> No
         id: [term.how for term in result.explain.leaves() if term.name == "vector"]
         for id, result in results.items()
     }
-    last = stored(memory)[-2]
+    last = stored_rows(memory)[-2]
     assert f"passage {last[1]}: characters {last[2]}–{last[3]}" in hows["long"][0]
     assert "passage" not in hows["short"][0]
 
@@ -148,7 +148,10 @@ def test_an_edit_replaces_all_passages(memory: Recollect) -> None:
     memory.save(id="other", title="Bread", text="Bake it hot.")
     assert nearest(memory)[0].passage > 1
     memory.edit("long", text="Nothing was decided.")
-    assert [(id, passage) for id, passage, _, _ in stored(memory)] == [("long", 0), ("other", 0)]
+    assert [(id, passage) for id, passage, _, _ in stored_rows(memory)] == [
+        ("long", 0),
+        ("other", 0),
+    ]
     assert [near.passage for near in nearest(memory)] == [0, 0]
     memory.edit("long", text=SEVERAL)
     assert nearest(memory)[0].passage > 1
@@ -158,23 +161,23 @@ def test_an_edit_replaces_all_passages(memory: Recollect) -> None:
 def test_forgetting_removes_all_passages_and_undoing_brings_them_back(memory: Recollect) -> None:
     memory.save(id="long", title="Minutes", text=SEVERAL)
     memory.save(id="other", title="Bread", text="Bake it hot.")
-    before = stored(memory)
+    before = stored_rows(memory)
     memory.forget(["long"])
-    assert [id for id, *_ in stored(memory)] == ["other"]
+    assert [id for id, *_ in stored_rows(memory)] == ["other"]
     assert [near.memory_id for near in nearest(memory)] == ["other"]
     assert coverage(memory) == (1, 1)
     memory.forget(["long"], undo=True)
-    assert sorted(stored(memory)) == sorted(before)
+    assert sorted(stored_rows(memory)) == sorted(before)
     assert nearest(memory)[0].memory_id == "long"
     memory.forget(["long"], purge=True)
-    assert [id for id, *_ in stored(memory)] == ["other"]
+    assert [id for id, *_ in stored_rows(memory)] == ["other"]
     assert not any(finding.problem for finding in memory.doctor())
 
 
 def test_coverage_counts_memories_not_passages(memory: Recollect) -> None:
     memory.save(id="long", title="Minutes", text=SEVERAL)
     memory.save(id="other", title="Bread", text="Bake it hot.")
-    assert len(stored(memory)) > 3
+    assert len(stored_rows(memory)) > 3
     assert coverage(memory) == (2, 2)
     assert memory.waiting() == 0
     assert memory.stats()["vectors"] == 2
@@ -198,7 +201,7 @@ def test_reindex_goes_on_where_it_was_interrupted(
 
     with pytest.raises(KeyboardInterrupt):
         memory.reindex(progress=interrupted)
-    kept = stored(memory, waits=True)
+    kept = stored_rows(memory, waits=True)
     assert {id for id, *_ in kept} == {"n0", "n1"}
     assert memory.waiting() == 2
     asked: list[str] = []
@@ -213,7 +216,7 @@ def test_reindex_goes_on_where_it_was_interrupted(
     assert asked == ["Note 2", f"Minutes\n{SEVERAL}"]
     assert memory.waiting() == 0
     assert memory.reindex() == 0
-    assert set(kept) < set(stored(memory))
+    assert set(kept) < set(stored_rows(memory))
     assert nearest(memory)[0].memory_id == "long"
 
 

@@ -44,7 +44,7 @@ def score(query: str, text: str) -> float:
     return content_digest(f"{query}\0{text}", 4)[0] / 255
 
 
-def expected(query: str, documents: Sequence[str]) -> list[float]:
+def expected_scores(query: str, documents: Sequence[str]) -> list[float]:
     return [score(query, text) for text in documents]
 
 
@@ -57,7 +57,7 @@ def test_the_scores_are_the_model_s_in_any_order_and_batch() -> None:
     for _ in range(200):
         asked = chance.choices(TEXTS, k=chance.randrange(8))
         query = chance.choice(["a", "b", "1 a", ""])
-        assert cache.scores(query, asked) == expected(query, asked)
+        assert cache.scores(query, asked) == expected_scores(query, asked)
 
 
 def test_only_what_was_not_read_before_is_asked() -> None:
@@ -94,7 +94,7 @@ def test_the_oldest_make_room_and_what_is_asked_again_stays() -> None:
 
 def test_more_texts_at_once_than_are_remembered_are_all_scored() -> None:
     cache = RerankCache(Counting(), most=2)
-    assert cache.scores("q", TEXTS) == expected("q", TEXTS)
+    assert cache.scores("q", TEXTS) == expected_scores("q", TEXTS)
     assert len(cache._scores) == 2
 
 
@@ -122,7 +122,7 @@ def test_many_threads_get_the_model_s_scores() -> None:
         try:
             for _ in range(300):
                 asked = chance.sample(TEXTS, k=5)
-                if cache.scores("q", asked) != expected("q", asked):
+                if cache.scores("q", asked) != expected_scores("q", asked):
                     wrong.append(asked)
         except Exception as error:
             wrong.append(error)

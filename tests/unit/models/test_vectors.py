@@ -17,7 +17,7 @@ from recollect.settings import Embedding
 WHO = "The embedding provider toy"
 
 
-def refused(raw: Any, *, expected_rows: int = 1, dimensions: int = 0) -> str:
+def refusal(raw: Any, *, expected_rows: int = 1, dimensions: int = 0) -> str:
     with pytest.raises(ProviderError) as caught:
         finish_vectors(raw, expected_rows=expected_rows, dimensions=dimensions, who=WHO)
     assert caught.value.transient is False
@@ -44,38 +44,38 @@ def test_a_cut_to_the_models_own_dimension_changes_nothing() -> None:
 
 
 def test_a_cut_beyond_what_the_model_gives_is_refused() -> None:
-    message = refused([[3.0, 4.0]], dimensions=3)
+    message = refusal([[3.0, 4.0]], dimensions=3)
     assert "2 dimensions" in message
     assert "embedding.dimensions" in message
 
 
 def test_a_wrong_count_is_refused_with_both_numbers() -> None:
-    assert "1 vectors for 2 texts" in refused([[1.0]], expected_rows=2)
-    assert "2 vectors for 1 texts" in refused([[1.0], [1.0]])
-    assert "0 vectors for 1 texts" in refused([])
+    assert "1 vectors for 2 texts" in refusal([[1.0]], expected_rows=2)
+    assert "2 vectors for 1 texts" in refusal([[1.0], [1.0]])
+    assert "0 vectors for 1 texts" in refusal([])
 
 
 def test_rows_of_different_dimensions_are_refused() -> None:
-    assert "2 and of 3 dimensions" in refused([[1.0, 0.0], [1.0, 0.0, 0.0]], expected_rows=2)
+    assert "2 and of 3 dimensions" in refusal([[1.0, 0.0], [1.0, 0.0, 0.0]], expected_rows=2)
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf"), None])
 def test_nan_infinity_and_missing_numbers_are_refused(bad: float | None) -> None:
-    assert "NaN or infinity" in refused([[1.0, bad]])
+    assert "NaN or infinity" in refusal([[1.0, bad]])
 
 
 def test_a_zero_vector_is_refused_also_where_only_the_cut_makes_it_zero() -> None:
-    assert "zero length" in refused([[0.0, 0.0]])
-    assert "zero length" in refused([[0.0, 1.0]], dimensions=1)
+    assert "zero length" in refusal([[0.0, 0.0]])
+    assert "zero length" in refusal([[0.0, 1.0]], dimensions=1)
 
 
 def test_a_vector_without_parts_is_refused() -> None:
-    assert "without dimensions" in refused([[]])
+    assert "without dimensions" in refusal([[]])
 
 
 @pytest.mark.parametrize("bad", ["many", [1.0], 10**400])
 def test_what_is_no_number_is_refused(bad: Any) -> None:
-    assert "other than numbers" in refused([[1.0, bad]])
+    assert "other than numbers" in refusal([[1.0, bad]])
 
 
 def test_no_texts_give_an_empty_matrix() -> None:

@@ -30,7 +30,7 @@ QUERIES = (
 NAMES = ("platform", "guild")
 
 
-def opened(home: Path, *names: str, rerank: str = "none") -> Recollect:
+def open_memory(home: Path, *names: str, rerank: str = "none") -> Recollect:
     collections = tuple(CollectionSettings(name, f"{name}.db") for name in names)
     settings = Settings(rerank=Rerank(provider=rerank), collections=collections)  # type: ignore[arg-type]
     return Recollect(home=home, settings=settings, clock=lambda: NOW)
@@ -42,8 +42,8 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Recollect,
     alone = tmp_path_factory.mktemp("alone")
     shared = tmp_path_factory.mktemp("shared")
     with ExitStack() as stack:
-        bare = stack.enter_context(opened(alone))
-        full = stack.enter_context(opened(shared, *NAMES))
+        bare = stack.enter_context(open_memory(alone))
+        full = stack.enter_context(open_memory(shared, *NAMES))
         for memory in (bare, full):
             memory.save_all(list(sample(NOW)))
         ids = [one.id for one in full.export()]
@@ -57,7 +57,7 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Recollect,
 def test_collections_and_vaults_that_are_replaced_are_read_and_written_anew(tmp_path: Path) -> None:
     (tmp_path / "vaults").mkdir()
     for name in ("old", "new"):
-        with opened(tmp_path / name) as other:
+        with open_memory(tmp_path / name) as other:
             other.save(id=name, title=f"harbor {name}")
     for name in ("old", "new"):
         shutil.copyfile(tmp_path / "old" / "vault.db", tmp_path / "vaults" / f"{name}.db")
@@ -85,7 +85,7 @@ def every_id(response: Response) -> set[str]:
     return {memory.id for one in response for memory in (one.memory, *one.same)}
 
 
-def told(memory: Recollect, query: str, **asked: Any) -> Any:
+def as_told(memory: Recollect, query: str, **asked: Any) -> Any:
     response = as_json(memory.search(query, **asked), explain=True)
     return [response["results"], response["topics"], response["evidence"]]
 
@@ -97,7 +97,7 @@ def test_copies_in_two_collections_change_nothing(
 ) -> None:
     """Ids, scores, explanations and their order: the personal copy stays, the others are gone."""
     bare, full = homes
-    assert told(full, query, recipe=recipe) == told(bare, query, recipe=recipe)
+    assert as_told(full, query, recipe=recipe) == as_told(bare, query, recipe=recipe)
 
 
 @pytest.mark.parametrize("limit", [1, 3, 40])
@@ -107,13 +107,13 @@ def test_copies_change_nothing_at_any_limit_and_under_a_filter(
     bare, full = homes
     for filter in (Filter(), Filter(project="harbor-api"), Filter(tags=("auth",))):
         asked = {"recipe": "gnosis", "limit": min(limit, 32), "filter": filter}
-        assert told(full, QUERIES[0], **asked) == told(bare, QUERIES[0], **asked)
+        assert as_told(full, QUERIES[0], **asked) == as_told(bare, QUERIES[0], **asked)
 
 
 def test_deep_search_is_the_same_too(homes: tuple[Recollect, Recollect]) -> None:
     bare, full = homes
     asked = {"recipe": "gnosis", "deep": True}
-    assert told(full, QUERIES[0], **asked) == told(bare, QUERIES[0], **asked)
+    assert as_told(full, QUERIES[0], **asked) == as_told(bare, QUERIES[0], **asked)
 
 
 @pytest.fixture
@@ -190,7 +190,7 @@ def test_what_is_unpublished_is_found_by_its_owner_alone(two: tuple[Recollect, R
 
 
 def test_a_collection_that_is_away_is_named_and_the_rest_answers(tmp_path: Path) -> None:
-    with opened(tmp_path, "platform") as memory:
+    with open_memory(tmp_path, "platform") as memory:
         memory.save(id="keys", title="Signing keys")
         found = memory.search("signing keys")
         assert [one.id for one in found] == ["keys"]
@@ -201,7 +201,7 @@ def test_a_collection_that_is_away_is_named_and_the_rest_answers(tmp_path: Path)
 
 def test_a_file_that_is_no_vault_is_named_too(tmp_path: Path) -> None:
     (tmp_path / "platform.db").write_text("shopping list")
-    with opened(tmp_path, "platform") as memory:
+    with open_memory(tmp_path, "platform") as memory:
         memory.save(id="keys", title="Signing keys")
         found = memory.search("signing keys")
         assert "platform" in {part.channel for part in found.degraded}
@@ -211,9 +211,9 @@ def test_a_file_that_is_no_vault_is_named_too(tmp_path: Path) -> None:
 
 
 def test_a_collection_that_is_not_named_is_refused(tmp_path: Path) -> None:
-    with opened(tmp_path, "platform") as memory:
+    with open_memory(tmp_path, "platform") as memory:
         memory.save(id="keys", title="Signing keys")
         with pytest.raises(NotFound, match="guild"):
             memory.publish(["keys"], "guild")
-    with opened(tmp_path) as memory, pytest.raises(NotFound, match="platform"):
+    with open_memory(tmp_path) as memory, pytest.raises(NotFound, match="platform"):
         memory.publish(["keys"], "platform")

@@ -31,7 +31,7 @@ def memory(tmp_path: Path) -> Iterator[Recollect]:
         yield made
 
 
-def limited(*vaults: str) -> Caller:
+def limited_caller(*vaults: str) -> Caller:
     return Caller(
         name="agent of the team", capabilities=frozenset(CAPABILITIES), vaults=frozenset(vaults),
         token="abc",
@@ -39,7 +39,7 @@ def limited(*vaults: str) -> Caller:
 
 
 def test_a_caller_of_one_vault_finds_what_is_there_and_nothing_else(memory: Recollect) -> None:
-    caller = memory.acting_as(limited("team"))
+    caller = memory.acting_as(limited_caller("team"))
     assert found(caller.search("harbor token")) == [("ours", "team")]
     assert [one.id for one in caller.show(["ours"])] == ["ours"]
     assert found(caller.search("vermilion lighthouse")) == []
@@ -49,7 +49,7 @@ def test_a_caller_of_one_vault_finds_what_is_there_and_nothing_else(memory: Reco
 
 
 def test_a_caller_of_two_vaults_is_answered_from_both(memory: Recollect) -> None:
-    caller = memory.acting_as(limited("agent", "ops"))
+    caller = memory.acting_as(limited_caller("agent", "ops"))
     assert found(caller.search("harbor token")) == [("mine", "agent"), ("theirs", "ops")]
     assert [one.id for one in caller.show(["mine", "theirs"])] == ["mine", "theirs"]
     with pytest.raises(NotFound):
@@ -58,16 +58,16 @@ def test_a_caller_of_two_vaults_is_answered_from_both(memory: Recollect) -> None
 
 @pytest.mark.parametrize("name", ["agent", "ops", "nowhere"])
 def test_another_vault_is_refused_whether_it_is_there_or_not(memory: Recollect, name: str) -> None:
-    caller = memory.acting_as(limited("team"))
+    caller = memory.acting_as(limited_caller("team"))
     with pytest.raises(Forbidden, match=f"may not use the vault '{name}'"):
         caller.search("harbor token", vaults=[name])
 
 
 def test_whoever_does_not_reach_the_home_cannot_ask_it_alone(memory: Recollect) -> None:
     with pytest.raises(Forbidden, match="may not use the vault 'agent'"):
-        memory.acting_as(limited("team")).search("harbor token", federate=False)
+        memory.acting_as(limited_caller("team")).search("harbor token", federate=False)
     with pytest.raises(NotFound):
-        memory.acting_as(limited("team")).show(["mine"], federate=False)
+        memory.acting_as(limited_caller("team")).show(["mine"], federate=False)
 
 
 @pytest.mark.parametrize(
@@ -89,11 +89,11 @@ def test_whoever_does_not_reach_the_home_cannot_ask_it_alone(memory: Recollect) 
 )
 def test_everything_else_is_the_home_s_own(memory: Recollect, call: Any) -> None:
     with pytest.raises(Forbidden, match="may not use the vault 'agent'"):
-        call(memory.acting_as(limited("team")))
+        call(memory.acting_as(limited_caller("team")))
 
 
 def test_a_name_that_is_no_vault_here_lets_nobody_in(memory: Recollect) -> None:
-    caller = memory.acting_as(limited("elsewhere"))
+    caller = memory.acting_as(limited_caller("elsewhere"))
     with pytest.raises(Forbidden):
         caller.search("harbor token")
     with pytest.raises(Forbidden):
@@ -101,7 +101,7 @@ def test_a_name_that_is_no_vault_here_lets_nobody_in(memory: Recollect) -> None:
 
 
 def test_a_caller_is_not_told_which_other_vaults_there_are(memory: Recollect) -> None:
-    caller = memory.acting_as(limited("team", "gone"))
+    caller = memory.acting_as(limited_caller("team", "gone"))
     with pytest.raises(NotFound) as told:
         caller.search("harbor token", vaults=["gone"])
     assert str(told.value) == "There is no vault 'gone'; there are: team."
@@ -193,7 +193,7 @@ def test_a_locked_vault_is_named_and_the_rest_answers(
 # Names
 
 
-def opened(folder: Path, told: Settings) -> Recollect:
+def open_memory(folder: Path, told: Settings) -> Recollect:
     return Recollect(home=folder, settings=told, environment={})
 
 
@@ -201,7 +201,7 @@ def test_a_vault_and_a_collection_of_one_name_are_refused(tmp_path: Path) -> Non
     both = settings(team("guild", tmp_path / "a.db"))
     told = Settings(vaults=both.vaults, collections=(CollectionSettings("guild", "b.db"),))
     with (
-        opened(tmp_path, told) as memory,
+        open_memory(tmp_path, told) as memory,
         pytest.raises(UserError, match="a collection is named 'guild', too"),
     ):
         memory.search("harbor")
@@ -210,7 +210,7 @@ def test_a_vault_and_a_collection_of_one_name_are_refused(tmp_path: Path) -> Non
 def test_a_collection_cannot_have_the_name_of_a_vault(tmp_path: Path) -> None:
     told = Settings(collections=(CollectionSettings("agent", "b.db"),))
     with (
-        opened(tmp_path, told) as memory,
+        open_memory(tmp_path, told) as memory,
         pytest.raises(UserError, match="'agent' is the name of a vault"),
     ):
         memory.search("harbor")

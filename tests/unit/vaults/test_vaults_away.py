@@ -19,11 +19,11 @@ import pytest
 from vault_homes import (
     SECRET,
     Stranger,
-    answered,
     away,
     dynamic,
     found,
     home,
+    honest_answer,
     is_explained,
     send,
     settings,
@@ -89,7 +89,7 @@ def from_the_future(path: Path) -> None:
     connection.close()
 
 
-def damaged(path: Path) -> None:
+def damage_vault(path: Path) -> None:
     vault_file(path, THEIRS)
     content = bytearray(path.read_bytes())
     content[4096:] = b"\x55" * (len(content) - 4096)
@@ -125,7 +125,7 @@ def a_pipe(path: Path) -> None:
         (no_database, "not a SQLite database"),
         (another_database, "not a Recollect vault"),
         (from_the_future, "install a newer Recollect"),
-        (damaged, ""),
+        (damage_vault, ""),
     ],
 )
 def test_a_file_that_is_no_vault_is_named_and_the_rest_answers(
@@ -442,7 +442,7 @@ def test_what_cannot_be_believed_is_refused_as_a_whole(
     tmp_path: Path, library: Recollect, spoil: Spoil
 ) -> None:
     def reply(handler: BaseHTTPRequestHandler, body: Any) -> None:
-        told = answered(library, body)
+        told = honest_answer(library, body)
         spoil(told)
         send(handler, 200, json.dumps(told).encode())
 
@@ -479,7 +479,7 @@ def test_what_does_not_matter_is_taken_as_it_is_meant(
     tmp_path: Path, library: Recollect, spoil: Spoil, view: str
 ) -> None:
     def reply(handler: BaseHTTPRequestHandler, body: Any) -> None:
-        told = answered(library, body)
+        told = honest_answer(library, body)
         spoil(told)
         send(handler, 200, json.dumps(told).encode())
 
@@ -501,7 +501,7 @@ def test_the_words_of_another_server_are_short_and_do_not_steer_the_terminal(
     tmp_path: Path, library: Recollect
 ) -> None:
     def reply(handler: BaseHTTPRequestHandler, body: Any) -> None:
-        told = answered(library, body)
+        told = honest_answer(library, body)
         told["notes"] = ["\x1b]0;owned\x07 look\nhere", "x" * 10_000] + ["again"] * 1000
         told["degraded"] = [{"channel": "vector\x1b[2J", "reason": "slow\r\ntoday"}]
         told["counts"]["dropped"] = {"\x1b[2Jreason": 3}
@@ -530,7 +530,9 @@ def test_the_question_goes_to_the_other_server_as_it_was_asked(
 ) -> None:
     with (
         Stranger(
-            lambda handler, body: send(handler, 200, json.dumps(answered(library, body)).encode())
+            lambda handler, body: send(
+                handler, 200, json.dumps(honest_answer(library, body)).encode()
+            )
         ) as stranger,
         home(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
     ):
@@ -559,7 +561,9 @@ def test_the_fields_of_a_query_go_to_the_other_server_as_filters(
 ) -> None:
     with (
         Stranger(
-            lambda handler, body: send(handler, 200, json.dumps(answered(library, body)).encode())
+            lambda handler, body: send(
+                handler, 200, json.dumps(honest_answer(library, body)).encode()
+            )
         ) as stranger,
         home(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
     ):
@@ -577,7 +581,9 @@ def test_a_recipe_of_ones_own_is_asked_for_as_changes_of_one_that_everybody_has(
 ) -> None:
     with (
         Stranger(
-            lambda handler, body: send(handler, 200, json.dumps(answered(library, body)).encode())
+            lambda handler, body: send(
+                handler, 200, json.dumps(honest_answer(library, body)).encode()
+            )
         ) as stranger,
         home(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
     ):
@@ -597,7 +603,9 @@ def test_a_filter_that_cannot_be_asked_for_leaves_the_server_out(
     """Its answer would hold what the filter excludes."""
     with (
         Stranger(
-            lambda handler, body: send(handler, 200, json.dumps(answered(library, body)).encode())
+            lambda handler, body: send(
+                handler, 200, json.dumps(honest_answer(library, body)).encode()
+            )
         ) as stranger,
         home(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
     ):

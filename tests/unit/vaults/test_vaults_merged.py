@@ -16,11 +16,11 @@ from vault_homes import (
     NOW,
     Fields,
     Stranger,
-    answered,
     away,
     dynamic,
     found,
     home,
+    honest_answer,
     is_explained,
     send,
     team,
@@ -49,7 +49,7 @@ TEAM: list[Fields] = [
 
 
 @contextmanager
-def opened(
+def open_memory(
     path: Path, memories: Sequence[Fields], *vaults: VaultSettings, model: str = "builtin"
 ) -> Iterator[Recollect]:
     """A home at that path that holds these, with their vectors, and knows these vaults."""
@@ -70,10 +70,10 @@ def test_the_one_hit_of_the_team_stands_above_unrelated_memories_of_ones_own(
     tmp_path: Path, model: str
 ) -> None:
     """With `none` the team's vault has no vectors: it is searched by words, and that is said."""
-    with opened(tmp_path / "team", TEAM, model=model):
+    with open_memory(tmp_path / "team", TEAM, model=model):
         pass
     shared = team("team", tmp_path / "team" / "vault.db")
-    with opened(tmp_path / "home", OWN, shared) as memory:
+    with open_memory(tmp_path / "home", OWN, shared) as memory:
         response = memory.search("9443")
         asked = memory.search("who is on call?")
     assert found(response)[0] == ("port", "team")
@@ -146,15 +146,15 @@ def test_the_order_in_which_vaults_are_named_does_not_matter(tmp_path: Path) -> 
     every, named = [], []
     for number, order in enumerate((vaults, vaults[::-1])):
         with home(tmp_path / f"home{number}", [], *order) as memory:
-            every.append(told(memory.search("the port of the bike")))
+            every.append(summary(memory.search("the port of the bike")))
             for names in (["x", "y"], ["y", "x"]):
-                named.append(told(memory.search("the port of the bike", vaults=names)))
+                named.append(summary(memory.search("the port of the bike", vaults=names)))
     assert len(every[0]) == len(named[0]) > 1
     assert all(answer == every[0] for answer in every)
     assert all(answer == named[0] for answer in named)
 
 
-def told(response: Response) -> list[tuple[str, str, float]]:
+def summary(response: Response) -> list[tuple[str, str, float]]:
     return [(one.id, one.vault, one.score) for one in response]
 
 
@@ -185,7 +185,7 @@ def server(memory: Recollect) -> Iterator[Stranger]:
     """A server that has this vault."""
 
     def reply(handler: Any, body: Any) -> None:
-        send(handler, 200, json.dumps(answered(memory, body)).encode())
+        send(handler, 200, json.dumps(honest_answer(memory, body)).encode())
 
     with Stranger(reply) as stranger:
         yield stranger
@@ -200,18 +200,20 @@ def test_a_vault_behind_a_server_is_ranked_as_the_same_file_would_be(
         for number in range(1, 12)
     ]
     queries = ("9443", "gateway port", "who is on call", "gatewey restarts", "the bike -wax")
-    with opened(tmp_path / "team", [*TEAM, *notes], model=model) as library:
+    with open_memory(tmp_path / "team", [*TEAM, *notes], model=model) as library:
         file = VaultSettings(name="far", tier="dynamic", path=str(tmp_path / "team" / "vault.db"))
-        with opened(tmp_path / "near", OWN, file, model=model) as memory:
+        with open_memory(tmp_path / "near", OWN, file, model=model) as memory:
             local = [memory.search(query, limit=40) for query in queries]
         with (
             server(library) as stranger,
-            opened(tmp_path / "home", OWN, dynamic("far", stranger.url), model=model) as memory,
+            open_memory(
+                tmp_path / "home", OWN, dynamic("far", stranger.url), model=model
+            ) as memory,
         ):
             remote = [memory.search(query, limit=40) for query in queries]
     assert len(stranger.asked) == len(queries), "one round trip for each search"
     for here, there in zip(local, remote, strict=True):
-        assert told(there) == told(here)
+        assert summary(there) == summary(here)
         assert (there.evidence, there.understood) == (here.evidence, here.understood)
         assert away(there) == {}
     assert found(remote[0])[0] == ("port", "far")
@@ -228,13 +230,13 @@ def test_what_replaces_what_is_told_of_a_vault_behind_a_server_as_of_a_file(
         },
         {"id": "new", "title": "The default editor is Zed", "updated_at": "2026-02-02T00:00:00Z"},
     ]
-    with opened(tmp_path / "team", statements) as library:
+    with open_memory(tmp_path / "team", statements) as library:
         file = VaultSettings(name="far", tier="dynamic", path=str(tmp_path / "team" / "vault.db"))
-        with opened(tmp_path / "near", OWN, file) as memory:
+        with open_memory(tmp_path / "near", OWN, file) as memory:
             here = memory.search("which editor")
         with (
             server(library) as stranger,
-            opened(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
+            open_memory(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
         ):
             there = memory.search("which editor")
     for response in (here, there):

@@ -13,14 +13,16 @@ from recollect.settings_reading import load_settings
 from recollect.vaults.known import KnownVault, known_vaults
 
 
-def known(home: Path, text: str, environment: dict[str, str] | None = None) -> list[KnownVault]:
+def read_vaults(
+    home: Path, text: str, environment: dict[str, str] | None = None
+) -> list[KnownVault]:
     home.mkdir(exist_ok=True)
     (home / "config.toml").write_text(text, encoding="utf-8")
     return known_vaults(load_settings(home, environment or {}), home, home / "vault.db", None)
 
 
 def test_without_any_there_is_the_homes_own_alone(tmp_path: Path) -> None:
-    assert known(tmp_path, "") == [KnownVault("agent", "agent", 1.0, tmp_path / "vault.db")]
+    assert read_vaults(tmp_path, "") == [KnownVault("agent", "agent", 1.0, tmp_path / "vault.db")]
 
 
 def test_each_tier_has_its_priority_and_the_order_is_by_it(tmp_path: Path) -> None:
@@ -49,7 +51,7 @@ def test_each_tier_has_its_priority_and_the_order_is_by_it(tmp_path: Path) -> No
         path = "/srv/a.db"
         priority = 1.0
     """
-    found = known(tmp_path, told)
+    found = read_vaults(tmp_path, told)
     assert [(one.name, one.tier, one.priority) for one in found] == [
         ("b-rules", "team", 3.0),
         ("agent", "agent", 1.0),
@@ -68,7 +70,7 @@ def test_a_path_may_begin_with_the_home_of_a_person(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "person"))
     told = '[[vaults]]\nname = "t"\ntier = "team"\npath = "~/t.db"\n'
-    assert known(tmp_path, told)[1].path == tmp_path / "person" / "t.db"
+    assert read_vaults(tmp_path, told)[1].path == tmp_path / "person" / "t.db"
 
 
 def test_the_environment_goes_over_the_file_and_leaves_the_vaults(tmp_path: Path) -> None:
@@ -141,7 +143,7 @@ def test_a_mistake_is_told_with_its_place_and_what_is_allowed(
     first = '[[vaults]]\nname = "first"\ntier = "team"\npath = "/srv/first.db"\n\n'
     (tmp_path / "x").mkdir()
     with pytest.raises(UserError) as told:
-        known(tmp_path, f"{first}[[vaults]]\n{table}\n")
+        read_vaults(tmp_path, f"{first}[[vaults]]\n{table}\n")
     sentence = str(told.value)
     for part in (f"{tmp_path / 'config.toml'}: [[vaults]] number 2", *holding):
         assert part in sentence, sentence
@@ -155,12 +157,12 @@ def test_a_mistake_is_told_with_its_place_and_what_is_allowed(
 )
 def test_what_is_no_list_of_tables_is_told(tmp_path: Path, text: str) -> None:
     with pytest.raises(UserError, match=r"config\.toml: vaults must be written as \[\[vaults\]\]"):
-        known(tmp_path, text)
+        read_vaults(tmp_path, text)
 
 
 def test_a_vault_cannot_come_from_the_environment(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"the environment: vaults must be written as"):
-        known(tmp_path, "", {"RECOLLECT_VAULTS__NAME": "t"})
+        read_vaults(tmp_path, "", {"RECOLLECT_VAULTS__NAME": "t"})
 
 
 def twice(one: str, other: str) -> str:
@@ -169,7 +171,7 @@ def twice(one: str, other: str) -> str:
 
 def test_two_of_one_name_are_told(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"number 2: another vault is named 't'"):
-        known(tmp_path, twice(GOOD, GOOD.replace("/srv/t.db", "/srv/u.db")))
+        read_vaults(tmp_path, twice(GOOD, GOOD.replace("/srv/t.db", "/srv/u.db")))
 
 
 def test_two_at_one_address_are_told(tmp_path: Path) -> None:
@@ -177,7 +179,7 @@ def test_two_at_one_address_are_told(tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match=r"number 2: the vaults 't' and 'u' are at the same address"
     ):
-        known(tmp_path, twice(FAR, again))
+        read_vaults(tmp_path, twice(FAR, again))
 
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
@@ -187,7 +189,7 @@ def test_one_file_under_two_names_is_told(tmp_path: Path, link: object) -> None:
     link(tmp_path / "a.db", tmp_path / "b.db")
     one, other = (f'name = "{name}"\ntier = "team"\npath = "{name}.db"' for name in "ab")
     with pytest.raises(UserError, match=r"'a' and 'b' are the same file"):
-        known(tmp_path, twice(one, other))
+        read_vaults(tmp_path, twice(one, other))
 
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
@@ -196,4 +198,4 @@ def test_the_own_vault_under_another_name_is_told(tmp_path: Path, link: object) 
     assert callable(link)
     link(tmp_path / "vault.db", tmp_path / "b.db")
     with pytest.raises(UserError, match=r"'agent' and 'b' are the same file"):
-        known(tmp_path, '[[vaults]]\nname = "b"\ntier = "team"\npath = "b.db"\n')
+        read_vaults(tmp_path, '[[vaults]]\nname = "b"\ntier = "team"\npath = "b.db"\n')

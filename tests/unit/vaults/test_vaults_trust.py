@@ -41,7 +41,7 @@ def home_folder(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def searched(home: Path, where: Path, *vaults: VaultSettings) -> Response:
+def search_in(home: Path, where: Path, *vaults: VaultSettings) -> Response:
     """Search in this working directory."""
     with (
         chdir(where),
@@ -59,7 +59,7 @@ def notes(response: Response) -> list[str]:
 def test_a_project_vault_is_not_used_before_it_is_trusted_and_a_note_says_so(
     project: Path, home_folder: Path
 ) -> None:
-    response = searched(home_folder, project / "src" / "deep")
+    response = search_in(home_folder, project / "src" / "deep")
     assert found(response) == [("mine", "agent")]
     [note] = notes(response)
     assert str(project / ".recollect" / "vault.db") in note
@@ -77,7 +77,7 @@ def test_before_it_is_trusted_the_file_is_not_even_opened(
         real(self, path, *more, **named)
 
     monkeypatch.setattr(Database, "__init__", watched)
-    searched(home_folder, project)
+    search_in(home_folder, project)
     assert opened == [home_folder / "vault.db"]
 
 
@@ -86,7 +86,7 @@ def test_a_trusted_vault_is_searched_anywhere_in_its_project_with_its_priority(
 ) -> None:
     Trusted(home_folder).add(project / ".recollect" / "vault.db")
     for where in (project, project / "src" / "deep"):
-        response = searched(home_folder, where)
+        response = search_in(home_folder, where)
         assert found(response) == [("mine", "agent"), ("theirs", "project")]
         [priority] = [
             part for part in response.results[1].explain.leaves() if part.name == "priority"
@@ -95,7 +95,7 @@ def test_a_trusted_vault_is_searched_anywhere_in_its_project_with_its_priority(
         assert priority.formula.endswith(" × priority 0.8")
         assert priority.how == "vault project, tier project"
         assert notes(response) == []
-    assert found(searched(home_folder, project.parent)) == [("mine", "agent")]
+    assert found(search_in(home_folder, project.parent)) == [("mine", "agent")]
 
 
 def test_trust_taken_back_holds_at_once(project: Path, home_folder: Path) -> None:
@@ -106,7 +106,7 @@ def test_trust_taken_back_holds_at_once(project: Path, home_folder: Path) -> Non
     assert trusted.all() == [str(vault.resolve())], "twice is once"
     assert trusted.remove(vault)
     assert not trusted.remove(vault)
-    assert found(searched(home_folder, project)) == [("mine", "agent")]
+    assert found(search_in(home_folder, project)) == [("mine", "agent")]
 
 
 def test_the_nearest_vault_counts(project: Path, home_folder: Path) -> None:
@@ -114,7 +114,7 @@ def test_the_nearest_vault_counts(project: Path, home_folder: Path) -> None:
     Trusted(home_folder).add(project / ".recollect" / "vault.db")
     inner = vault_file(project / "src" / ".recollect" / "vault.db", [{"title": "Harbor token"}])
     assert project_vault(project / "src" / "deep") == inner
-    response = searched(home_folder, project / "src" / "deep")
+    response = search_in(home_folder, project / "src" / "deep")
     assert found(response) == [("mine", "agent")]
     assert str(inner) in notes(response)[0]
 
@@ -122,7 +122,7 @@ def test_the_nearest_vault_counts(project: Path, home_folder: Path) -> None:
 def test_a_project_that_was_moved_must_be_trusted_anew(project: Path, home_folder: Path) -> None:
     Trusted(home_folder).add(project / ".recollect" / "vault.db")
     moved = project.rename(project.with_name("elsewhere"))
-    response = searched(home_folder, moved)
+    response = search_in(home_folder, moved)
     assert found(response) == [("mine", "agent")]
     assert len(notes(response)) == 1
 
@@ -132,7 +132,7 @@ def test_trust_is_by_real_place_whatever_link_leads_there(
 ) -> None:
     Trusted(home_folder).add(project / ".recollect" / "vault.db")
     (tmp_path / "shortcut").symlink_to(project)
-    assert ("theirs", "project") in found(searched(home_folder, tmp_path / "shortcut" / "src"))
+    assert ("theirs", "project") in found(search_in(home_folder, tmp_path / "shortcut" / "src"))
 
 
 # Links out of the project
@@ -168,7 +168,7 @@ def test_a_link_that_leads_out_of_the_project_is_never_trusted(
         Trusted(home_folder).add(vault)
     # Not even where its real place was trusted for its own sake.
     (home_folder / "trusted.json").write_text(f'["{private.resolve()}", "{vault}"]')
-    assert found(searched(home_folder, project)) == [("mine", "agent")]
+    assert found(search_in(home_folder, project)) == [("mine", "agent")]
 
 
 def test_a_link_within_the_project_is_as_good_as_the_file(
@@ -178,11 +178,11 @@ def test_a_link_within_the_project_is_as_good_as_the_file(
     vault_file(project / "data" / "notes.db", THEIRS)
     link_file(project, Path("..") / "data" / "notes.db")
     Trusted(home_folder).add(project / ".recollect" / "vault.db")
-    assert ("theirs", "project") in found(searched(home_folder, project))
+    assert ("theirs", "project") in found(search_in(home_folder, project))
     vault_file(project / "data" / "other.db", THEIRS)
     (project / ".recollect" / "vault.db").unlink()
     (project / ".recollect" / "vault.db").symlink_to(Path("..") / "data" / "other.db")
-    assert found(searched(home_folder, project)) == [("mine", "agent")], "it leads elsewhere now"
+    assert found(search_in(home_folder, project)) == [("mine", "agent")], "it leads elsewhere now"
 
 
 def test_a_trusted_vault_that_becomes_a_link_out_is_trusted_no_more(
@@ -193,14 +193,14 @@ def test_a_trusted_vault_that_becomes_a_link_out_is_trusted_no_more(
     private = vault_file(tmp_path / "private.db", [{"id": "secret", "title": "Harbor token"}])
     vault.unlink()
     vault.symlink_to(private)
-    assert found(searched(home_folder, project)) == [("mine", "agent")]
+    assert found(search_in(home_folder, project)) == [("mine", "agent")]
 
 
 def test_a_link_to_itself_is_no_vault(home_folder: Path, tmp_path: Path) -> None:
     project = tmp_path / "project"
     link_file(project, Path("vault.db"))
     assert project_vault(project) is None
-    assert found(searched(home_folder, project)) == [("mine", "agent")]
+    assert found(search_in(home_folder, project)) == [("mine", "agent")]
 
 
 # What else lies there
@@ -211,14 +211,14 @@ def test_nothing_but_the_vault_is_read_in_a_project(project: Path, home_folder: 
     search if anybody read it."""
     folder = project / ".recollect"
     Trusted(home_folder).add(folder / "vault.db")
-    before = found(searched(home_folder, project))
+    before = found(search_in(home_folder, project))
     (folder / "config.toml").write_text('[search]\nrecipe = "nonsense"\n[hostile]\n')
     (folder / "recipes").mkdir()
     (folder / "recipes" / "evil.toml").write_text("extends = 'no such recipe'\n")
     (folder / "trusted.json").write_text("not even JSON")
     (project / "config.toml").write_text("[broken\n")
     (project / ".env").write_text("RECOLLECT_EMBEDDING__PROVIDER=openai\n")
-    assert found(searched(home_folder, project)) == before
+    assert found(search_in(home_folder, project)) == before
     with chdir(project), Recollect(home=home_folder, settings=settings(), environment={}) as memory:
         assert "evil" not in memory.recipes.names()
         assert memory.recipe().name == "blend"
@@ -229,7 +229,7 @@ def test_a_vault_that_is_deleted_is_simply_not_there(project: Path, home_folder:
     vault = project / ".recollect" / "vault.db"
     Trusted(home_folder).add(vault)
     vault.unlink()
-    response = searched(home_folder, project)
+    response = search_in(home_folder, project)
     assert (found(response), notes(response), away(response)) == ([("mine", "agent")], [], {})
 
 
@@ -283,7 +283,7 @@ def test_a_home_that_is_named_like_a_project_vault_is_not_its_own_project(tmp_pa
     assert untrusted_vault(settings(), home, own, start) is None
     Trusted(home).add(own)
     assert [one.name for one in known_vaults(settings(), home, own, start)] == ["agent"]
-    assert found(searched(home, start)) == [("mine", "agent")]
+    assert found(search_in(home, start)) == [("mine", "agent")]
 
 
 def test_a_project_vault_that_the_settings_name_is_searched_once(
@@ -292,7 +292,7 @@ def test_a_project_vault_that_the_settings_name_is_searched_once(
     vault = project / ".recollect" / "vault.db"
     told = VaultSettings(name="harbor", tier="project", path=str(vault))
     for _ in range(2):
-        response = searched(home_folder, project, told)
+        response = search_in(home_folder, project, told)
         assert found(response) == [("mine", "agent"), ("theirs", "harbor")]
         Trusted(home_folder).add(vault)
     assert untrusted_vault(settings(told), home_folder, home_folder / "vault.db", project) is None

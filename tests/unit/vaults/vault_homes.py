@@ -166,7 +166,7 @@ def send(handler: BaseHTTPRequestHandler, status: int, content: bytes, **headers
     handler.wfile.write(content)
 
 
-def answered(memory: Recollect, body: Any) -> Any:
+def honest_answer(memory: Recollect, body: Any) -> Any:
     """Return the response of an honest server to this request."""
     response = memory.search(
         body["query"],
