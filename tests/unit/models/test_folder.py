@@ -90,7 +90,7 @@ def check_sentence(error: ProviderError, said: str) -> None:
 def test_a_damaged_file_is_refused_by_both_models(
     tmp_path: Path, damage: Callable[[Path], None], said: str
 ) -> None:
-    for_vectors, for_scores = copy_model(tmp_path, "embed"), copied(tmp_path, "rerank")
+    for_vectors, for_scores = copy_model(tmp_path, "embed"), copy_model(tmp_path, "rerank")
     damage(for_vectors)
     damage(for_scores)
     embedder = OnnxEmbedder(ModelFolder(for_vectors, "embed"), Embedding(), "onnx")
