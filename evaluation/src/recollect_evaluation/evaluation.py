@@ -211,7 +211,7 @@ class Evaluation:
         absent = "" if self._live.embeds() else _reason(self._live.embedder)
         if names:
             if DENSE.name in names and absent:
-                raise UserError(f"dense needs an embedding model, and there is none: {absent}.")
+                raise UserError(f"dense needs an embedding model, and none is available: {absent}.")
             return [self._contestant(name) for name in dict.fromkeys(names)], {}
         default = self.memory.recipe()
         baselines = [GREP, *BASELINES]

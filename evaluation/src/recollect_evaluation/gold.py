@@ -35,7 +35,7 @@ HEADING = "query-id\tcorpus-id\tscore\n"
 TEMPLATE = {
     MARK: (
         "# The mark of a gold set: the questions here are asked of your own vault.\n"
-        "# See README.md beside this file.\n"
+        "# See README.md in this folder.\n"
     ),
     QUERIES: "",
     QRELS[0]: HEADING,

@@ -206,7 +206,7 @@ NOT_EMPTY = (
     "vault, or remove what is there."
 )
 WRITTEN = (
-    "{source} was written to while it was copied. Let nobody write to it, and copy it again into "
+    "{source} was written to while it was copied. Stop all writers, then copy it again into "
     "an empty vault."
 )
 
@@ -368,7 +368,7 @@ def _compare(source: Session, target: Session, vectors: int) -> Copied:
     if differs:
         raise StoreError(
             f"The copy is not what {source.store.database.place} is: other {', '.join(differs)}. "
-            "Remove it, and copy again while nobody writes."
+            "Remove it, stop all writers, and copy again."
         )
     counts, rows = there["counts"], VaultTables(source.store).count
     return Copied(

@@ -245,7 +245,7 @@ VIEW = "SET LOCAL hnsw.ef_search = {view}; SET LOCAL hnsw.iterative_scan = stric
 LEAST_VIEW, MOST_VIEW = 800, 1000
 ROUGH = 1e-5  # largest error of a float32 product
 APPROXIMATE = (
-    "approximate: this model has so many vectors that an index proposes the nearest, and it may "
+    "approximate: because of its many vectors this model is searched by an index, which may "
     "miss some"
 )
 

@@ -170,7 +170,7 @@ def test_a_linked_store_is_not_followed(tmp_path: Path) -> None:
 def test_a_change_of_no_memory_is_named(tmp_path: Path) -> None:
     nameless = "UPDATE history SET memory_id = NULL WHERE rowid = 2"
     found = read(build(tmp_path / "history.db", "history.sql", nameless))
-    assert [taken.reason for taken in found] == ["It does not say of which memory it is.", "", ""]
+    assert [taken.reason for taken in found] == ["It has no memory_id.", "", ""]
 
 
 def test_what_mem0_did_not_write_is_refused(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def _history(file: Path) -> Iterator[ImportedRecord]:
             elif isinstance(id := row.values.get("memory_id"), str) and id:
                 last[id] = (row.where, row.values)
             else:
-                yield refuse_record(row.where, "It does not say of which memory it is.")
+                yield refuse_record(row.where, "It has no memory_id.")
     for id, (where, values) in last.items():
         if values.get("event") != "DELETE" and not values.get("is_deleted"):
             rest = {name: values[name] for name in values if name not in ("id", "memory_id")}
