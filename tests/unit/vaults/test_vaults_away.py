@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -437,19 +438,29 @@ SPOILT: dict[str, Spoil] = {
 }
 
 
-@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
-def test_what_cannot_be_believed_is_refused_as_a_whole(
-    tmp_path: Path, library: Recollect, spoil: Spoil
-) -> None:
+@contextmanager
+def far_server(
+    folder: Path, library: Recollect, change: Spoil = lambda told: None
+) -> Iterator[tuple[Stranger, Recollect]]:
+    """A server that changes its honest answers, and a home that knows it as `far`."""
+
     def reply(handler: BaseHTTPRequestHandler, body: Any) -> None:
         told = honest_answer(library, body)
-        spoil(told)
+        change(told)
         send(handler, 200, json.dumps(told).encode())
 
     with (
         Stranger(reply) as stranger,
-        home(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
+        home(folder / "home", OWN, dynamic("far", stranger.url)) as memory,
     ):
+        yield stranger, memory
+
+
+@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
+def test_what_cannot_be_believed_is_refused_as_a_whole(
+    tmp_path: Path, library: Recollect, spoil: Spoil
+) -> None:
+    with far_server(tmp_path, library, spoil) as (_, memory):
         response = memory.search("harbor token", recipe="vault")
     assert alone(response)
     assert "The vault far" in sentence(response, "far")
@@ -478,15 +489,7 @@ HARMLESS: dict[str, Spoil] = {
 def test_what_does_not_matter_is_taken_as_it_is_meant(
     tmp_path: Path, library: Recollect, spoil: Spoil, view: str
 ) -> None:
-    def reply(handler: BaseHTTPRequestHandler, body: Any) -> None:
-        told = honest_answer(library, body)
-        spoil(told)
-        send(handler, 200, json.dumps(told).encode())
-
-    with (
-        Stranger(reply) as stranger,
-        home(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
-    ):
+    with far_server(tmp_path, library, spoil) as (_, memory):
         response = memory.search("harbor token", view=view, recipe="vault")
     assert away(response) == {}
     assert is_explained(response)
@@ -500,17 +503,12 @@ def test_what_does_not_matter_is_taken_as_it_is_meant(
 def test_the_words_of_another_server_are_short_and_do_not_steer_the_terminal(
     tmp_path: Path, library: Recollect
 ) -> None:
-    def reply(handler: BaseHTTPRequestHandler, body: Any) -> None:
-        told = honest_answer(library, body)
+    def change(told: Any) -> None:
         told["notes"] = ["\x1b]0;owned\x07 look\nhere", "x" * 10_000] + ["again"] * 1000
         told["degraded"] = [{"channel": "vector\x1b[2J", "reason": "slow\r\ntoday"}]
         told["counts"]["dropped"] = {"\x1b[2Jreason": 3}
-        send(handler, 200, json.dumps(told).encode())
 
-    with (
-        Stranger(reply) as stranger,
-        home(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
-    ):
+    with far_server(tmp_path, library, change) as (_, memory):
         response = memory.search("harbor token", recipe="vault")
     words = [*response.notes, *(f"{one.channel} {one.reason}" for one in response.degraded)]
     words += [*response.counts, *response.counts["dropped"]]  # type: ignore[misc]
@@ -528,14 +526,7 @@ def test_the_words_of_another_server_are_short_and_do_not_steer_the_terminal(
 def test_the_question_goes_to_the_other_server_as_it_was_asked(
     tmp_path: Path, library: Recollect
 ) -> None:
-    with (
-        Stranger(
-            lambda handler, body: send(
-                handler, 200, json.dumps(honest_answer(library, body)).encode()
-            )
-        ) as stranger,
-        home(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
-    ):
+    with far_server(tmp_path, library) as (stranger, memory):
         memory.search(
             "harbor token", recipe="vault", view="full", limit=5000, project="harbor",
             tags=("auth",), prefer_tags=["api"], prefer_domain="security", literal=True,
@@ -559,14 +550,7 @@ def test_the_question_goes_to_the_other_server_as_it_was_asked(
 def test_the_fields_of_a_query_go_to_the_other_server_as_filters(
     tmp_path: Path, library: Recollect
 ) -> None:
-    with (
-        Stranger(
-            lambda handler, body: send(
-                handler, 200, json.dumps(honest_answer(library, body)).encode()
-            )
-        ) as stranger,
-        home(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
-    ):
+    with far_server(tmp_path, library) as (stranger, memory):
         found = memory.search("project:harbor token -tag:old", recipe="vault")
         browsed = memory.search("project:harbor")
     words = [(each["query"], each["project"], each["recipe"]) for each in stranger.asked]
@@ -579,14 +563,7 @@ def test_the_fields_of_a_query_go_to_the_other_server_as_filters(
 def test_a_recipe_of_ones_own_is_asked_for_as_changes_of_one_that_everybody_has(
     tmp_path: Path, library: Recollect
 ) -> None:
-    with (
-        Stranger(
-            lambda handler, body: send(
-                handler, 200, json.dumps(honest_answer(library, body)).encode()
-            )
-        ) as stranger,
-        home(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
-    ):
+    with far_server(tmp_path, library) as (stranger, memory):
         memory.save_recipe("mine", extends="vault", changes={"limits.default": 4})
         response = memory.search("harbor token", recipe="mine")
     assert (stranger.asked[0]["recipe"], stranger.asked[0]["set"]) == (
@@ -601,14 +578,7 @@ def test_a_filter_that_cannot_be_asked_for_leaves_the_server_out(
     tmp_path: Path, library: Recollect
 ) -> None:
     """Its answer would hold what the filter excludes."""
-    with (
-        Stranger(
-            lambda handler, body: send(
-                handler, 200, json.dumps(honest_answer(library, body)).encode()
-            )
-        ) as stranger,
-        home(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
-    ):
+    with far_server(tmp_path, library) as (stranger, memory):
         response = memory.search("harbor token", among=("mine",))
         assert stranger.asked == []
     assert alone(response)
