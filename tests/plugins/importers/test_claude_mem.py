@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from functools import partial
 from pathlib import Path
 
 import pytest
+from taking import read_all
 
 from recollect.errors import UserError
 from recollect.ingest.draft import make_draft
@@ -26,12 +28,7 @@ def made(folder: Path, *more: str) -> Path:
     return file
 
 
-def read(path: Path) -> list[ImportedRecord]:
-    found = list(IMPORTER.read(path))
-    for taken in found:
-        if taken.fields is not None:
-            make_draft(taken.fields)
-    return found
+read = partial(read_all, IMPORTER)
 
 
 def test_an_observation_becomes_a_memory_with_every_field(tmp_path: Path) -> None:

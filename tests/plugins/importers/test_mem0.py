@@ -6,9 +6,11 @@ from __future__ import annotations
 import json
 import pickle
 import sqlite3
+from functools import partial
 from pathlib import Path
 
 import pytest
+from taking import read_all
 
 from recollect.errors import UserError
 from recollect.ingest.draft import make_draft
@@ -46,12 +48,7 @@ def write_json(folder: Path, value: object) -> Path:
     return file
 
 
-def read(path: Path) -> list[ImportedRecord]:
-    found = list(IMPORTER.read(path))
-    for taken in found:
-        if taken.fields is not None:
-            make_draft(taken.fields)
-    return found
+read = partial(read_all, IMPORTER)
 
 
 def by_id(found: list[ImportedRecord]) -> dict[object, ImportedRecord]:
