@@ -122,7 +122,7 @@ def test_a_write_is_acknowledged_whatever_becomes_of_what_follows_it(
 
     lines = [RawLine(number, b'{"title": "Note %d"}' % number) for number in range(1, 2001)]
     with monkeypatch.context() as patch:
-        patch.setattr(engine.store.database, "aside", lost)
+        patch.setattr(engine.store.database, "side_transaction", lost)
         assert engine.import_lines(lines).added == 2000
 
 

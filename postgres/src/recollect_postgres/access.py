@@ -98,7 +98,7 @@ class PostgresAccess:
     ) -> list[tuple[Any, ...]]:
         database = self._database()
         waiting = nullcontext() if waits() else database.without_waiting()
-        with waiting, database.aside(READS) as connection:
+        with waiting, database.side_transaction(READS) as connection:
             for sql, values in statements:
                 done = connection.execute(postgres_sql(sql), values)
             return done.fetchall() if done.description else []

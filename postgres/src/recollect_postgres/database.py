@@ -280,7 +280,7 @@ class PostgresDatabase:
         size, last = noted or self.rows(HISTORY)[0]
         return size, last
 
-    def put_off(self, flush: Callable[[], None], finish: Callable[[], Growth]) -> None:
+    def defer(self, flush: Callable[[], None], finish: Callable[[], Growth]) -> None:
         """Call `flush` before any read in this thread's write, and `finish` at its end."""
         self._local.block.flush, self._local.block.finish = flush, finish
 
@@ -328,16 +328,16 @@ class PostgresDatabase:
         return VaultLock(last_key, last_write, documents)
 
     @contextmanager
-    def aside(self, first: str = NO_LIMITS) -> Iterator[Connection]:
+    def side_transaction(self, first: str = NO_LIMITS) -> Iterator[Connection]:
         """Begin a second transaction without the vault's lock: for data that is not part of the
         memories or is not read yet, or for a lock that lasts as long as the block."""
-        with self.outside() as connection:
+        with self.plain_connection() as connection:
             connection.execute(BEGIN.format(mode="", vault=self._key, first=first))
             yield connection
             connection.execute("COMMIT")
 
     @contextmanager
-    def outside(self) -> Iterator[Connection]:
+    def plain_connection(self) -> Iterator[Connection]:
         """Yield a connection without a transaction or a vault."""
         with as_store_errors(self.place):
             connection, _ = self._reach(lambda connection: last_row(connection, "SELECT"))

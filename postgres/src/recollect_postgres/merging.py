@@ -133,7 +133,7 @@ class Merging:
         Raise Interrupted if another process merged the same segments meanwhile.
         """
         function = "pg_advisory_xact_lock" if scrub else "pg_try_advisory_xact_lock"
-        with self._database.aside(f"{NO_LIMITS}; {WRITES}") as connection:
+        with self._database.side_transaction(f"{NO_LIMITS}; {WRITES}") as connection:
             if connection.execute(LOCK.format(function=function)).fetchall()[0][0] is False:
                 return
             connection.execute(TOLD)
@@ -184,7 +184,7 @@ class Merging:
     @contextmanager
     def _building(self, number: int) -> Iterator[Connection]:
         """Begin a write to the new segment; raise Abandoned if it was removed."""
-        with self._database.aside() as connection:
+        with self._database.side_transaction() as connection:
             if self._closing or not connection.execute(OWN, (number,)).fetchall():
                 raise Abandoned
             yield connection
@@ -225,7 +225,7 @@ class Merging:
 
     def _remove_unready(self) -> None:
         """Remove the remains of an interrupted merge, and the segments that this one replaced."""
-        with self._database.aside() as connection:
+        with self._database.side_transaction() as connection:
             numbers = [number for (number,) in connection.execute(UNREADY).fetchall()]
             for table in OF_SEGMENT if numbers else ():
                 sql = f"DELETE FROM {table} WHERE vault = vault() AND segment = ANY(%s)"
@@ -240,6 +240,6 @@ def _all_rows(sources: Sequence[Segment], rows: Mapping[int, list[Row]]) -> Read
 def index_many(database: PostgresDatabase, exact_up_to: int = EXACT_UP_TO) -> None:
     """Create the HNSW indexes that are due."""
     for model, dimensions in database.rows(MODELS, MOST_DIMENSIONS, exact_up_to):
-        with database.outside() as connection:
+        with database.plain_connection() as connection:
             connection.execute(DROP.format(model=model))
             connection.execute(CREATE.format(model=model, dimensions=dimensions))

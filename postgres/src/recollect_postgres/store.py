@@ -86,14 +86,14 @@ class PostgresStore:
                     self.usage.add_to(connection)
                 return writing.finish()
 
-            self.database.put_off(writing.flush, finish)
+            self.database.defer(writing.flush, finish)
             yield writing
         change.committed(writing.versions.write)
         self._words.hold(writing.made)
         self.database.merging.note_write()
         if writing.has_grown:
             # The write is done, even if the connection is lost now.
-            with suppress(StoreError), self.database.aside() as connection:
+            with suppress(StoreError), self.database.side_transaction() as connection:
                 connection.execute("ANALYZE memories")
 
     def writing_many(

@@ -51,7 +51,7 @@ class Lease:
     def first(self, database: PostgresDatabase) -> bool:
         """Return True if no other process embeds for a model that has no vectors yet."""
         if not self._first:
-            connection = self._resources.enter_context(database.aside())
+            connection = self._resources.enter_context(database.side_transaction())
             self._first = bool(connection.execute(LEASE).fetchall()[0][0])
         return self._first
 
@@ -75,7 +75,7 @@ class WaitingMemories:
     ) -> list[Waiting]:
         lease: Lease | None = getattr(self._local, "lease", None)
         if lease is not None and among is None:
-            with self._database.aside() as connection:
+            with self._database.side_transaction() as connection:
                 return self._take(connection, lease, identity, limit, size, without)
         with self._database.reading() as connection:
             rows = _smallest(connection, identity, limit, among, without)
@@ -120,7 +120,7 @@ class WaitingMemories:
             finally:
                 self._local.lease = before
                 if lease.keys:
-                    with suppress(StoreError), self._database.aside() as connection:
+                    with suppress(StoreError), self._database.side_transaction() as connection:
                         connection.execute(RELEASE, (lease.keys, lease.owner))
 
 

@@ -85,25 +85,25 @@ class PostgresWriting:
     def add(self, memory: Memory) -> Stored:
         self._last_key += 1
         stored = Stored(self._last_key, memory)
-        self._put_off(stored.key, None, stored)
+        self._defer(stored.key, None, stored)
         return stored
 
     def replace(self, before: Stored, after: Memory) -> Stored:
         stored = Stored(before.key, after)
-        self._put_off(before.key, before, stored)
+        self._defer(before.key, before, stored)
         return stored
 
     def forget(self, before: Stored, at: datetime) -> None:
-        self._put_off(before.key, before, before._replace(forgotten_at=at))
+        self._defer(before.key, before, before._replace(forgotten_at=at))
 
     def restore(self, before: Stored) -> None:
-        self._put_off(before.key, before, before._replace(forgotten_at=None))
+        self._defer(before.key, before, before._replace(forgotten_at=None))
 
     def purge(self, before: Stored) -> None:
-        self._put_off(before.key, before, None)
+        self._defer(before.key, before, None)
         self._purged[before.key] = before.memory.id
 
-    def _put_off(self, key: int, before: Stored | None, after: Stored | None) -> None:
+    def _defer(self, key: int, before: Stored | None, after: Stored | None) -> None:
         self._before.setdefault(key, before)
         self._after[key] = after
         self.versions.note_change(key, before, after)

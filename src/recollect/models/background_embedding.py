@@ -233,7 +233,7 @@ class BackgroundEmbedding:
         def stop() -> bool:
             return self._closing
 
-        def turn() -> bool:
+        def embed_for_a_turn() -> bool:
             end = time.monotonic() + TURN_S
             while (more := batches.embed()) and not self._closing and time.monotonic() < end:
                 own_first()
@@ -250,7 +250,7 @@ class BackgroundEmbedding:
             if self._lifetime is Lifetime.ONCE:
                 return
             with vectors.lease() as free:
-                more = not free or turn()
+                more = not free or embed_for_a_turn()
             with self._news:
                 self._news.wait_for(lambda: self._closing or bool(self._own), PAUSE_S * more)
 

@@ -62,7 +62,7 @@ def embed_waiting(
     TextsRefused is raised at the end with their number.
     """
     batches = Batches(vectors, embedder, progress=progress, stop=stop)
-    with _turn(vectors, stop):
+    with _wait_for_lease(vectors, stop):
         while not stop() and batches.embed():
             pass
     if batches.refused:
@@ -81,7 +81,7 @@ def embed_again(
     Each keeps its former vectors until the new ones are stored."""
     batches = Batches(vectors, embedder, progress=progress)
     if everything or isinstance(embedder, Tokenwise):
-        with _turn(vectors, lambda: False):
+        with _wait_for_lease(vectors, lambda: False):
             for batch in parts(
                 (
                     Waiting(one.key, one.text)
@@ -115,7 +115,7 @@ def embed_queries(log: StoredFeedback, embedder: Embedder) -> bool:
 
 
 @contextmanager
-def _turn(vectors: VectorIndex, stop: Callable[[], bool]) -> Iterator[None]:
+def _wait_for_lease(vectors: VectorIndex, stop: Callable[[], bool]) -> Iterator[None]:
     """Wait until no other process embeds, or until `stop` returns True."""
     while True:
         with vectors.lease() as free:
