@@ -10,7 +10,6 @@ import pytest
 from taking import read_all
 
 from recollect.errors import UserError
-from recollect.ingest.draft import make_draft
 from recollect.ingest.exchange import ImportedRecord
 from recollect.plugins.importers.claude_mem import IMPORTER
 

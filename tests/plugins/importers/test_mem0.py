@@ -13,7 +13,6 @@ import pytest
 from taking import read_all
 
 from recollect.errors import UserError
-from recollect.ingest.draft import make_draft
 from recollect.ingest.exchange import ImportedRecord
 from recollect.plugins.importers.mem0 import IMPORTER
 

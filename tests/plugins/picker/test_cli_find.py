@@ -25,8 +25,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from patience import until
 from recollect.engine import Recollect
 from recollect.interfaces.cli.find import TerminalText, find_terminal
-from recollect.plugins.picker.answers import Answer, Item, LiveAnswers
-from recollect.plugins.picker.answers import key_lines
+from recollect.plugins.picker.answers import Answer, Item, LiveAnswers, key_lines
 from recollect.plugins.picker.screen import Picker
 from recollect.types import Search
 
