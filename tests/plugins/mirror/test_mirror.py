@@ -103,7 +103,7 @@ def tides(pair: Pair) -> Pair:
 
 def test_unchanged_and_unchanged_nothing_is_done(tides: Pair) -> None:
     state = (tides.folder / STATE).stat().st_mtime_ns
-    tides.settled()
+    tides.check_settled()
     assert (tides.folder / STATE).stat().st_mtime_ns == state
 
 
@@ -111,7 +111,7 @@ def test_a_changed_memory_is_written(tides: Pair) -> None:
     tides.vault.edit("tides", text="High at one.")
     assert tides.done() == [("write", "Tides.md")]
     assert "High at one." in tides.text("Tides.md")
-    tides.settled()
+    tides.check_settled()
 
 
 def test_a_changed_file_edits_the_memory(tides: Pair) -> None:
@@ -125,14 +125,14 @@ def test_a_changed_file_edits_the_memory(tides: Pair) -> None:
     assert after.why == "Boats and swimmers."
     assert after.created_at == before.created_at
     assert after.updated_at == tides.time
-    tides.settled()
+    tides.check_settled()
 
 
 def test_both_changed_to_the_same_is_no_conflict(tides: Pair) -> None:
     tides.vault.edit("tides", text="High at one.")
     tides.change("Tides.md", "noon", "one")
     assert tides.done() == []
-    tides.settled()
+    tides.check_settled()
     assert tides.ids() == ["tides"]
 
 
@@ -151,7 +151,7 @@ def test_both_changed_keeps_both_and_says_so(tides: Pair) -> None:
     assert kept.text == "High at two."
     assert kept.tags == ("sea", "conflict")
     assert "In conflict with tides" in kept.context
-    tides.settled()
+    tides.check_settled()
 
 
 def test_a_deleted_file_forgets_the_memory(tides: Pair) -> None:
@@ -160,7 +160,7 @@ def test_a_deleted_file_forgets_the_memory(tides: Pair) -> None:
     (tides.folder / "Tides.md").unlink()
     assert tides.done() == [("forget", "Tides.md")]
     assert tides.ids() == ["other"]
-    tides.settled()
+    tides.check_settled()
     tides.vault.forget(["tides"], undo=True)
     assert tides.done() == [("write", "Tides.md")]
     assert tides.show("tides").text == "High at noon."
@@ -172,7 +172,7 @@ def test_a_deleted_file_of_a_changed_memory_is_written_again(tides: Pair) -> Non
     (tides.folder / "Tides.md").unlink()
     tides.vault.edit("tides", text="High at one.")
     assert tides.done() == [("write", "Tides.md")]
-    tides.settled()
+    tides.check_settled()
 
 
 @pytest.mark.parametrize("purge", [False, True])
@@ -198,7 +198,7 @@ def test_a_changed_file_brings_a_forgotten_memory_back(tides: Pair, purge: bool)
     after = tides.show("tides")
     assert (after.text, after.why, after.tags) == ("High at two.", "", ("sea",))
     assert after.created_at == before.created_at
-    tides.settled()
+    tides.check_settled()
 
 
 def test_both_gone_is_noted_no_longer(tides: Pair) -> None:
@@ -254,7 +254,7 @@ def test_a_note_becomes_a_memory_and_gets_an_id(pair: Pair) -> None:
         f"---\nid: {id}\ntitle: Three ideas\ntags:\n  - draft\naliases: [thoughts]\n---\n"
         "# Three ideas\n\nOne #draft.\n"
     )
-    pair.settled()
+    pair.check_settled()
 
 
 def test_a_note_in_a_projects_folder_is_of_that_project(pair: Pair) -> None:
@@ -265,7 +265,7 @@ def test_a_note_in_a_projects_folder_is_of_that_project(pair: Pair) -> None:
     pair.mirror()
     projects = {memory.title: memory.project for memory in pair.vault.export()}
     assert projects == {"a": "Harbor: API", "New": "Harbor: API", "Monday": ""}
-    pair.settled()
+    pair.check_settled()
 
 
 def test_a_new_note_in_which_nothing_stands_yet_waits(pair: Pair) -> None:
@@ -282,7 +282,7 @@ def test_a_copy_of_a_file_becomes_a_memory_of_its_own(tides: Pair) -> None:
     assert tides.done() == [("take in", "Tides 1.md")]
     assert sorted(one.text for one in tides.vault.export()) == ["High at noon.", "High at two."]
     assert tides.show("tides").text == "High at noon."
-    tides.settled()
+    tides.check_settled()
 
 
 def test_a_note_whose_name_differs_in_case_alone_is_another_one(tides: Pair) -> None:
@@ -291,21 +291,21 @@ def test_a_note_whose_name_differs_in_case_alone_is_another_one(tides: Pair) -> 
         pytest.skip("this file system takes them for one")
     assert tides.done() == [("take in", "TIDES.md")]
     assert tides.show("tides").text == "High at noon."
-    tides.settled()
+    tides.check_settled()
 
 
 def test_an_exact_copy_is_a_memory_too(tides: Pair) -> None:
     tides.write("A copy.md", tides.text("Tides.md"))
     assert tides.done() == [("take in", "A copy.md")]
     assert len(tides.ids()) == 2
-    tides.settled()
+    tides.check_settled()
 
 
 def test_a_file_with_an_unknown_id_becomes_that_memory(tides: Pair) -> None:
     tides.write("From.md", tides.text("Tides.md").replace("id: tides", "id: elsewhere-1"))
     tides.mirror()
     assert tides.ids() == ["elsewhere-1", "tides"]
-    tides.settled()
+    tides.check_settled()
 
 
 def test_an_export_becomes_a_mirror_without_conflicts(pair: Pair) -> None:
@@ -314,7 +314,7 @@ def test_an_export_becomes_a_mirror_without_conflicts(pair: Pair) -> None:
     mirrored_folder.write_folder(pair.folder, pair.vault.export())
     assert pair.done() == []
     assert sorted(pair.state()["entries"]) == ["a", "f"]
-    pair.settled()
+    pair.check_settled()
 
 
 def test_what_came_from_files_is_not_mirrored(pair: Pair) -> None:
@@ -333,7 +333,7 @@ def test_a_new_title_renames_the_file(tides: Pair) -> None:
     tides.change("Harbor/Ebb and flow.md", "title: Ebb and flow", "title: Flow")
     assert tides.done() == [("edit", "Harbor/Flow.md")]
     assert tides.files() == ["Harbor/Flow.md"]
-    tides.settled()
+    tides.check_settled()
 
 
 def test_a_name_that_a_person_chose_stays(tides: Pair) -> None:
@@ -342,7 +342,7 @@ def test_a_name_that_a_person_chose_stays(tides: Pair) -> None:
     assert tides.done() == []
     tides.vault.edit("tides", title="Ebb and flow")
     assert tides.done() == [("write", "Sea/Mine.md")]
-    tides.settled()
+    tides.check_settled()
     assert tides.files() == ["Sea/Mine.md"]
 
 
@@ -352,7 +352,7 @@ def test_files_that_swapped_names_stay_what_they_are(tides: Pair) -> None:
     (tides.folder / "Tides.md").rename(tides.folder / "x")
     (tides.folder / "other.md").rename(tides.folder / "Tides.md")
     (tides.folder / "x").rename(tides.folder / "other.md")
-    tides.settled()
+    tides.check_settled()
     assert tides.show("tides").title == "Tides"
 
 
@@ -364,7 +364,7 @@ def test_equal_titles_get_names_of_their_own(pair: Pair) -> None:
     pair.mirror()
     assert len(pair.files()) == 4
     assert len({name.lower() for name in pair.files()}) == 4
-    pair.settled()
+    pair.check_settled()
 
 
 def test_an_id_that_was_deleted_comes_back_into_the_file(tides: Pair) -> None:
@@ -373,7 +373,7 @@ def test_an_id_that_was_deleted_comes_back_into_the_file(tides: Pair) -> None:
     assert tides.done() == [("edit", "Tides.md")]
     assert tides.text("Tides.md").startswith("---\nid: tides\n")
     assert tides.show("tides").text == "High at one."
-    tides.settled()
+    tides.check_settled()
 
 
 def test_front_matter_that_was_deleted_comes_back_and_only_the_text_is_new(tides: Pair) -> None:
@@ -383,7 +383,7 @@ def test_front_matter_that_was_deleted_comes_back_and_only_the_text_is_new(tides
     assert (after.title, after.text, after.tags) == ("Tides", "High at one.", ("sea",))
     assert after.why == "Boats."
     assert "  - sea\n" in tides.text("Tides.md")
-    tides.settled()
+    tides.check_settled()
 
 
 def test_what_is_not_ours_in_the_front_matter_survives_a_rewrite(tides: Pair) -> None:
@@ -392,7 +392,7 @@ def test_what_is_not_ours_in_the_front_matter_survives_a_rewrite(tides: Pair) ->
     tides.vault.edit("tides", text="High at one.")
     tides.mirror()
     assert "aliases: [ebb]\n" in tides.text("Tides.md")
-    tides.settled()
+    tides.check_settled()
 
 
 # What cannot be read
@@ -668,7 +668,7 @@ def test_interrupted_before_the_state_is_kept_the_next_run_finds_no_conflict(
     assert len(ids) == memories
     assert tides.done() == []
     assert (tides.ids(), tides.files()) == (ids, files)
-    tides.settled()
+    tides.check_settled()
 
 
 def test_interrupted_within_a_conflict_it_is_kept_but_once(
@@ -682,7 +682,7 @@ def test_interrupted_within_a_conflict_it_is_kept_but_once(
     assert [step.action for step in tides.mirror().steps] == ["conflict"]
     assert len(tides.ids()) == 2
     assert len(tides.files()) == 2
-    tides.settled()
+    tides.check_settled()
 
 
 def test_a_file_that_changes_while_it_is_written_is_left_for_the_next_run(
@@ -757,7 +757,7 @@ def test_secrets_of_a_file_are_replaced_in_the_vault_and_the_file_keeps_them(tid
     assert sum(result.redacted.values()) == 2
     assert all(GITHUB not in memory.text for memory in tides.vault.export())
     assert GITHUB in tides.text("Tides.md")
-    tides.settled()
+    tides.check_settled()
 
 
 def test_an_edit_in_a_file_is_noted_in_the_audit_log(tides: Pair) -> None:
