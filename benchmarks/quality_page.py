@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,8 @@ FLOORS = ("bm25", "dense")
 ALLOWED = 0.005
 SURE = 0.05
 BIN = 0.05  # of the confidences in fit.json
+# Evidence and its lowest confidence, as `blend` declares them.
+EVIDENCE = {"none": 0.0, "weak": 0.2, "strong": 0.95}
 ANSWERED = ("all", "held out")
 ABOVE, BELOW = "▲", "▼"
 # The parts of a search, in order; the other channels come between.
@@ -340,10 +342,11 @@ def answers(results: Results) -> str:
 
 
 CONFIDENCE = (
-    "How far the confidence of an answer can be trusted: by confidence, how often the first result "
-    "is right, and how often the vault has no answer. The judged sets are cut into vaults of 30 to "
-    "9,000 memories; a third of the questions have no answer in theirs, and the weights were not "
-    "fitted on these sets. `benchmarks/fit_blend.py` fits and measures."
+    "How far the evidence of an answer can be trusted: how often the first result is right, and "
+    "how often the vault has no answer. The picture has the same by confidence. The judged sets "
+    "are cut into vaults of 30 to 9,000 memories; a third of the questions have no answer in "
+    "theirs, and the weights were not fitted on these sets. `benchmarks/fit_blend.py` fits and "
+    "measures."
 )
 LOST = "nDCG@10 of these sets lost without a feature, with the 95 % interval of 1,000 resamples:"
 
@@ -358,9 +361,8 @@ def evidence(results: Results) -> str:
     rows: dict[str, list[str]] = {}
     lost: dict[str, list[str]] = {}
     for at, fit in enumerate(found.values()):
-        for one in fit["verdicts, held out"]:
-            cells = rows.setdefault(f"{one['from']:.0%}", [""] * 3 * at)
-            cells += [str(one["questions"]), f"{one['right']:.0%}", f"{one['unanswerable']:.0%}"]
+        for name, cells in _by_evidence(fit["verdicts, held out"]):
+            rows.setdefault(name, [""] * 3 * at).extend(cells)
         for name, one in fit["lost without"].items():
             cells = lost.setdefault(f"`{name}`", [""] * 2 * at)
             cells += [f"{one['lost']:.4f}", "{:.4f} to {:.4f}".format(*one["ci95"])]
@@ -369,10 +371,23 @@ def evidence(results: Results) -> str:
         for cells in lost.values():
             cells += [""] * (2 * (at + 1) - len(cells))
     names = [f"{way}: {name}" for way in found for name in ("questions", "right", "no answer")]
-    parts.append(table(["confidence from", *names], [[at, *cells] for at, cells in rows.items()]))
+    parts.append(table(["evidence", *names], [[name, *cells] for name, cells in rows.items()]))
     names = [f"{way}: {name}" for way in found for name in ("lost", "95 %")]
     parts += [LOST, table(["feature", *names], [[at, *cells] for at, cells in lost.items()])]
     return "\n\n".join(parts)
+
+
+def _by_evidence(bins: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[str]]]:
+    """Yield by evidence the number of questions, and the shares right and without an answer."""
+    bounds = [*EVIDENCE.values(), 2.0]
+    for name, low, high in zip(EVIDENCE, bounds, bounds[1:], strict=False):
+        found = [one for one in bins if low <= one["from"] + BIN / 2 < high]
+        if asked := sum(one["questions"] for one in found):
+            shares = (
+                sum(one["questions"] * one[share] for one in found) / asked
+                for share in ("right", "unanswerable")
+            )
+            yield name, [str(asked), *(f"{share:.0%}" for share in shares)]
 
 
 def remarks(results: Results) -> str:

@@ -113,7 +113,7 @@ def test_confidence_is_shown_where_it_was_measured(
     lost = {"keyword": {"lost": 0.0368, "ci95": [0.0267, 0.0478]}}
     results["fit"] = {"<words>": {"verdicts, held out": [verdict], "lost without": lost}}
     made = quality_page.files(results)
-    assert "| 90% | 40 | 95% | 5% |" in made["quality.md"]
+    assert "| weak | 40 | 95% | 5% |" in made["quality.md"]
     assert "| `keyword` | 0.0368 | 0.0267 to 0.0478 |" in made["quality.md"]
     assert "&lt;words&gt;" in made["quality-evidence.svg"]
 
