@@ -308,7 +308,7 @@ def test_short_options_are_what_people_expect(home: Home) -> None:
     home.save("Tides turn twice", "-t", "moon")
     home.save("Tides turn", "--id", "turn")
     assert home.call("save", "Tides turned", "--id", "turn", "-q") == (0, "turn\n", "")
-    assert "turn was there" in home.call("save", "Tides turn", "--id", "turn").err
+    assert "turn already existed" in home.call("save", "Tides turn", "--id", "turn").err
     assert (
         home.call("list", "-p", "harbor", "-q").out == home.call("list", "-t", "sea", "--ids").out
     )

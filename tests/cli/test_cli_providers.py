@@ -172,7 +172,7 @@ def test_a_save_embeds_its_own_text_and_nothing_that_others_left(
     assert waiting(home) == 1
     long = home.run("save", "--title", "Long", "--text", "word " * 1000, "--id", "long")
     assert (long.code, long.out) == (0, "long\n")
-    assert "a running server makes it, or `recollect reindex`" in long.err
+    assert "by a running server or `recollect reindex`" in long.err
     assert waiting(home) == 2
 
 

@@ -268,7 +268,7 @@ def test_a_copy_of_a_locked_vault_is_private_and_said_to_be_plain(
     done = locked.call(*(word.format(copy=copy) for word in told), using=WITH)
     assert done.code == 0
     where = where.format(copy=copy)
-    sentence = f"The vault is locked, but {where} is plain text: whoever can read it can read"
+    sentence = f"The vault is locked, but {where} is plain text: anyone who can read it can read"
     assert done.err.startswith(f"recollect: {sentence} the memories.\n")
     assert modes(copy) <= {0o600}
 
