@@ -165,9 +165,9 @@ def test_a_part_is_a_heading_lines_or_a_page(read: Served) -> None:
     ("part", "sentence"),
     [
         ("Chapter 99", "has no part 'Chapter 99'; its headings: > Chapter 1 · Chapter 2"),
-        ("99999-", "lines, and no '99999-'"),
-        ("999", "pages, and no 999"),
-        ("0", "pages, and no 0"),
+        ("99999-", "no lines '99999-'; it has"),
+        ("999", "no page 999; it has"),
+        ("0", "no page 0; it has"),
     ],
 )
 def test_a_part_that_is_not_there_is_refused_with_what_is(

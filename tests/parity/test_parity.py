@@ -18,7 +18,7 @@ from parity_scenario import NOW, REFUSALS, SEARCHES, STEPS, WITH_MODELS, Step
 from recollect import Recollect
 from recollect.demo.load import sample
 from recollect.errors import RecollectError
-from recollect.interfaces.mcp.server import for_tools
+from recollect.interfaces.mcp.texts import for_tools
 from recollect.settings_reading import load_settings
 
 Answers = dict[str, dict[str, Any]]  # by door, then by the step's name

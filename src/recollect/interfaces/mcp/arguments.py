@@ -1,10 +1,10 @@
 """The arguments of each tool: one struct per tool checks them and makes their JSON Schema. The
-fields of a search, a filter and a memory come from where they are declared.
+fields of a search, a filter and a memory come from their declarations.
 
-`named` is what a model reads of a tool: the arguments that stand by their names, and a short text
-for each. The others are rarely needed: the schema only names them, as keys of the object `options`.
-They may also stand beside the others. What was not given is UNSET, and null counts as not given:
-many models fill in every argument.
+`named` lists the arguments that a model sees by name, with a short text for each. The others are
+rarely needed: the schema only mentions them as keys of the object `options`, and a call may also
+give them directly. An absent argument is UNSET, and null counts as absent, because many models fill
+in every argument.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ SEARCH_LIMIT = 10
 LIST_LIMIT = 20
 REVIEW_LIMIT = 5
 CONTEXT_TOKENS = 2000
-RETRIEVE_TOKENS = 5000  # some 20,000 characters: nearly every memory as a whole
-# A page of memories, and a page of whole ones: more would fill a model's window in one answer.
+RETRIEVE_TOKENS = 5000  # about 20,000 characters: nearly every memory as a whole
+# Of rows, and of whole memories: more would fill a model's context in one answer.
 MOST_RESULTS = 100
 MOST_WHOLE = 20
-# As a project: every project, on a server that was started with one of its own.
+# As `project`: all projects, on a server that has a default project.
 EVERY_PROJECT = "*"
 OPTIONS = "options"
 
@@ -47,15 +47,15 @@ Text = str | UnsetType
 class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The arguments of a call."""
 
-    # The arguments that are offered by their names → what a model reads of each.
+    # Arguments that the schema lists by name → their descriptions.
     named: ClassVar[Mapping[str, str]] = {}
-    # Appended to the text of `project` on a server that has one of its own.
+    # Appended to the description of `project` on a server that has a default project.
     own_project: ClassVar[str] = ""
-    # What `options` is said to take, where that is shorter than the names.
+    # A description of `options` that is shorter than the names.
     rarely: ClassVar[str] = ""
 
     def given(self) -> dict[str, Any]:
-        """Return the arguments that were given, by name."""
+        """Return the arguments of the call, by name."""
         values = {name: getattr(self, name) for name in self.__struct_fields__}
         return {name: value for name, value in values.items() if value is not UNSET}
 
@@ -66,19 +66,19 @@ FILTER_FIELDS: Any = json_struct(
 
 
 class FilterArguments(FILTER_FIELDS):  # type: ignore[misc]
-    """Filters; every one given must hold."""
+    """Filters; a memory must pass all of them."""
 
     own_project = f' Default: {{}}; "{EVERY_PROJECT}": every one.'
     rarely = "filters of memory_search"
 
     def within(self, project: str | None) -> dict[str, Any]:
-        """Return the arguments that were given; without a project, `project` of the server."""
+        """Return the arguments of the call; `project` of the server is the default."""
         named: dict[str, Any] = {"project": project, **self.given()}
         every = named["project"] in (EVERY_PROJECT, (EVERY_PROJECT,))
         return named | ({"project": None} if every else {})
 
     def preferring(self, project: str | None) -> dict[str, Any]:
-        """Return the arguments that were given; the server's own project filters nothing."""
+        """Return the arguments of the call; `project` of the server is preferred, not a filter."""
         named = self.within(None)
         return named if "project" in self.given() else {"prefer_project": project} | named
 
@@ -273,39 +273,38 @@ class ListArguments(TimelineArguments):
     as_of: Text = UNSET
 
     def place(self) -> Place | str | None:
-        """Return the end of the page before: a place (its memory may be gone), or an id."""
+        """Return where the previous page ended: a place, as its memory may be gone, or an id."""
         if self.after is UNSET:
             return None
         try:
             return decode_place(self.after)
-        except UserError:  # then it is an id
+        except UserError:  # it is an id
             return self.after
 
 
 @cache
 def whole_schema(kind: type[Arguments]) -> dict[str, Any]:
-    """Return the schema of every argument, with all that is checked."""
+    """Return the complete schema of all arguments, by which calls are checked."""
     schema: dict[str, Any] = msgspec.json.schema_components([kind])[1][kind.__name__]
     properties = {name: _without_null(each) for name, each in schema["properties"].items()}
     return schema | {"properties": properties}
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema without null, which counts as not given."""
+    """Return the schema without null, which counts as absent."""
     choices = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
     return {**schema, **choices[0]} if len(choices) == 1 else schema
 
 
 @cache
 def rare(kind: type[Arguments]) -> tuple[str, ...]:
-    """Return the names of the arguments that go into `options`: those that are not `named`."""
+    """Return the names of the arguments in `options`: those that are not `named`."""
     return tuple(name for name in kind.__struct_fields__ if name not in kind.named)
 
 
 @cache
 def input_schema(kind: type[Arguments], project: str | None = None) -> dict[str, Any]:
-    """Return the JSON Schema of a tool's arguments: what a model needs to fill them in.
-    `project`: the server's own, which the argument names as its default."""
+    """Return the JSON Schema that a model sees. `project`: the server's default project."""
     schema = whole_schema(kind)
     properties = {
         name: _short_schema(schema["properties"][name], text) for name, text in kind.named.items()
@@ -318,7 +317,7 @@ def input_schema(kind: type[Arguments], project: str | None = None) -> dict[str,
         one = min((name for name in others if kinds[name] != "array"), key=len)
         properties[OPTIONS] = {
             "type": "object",
-            # Some clients refuse an object of which no property is named.
+            # Some clients refuse an object without properties.
             "properties": {one: {"type": kinds[one]}},
             "description": f"Rare: {about}.",
         }
@@ -327,11 +326,66 @@ def input_schema(kind: type[Arguments], project: str | None = None) -> dict[str,
 
 
 def _short_schema(schema: dict[str, Any], description: str) -> dict[str, Any]:
-    """Return the type, the choices, the description and the default; some clients refuse a choice
-    without a type, or a list without that of its items."""
+    """Return type, choices, description and default. Some clients need the type of choices and of
+    list items."""
     shown = {"type": schema.get("type", "string")}
     if "items" in schema:
         shown["items"] = {"type": schema["items"].get("type", "string")}
     shown |= {"enum": schema["enum"]} if "enum" in schema else {}
     shown["description"] = description
     return shown | ({"default": schema["default"]} if schema.get("default") else {})
+
+
+# Output schemas: the fields that a program can rely on. They are short, as models read them, and
+# fit the JSON of `recollect search --json` as well, with which a search answers if `explain` is
+# set.
+
+Schema = dict[str, Any]
+
+TEXT: Schema = {"type": "string"}
+NUMBER: Schema = {"type": "number"}
+COUNT: Schema = {"type": "integer"}
+FLAG: Schema = {"type": "boolean"}
+OBJECT: Schema = {"type": "object"}
+NEWER: Schema = {"type": ["string", "object"]}  # an id; with `explain` its date as well
+
+
+def array(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
+
+
+def record(required: dict[str, Schema], **optional: Schema) -> Schema:
+    """Return the schema of an object with these fields and possibly others."""
+    return {"type": "object", "properties": {**required, **optional}, "required": [*required]}
+
+
+ROW = record(
+    {"id": TEXT},
+    title=TEXT, kind=TEXT, project=TEXT, date=TEXT, expired=FLAG, superseded_by=TEXT,
+)  # fmt: skip
+RESULT = record(
+    {"id": TEXT, "score": NUMBER, "kind": TEXT},
+    title=TEXT, project=TEXT, date=TEXT, passage=TEXT, expired=FLAG, superseded_by=NEWER,
+    seems_replaced_by=NEWER,
+)  # fmt: skip
+RESULTS = record({"results": array(RESULT)}, evidence={"type": ["string", "null"]})
+SIDES = {"at": TEXT, "before": array(OBJECT), "after": array(OBJECT)}
+LIST = record({}, memories=array(ROW), next={"type": ["string", "null"]}, **SIDES)
+CONTEXT = record(
+    {"memories": array(record({"id": TEXT, "title": TEXT, "text": TEXT}))}, left_out=COUNT
+)
+MEMORIES = record({"memories": array(record({"id": TEXT}))}, history=OBJECT, missing=array(OBJECT))
+SAVED = record(
+    {"id": TEXT, "outcome": TEXT, "repeated": FLAG, "title": TEXT},
+    redacted=OBJECT, superseded=array(TEXT),
+    similar=array(record({"id": TEXT, "title": TEXT, "why": TEXT})),
+)  # fmt: skip
+TIMELINE = record(SIDES)
+UPDATED = record({"id": TEXT, "changed": array(TEXT)}, redacted=OBJECT)
+FORGOTTEN = record({"ids": array(TEXT), "outcome": TEXT})
+NOTED = record({"accepted": COUNT, "dismissed": COUNT})
+REVIEW = record({}, items=array(OBJECT), counts=OBJECT, done=TEXT)
+# The fields that ChatGPT's connectors and deep research require.
+LINK = {"id": TEXT, "title": TEXT, "url": TEXT}
+LINKS = record({"results": array(record(LINK))})
+DOCUMENT = record({**LINK, "text": TEXT}, metadata=OBJECT)

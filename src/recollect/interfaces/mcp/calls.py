@@ -1,5 +1,5 @@
-"""The tools: each is a function from checked arguments to an answer, over the engine. Its decorator
-says how it is offered."""
+"""The tools: functions from checked arguments to an answer. A decorator declares how each is
+offered."""
 
 from __future__ import annotations
 
@@ -18,30 +18,16 @@ from recollect.ingest.draft import make_draft
 from recollect.ingest.saving import REPLACES, Saved, SimilarMemory, saved_json
 from recollect.interfaces.mcp import arguments
 from recollect.interfaces.mcp.brief import (
+    Part,
     brief_history,
     full_title,
     response_json,
     row_json,
+    shown_memories,
     with_longer_passages,
     without_marks,
 )
-from recollect.interfaces.mcp.parts import Part, shown_memories
 from recollect.interfaces.mcp.resources import MEMORY
-from recollect.interfaces.mcp.schemas import (
-    CONTEXT,
-    DOCUMENT,
-    FORGOTTEN,
-    LINKS,
-    LIST,
-    MEMORIES,
-    NOTED,
-    RESULTS,
-    REVIEW,
-    SAVED,
-    TIMELINE,
-    UPDATED,
-    Schema,
-)  # fmt: skip
 from recollect.interfaces.mcp.texts import (
     fields_text,
     history_text,
@@ -66,9 +52,9 @@ from recollect.times import iso
 
 
 class Served(NamedTuple):
-    """The engine, and the default project of calls. `open_project`: the one that the client
-    has open, which a search prefers where there is no other. `resumed`: what a save did already
-    that is called again, with the reply to its question."""
+    """The engine, and the default project of calls. `open_project`: the project that the client has
+    open, which a search prefers if there is no default. `resumed`: the outcome of the first call of
+    a save that is repeated with the reply to its question."""
 
     engine: Recollect
     project: str | None = None
@@ -77,8 +63,8 @@ class Served(NamedTuple):
 
 
 class UserQuestion(NamedTuple):
-    """What a person may be asked when a tool is done. `about`: the id of the memory that it is
-    about; `yes`: what is done then, which is another answer."""
+    """A question for the user after a tool has run. `about`: the id of the memory in question.
+    `yes`: run after "yes"; returns the new answer."""
 
     about: str
     text: str
@@ -86,30 +72,29 @@ class UserQuestion(NamedTuple):
 
 
 class ToolAnswer(NamedTuple):
-    """What a tool answers: the same as data and, shorter, as text."""
+    """A tool's answer as data and, shorter, as text."""
 
     structured: dict[str, Any]
     text: str
     question: UserQuestion | None = None
 
 
-# The sets of tools that a server lists: the usual ones, those that a connector needs as well, all.
-# A tool that is not listed still answers: a client may have kept an earlier list.
+# The sets of tools that a server lists: the usual ones, those for connectors, all. A tool that is
+# not listed still answers, as a client may have cached an earlier list.
 ToolSet = Literal["default", "connector", "all"]
 
 
 class Tool(NamedTuple):
-    """A tool as it is offered. `about`: what a model reads of it in every conversation, so each
-    word costs. `pool`: whose threads do its work. `offered`: the set that it belongs to; `all` has
-    every tool. `anywhere`: also for a caller who may only use other vaults than the home's own.
-    `adds`: it changes no existing memory. `idempotent`: the same call again changes nothing more.
-    """
+    """A declared tool. `about`: the description that a model reads in every conversation, so each
+    word costs. `offered`: the set that it belongs to; `all` has every tool. `anywhere`: also for
+    callers without access to the home's own vault. `adds`: it changes no existing memory.
+    `idempotent`: repeating the call changes nothing."""
 
     name: str
     title: str
     about: str
     arguments: type[arguments.Arguments]
-    output: Schema
+    output: arguments.Schema
     run: Callable[[Served, Any], ToolAnswer]
     needs: tuple[str, ...]
     pool: ThreadPool
@@ -128,12 +113,12 @@ Call = TypeVar("Call", bound=Callable[..., ToolAnswer])
 
 
 def tool(
-    name: str, title: str, output: Schema, *needs: str, pool: ThreadPool = SEARCHES,
+    name: str, title: str, output: arguments.Schema, *needs: str, pool: ThreadPool = SEARCHES,
     offered: ToolSet = "default", anywhere: bool = False, adds: bool = False,
     idempotent: bool = True,
 ) -> Callable[[Call], Call]:  # fmt: skip
-    """Declare a tool; see `Tool`. What a model reads of it is the docstring of the function, and
-    what it takes the type of `args`. Without `needs`, its caller must be allowed to search."""
+    """Declare a tool; see `Tool`. Its description is the function's docstring, and its arguments
+    are the type of `args`. `needs`: capabilities; by default SEARCH."""
 
     def declare(run: Call) -> Call:
         about, kind = " ".join((run.__doc__ or "").split()), get_type_hints(run)["args"]
@@ -146,13 +131,13 @@ def tool(
     return declare
 
 
-@tool("memory_search", "Search memories", RESULTS, anywhere=True)
+@tool("memory_search", "Search memories", arguments.RESULTS, anywhere=True)
 def search(served: Served, args: arguments.SearchArguments) -> ToolAnswer:
     """Find earlier decisions, bugs, preferences and facts. Use it before you decide, answer or ask.
     Gives titles, passages and ids, best first."""
-    asked = args.preferring(served.project or served.open_project)
+    given = args.preferring(served.project or served.open_project)
     brief = args.view is UNSET and not args.explain
-    response = served.engine.search(read_search({"view": "scan"} | asked, served.engine.now()))
+    response = served.engine.search(read_search({"view": "scan"} | given, served.engine.now()))
     if not response.results:
         _check_filter(served, args)
     response = with_longer_passages(response) if brief else without_marks(response)
@@ -163,14 +148,14 @@ def search(served: Served, args: arguments.SearchArguments) -> ToolAnswer:
 
 
 def _check_filter(served: Served, args: arguments.FilterArguments) -> None:
-    """Where nothing was found: refuse a project, kind or tag that no memory has, since it is a
-    mistake."""
+    """Raise NotFound if no memory has the given project, kind or tag. Call it if nothing was
+    found."""
     given = read_filter(args.within(None), served.engine.now())
     if served.engine.may(SEARCH) and (sentences := served.engine.unknown_values(given)):
         raise NotFound(" ".join(sentences))
 
 
-@tool("search", "Search", LINKS, offered="connector", anywhere=True)
+@tool("search", "Search", arguments.LINKS, offered="connector", anywhere=True)
 def connector_search(served: Served, args: arguments.ConnectorSearchArguments) -> ToolAnswer:
     """For connectors; others use memory_search."""
     response = served.engine.search(args.query, limit=arguments.SEARCH_LIMIT, view="scan")
@@ -185,7 +170,7 @@ def connector_search(served: Served, args: arguments.ConnectorSearchArguments) -
     return _as_json({"results": results})
 
 
-@tool("fetch", "Fetch", DOCUMENT, pool=READS, offered="connector", anywhere=True)
+@tool("fetch", "Fetch", arguments.DOCUMENT, pool=READS, offered="connector", anywhere=True)
 def fetch(served: Served, args: arguments.FetchArguments) -> ToolAnswer:
     """For connectors; others use memory_retrieve."""
     [found] = served.engine.located([args.id])
@@ -203,11 +188,11 @@ def fetch(served: Served, args: arguments.FetchArguments) -> ToolAnswer:
 
 
 def _as_json(data: dict[str, Any]) -> ToolAnswer:
-    """Return the data also as text, which is JSON: connectors want it so."""
+    """Return the data, and as text the same JSON, as connectors require."""
     return ToolAnswer(data, msgspec.json.encode(as_data(data)).decode())
 
 
-@tool("memory_context", "What to know at the start", CONTEXT)
+@tool("memory_context", "What to know at the start", arguments.CONTEXT)
 def context(served: Served, args: arguments.ContextArguments) -> ToolAnswer:
     """What to know when a task begins: pinned memories, those about a subject, the newest. Call it
     once."""
@@ -227,7 +212,7 @@ def context(served: Served, args: arguments.ContextArguments) -> ToolAnswer:
     return ToolAnswer(context_json(found), context_text(found))
 
 
-@tool("memory_save", "Save a memory", SAVED, WRITE, pool=WRITES, adds=True)
+@tool("memory_save", "Save a memory", arguments.SAVED, WRITE, pool=WRITES, adds=True)
 def save(served: Served, args: arguments.SaveArguments) -> ToolAnswer:
     """Keep one thing worth knowing later: a decision and why, a bug and its fix, a preference.
     title or text is required. No secrets, nothing the code says anyway. What is there already is
@@ -246,7 +231,7 @@ def save(served: Served, args: arguments.SaveArguments) -> ToolAnswer:
 
 
 def _replacing(served: Served, saved: Saved, similar: Sequence[SimilarMemory]) -> UserQuestion:
-    """Whether what was saved takes the place of the first of these."""
+    """Return the question whether the saved memory replaces the first of these."""
     (old, _), *others = similar
 
     def yes() -> ToolAnswer:
@@ -259,7 +244,7 @@ def _replacing(served: Served, saved: Saved, similar: Sequence[SimilarMemory]) -
     return UserQuestion(old.id, f"“{new}” seems to replace “{before}”. Does it?", yes)
 
 
-@tool("memory_retrieve", "Read whole memories", MEMORIES, pool=READS, anywhere=True)
+@tool("memory_retrieve", "Read whole memories", arguments.MEMORIES, pool=READS, anywhere=True)
 def retrieve(served: Served, args: arguments.RetrieveArguments) -> ToolAnswer:
     """Whole memories by id; a long one in parts."""
     then = read_as_of(args.given(), served.engine.now())
@@ -286,7 +271,15 @@ def retrieve(served: Served, args: arguments.RetrieveArguments) -> ToolAnswer:
     return ToolAnswer(structured, "\n\n".join(texts))
 
 
-@tool("memory_update", "Change a memory", UPDATED, WRITE, SEARCH, pool=WRITES, idempotent=False)
+@tool(
+    "memory_update",
+    "Change a memory",
+    arguments.UPDATED,
+    WRITE,
+    SEARCH,
+    pool=WRITES,
+    idempotent=False,
+)
 def update(served: Served, args: arguments.UpdateArguments) -> ToolAnswer:
     """Correct a memory, or add to it; fields not given stay."""
     changes = args.fields()
@@ -295,10 +288,10 @@ def update(served: Served, args: arguments.UpdateArguments) -> ToolAnswer:
     if args.undo:
         if changes or part or any(tags.values()):
             raise UserError("undo takes the last change back; give no other change with it.")
-        return _undone(served, args.id)
+        return _undo(served, args.id)
     if not (changes or part or any(tags.values())):
-        raise UserError("Nothing to change; give a field, like text.")
-    make_draft(changes, change=True)  # so that no field is taken for another argument of `edit`
+        raise UserError("Nothing to change; give a field, such as text.")
+    make_draft(changes, change=True)  # so that no field becomes another argument of `edit`
     done = served.engine.edited(args.id, **tags, **part, **changes)
     after = done.memory
     structured: dict[str, Any] = {
@@ -309,11 +302,11 @@ def update(served: Served, args: arguments.UpdateArguments) -> ToolAnswer:
     }
     if done.redacted:
         structured["redacted"] = dict(done.redacted)
-    what = ", ".join(structured["changed"]) or "nothing; it was so already"
+    what = ", ".join(structured["changed"]) or "nothing; it was like this already"
     return ToolAnswer(structured, f"Updated {shown_id(after.id)}: {what}.{redacted_text(done)}")
 
 
-def _undone(served: Served, id: str) -> ToolAnswer:
+def _undo(served: Served, id: str) -> ToolAnswer:
     [id] = served.engine.completed_ids([id])
     done = served.engine.undo(id)
     text = undone_text(done.action, done.at, [id], done.forgotten)
@@ -321,12 +314,13 @@ def _undone(served: Served, id: str) -> ToolAnswer:
 
 
 def whole_ids(served: Served, parts: Sequence[str], *, forgotten: bool = False) -> list[str]:
-    """Return ids that may be given in part as they are, where the caller may read them."""
-    may = served.engine.may(SEARCH)
-    return served.engine.completed_ids(parts, forgotten=forgotten) if may else [*parts]
+    """Complete shortened ids, if the caller may read memories."""
+    if not served.engine.may(SEARCH):
+        return [*parts]
+    return served.engine.completed_ids(parts, forgotten=forgotten)
 
 
-@tool("memory_forget", "Forget memories", FORGOTTEN, DELETE, pool=WRITES)
+@tool("memory_forget", "Forget memories", arguments.FORGOTTEN, DELETE, pool=WRITES)
 def forget(served: Served, args: arguments.ForgetArguments) -> ToolAnswer:
     """Take memories out of every answer. Where something true remains: memory_update."""
     ids = list(dict.fromkeys(whole_ids(served, args.ids, forgotten=args.undo)))
@@ -345,7 +339,13 @@ def forget(served: Served, args: arguments.ForgetArguments) -> ToolAnswer:
 
 
 @tool(
-    "memory_feedback", "Judge a search result", NOTED, WRITE, pool=WRITES, offered="all", adds=True
+    "memory_feedback",
+    "Judge a search result",
+    arguments.NOTED,
+    WRITE,
+    pool=WRITES,
+    offered="all",
+    adds=True,
 )
 def feedback(served: Served, args: arguments.FeedbackArguments) -> ToolAnswer:
     """Say whether a result was what the query needed; later searches rank by it."""
@@ -357,13 +357,15 @@ def feedback(served: Served, args: arguments.FeedbackArguments) -> ToolAnswer:
     return ToolAnswer({"accepted": accepted, "dismissed": dismissed}, text)
 
 
-@tool("memory_review", "Review memories", REVIEW, SEARCH, WRITE, pool=WRITES, offered="all")
+@tool(
+    "memory_review", "Review memories", arguments.REVIEW, SEARCH, WRITE, pool=WRITES, offered="all"
+)
 def review(served: Served, args: arguments.ReviewArguments) -> ToolAnswer:
-    """List what wants a decision (contradictions, duplicates, what expires, secrets), or propose
+    """List what needs a decision (contradictions, duplicates, what expires, secrets), or propose
     one; a person decides."""
     values = args.given()
     if ("item" in values) != ("decision" in values):
-        raise UserError("Give an item and a decision, or neither to list what wants one.")
+        raise UserError("Give an item and a decision, or neither to list all items.")
     if "item" in values:
         changes = {"text": values["text"]} if "text" in values else None
         done = served.engine.decide_or_propose(values["item"], values["decision"], changes=changes)
@@ -372,7 +374,7 @@ def review(served: Served, args: arguments.ReviewArguments) -> ToolAnswer:
     return ToolAnswer(review_json(found), review_text(found))
 
 
-@tool("memory_list", "Browse memories", LIST, pool=READS)
+@tool("memory_list", "Browse memories", arguments.LIST, pool=READS)
 def listing(served: Served, args: arguments.ListArguments) -> ToolAnswer:
     """Browse titles and ids, newest first."""
     given = args.given()
@@ -395,7 +397,7 @@ def listing(served: Served, args: arguments.ListArguments) -> ToolAnswer:
     )
 
 
-@tool("memory_timeline", "What happened around it", TIMELINE, pool=READS, offered="all")
+@tool("memory_timeline", "What happened around it", arguments.TIMELINE, pool=READS, offered="all")
 def timeline(served: Served, args: arguments.TimelineArguments) -> ToolAnswer:
     """What was saved and changed before and after a memory or a time."""
     given = args.within(served.project)

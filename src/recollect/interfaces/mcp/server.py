@@ -1,27 +1,29 @@
-"""The MCP server: the tools, resources and the prompt, put on the SDK's low-level server.
+"""The MCP server: tools, resources and a prompt on the SDK's low-level server.
 
-The low-level one, because it hands out schemas and answers exactly as they are written here. Every
-call of the engine blocks, so it runs in a thread of its pool.
+The low-level server, because it sends schemas and answers exactly as they are declared here. Calls
+of the engine block, so each runs in a thread of its pool.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any, TypeVar
+from urllib.parse import unquote, urlsplit
 
 import mcp_types as mcp
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from recollect.auth.capabilities import SEARCH
 from recollect.engine import Recollect
@@ -29,18 +31,20 @@ from recollect.errors import Cancelled, Forbidden, NotFound, RecollectError
 from recollect.interfaces.mcp import resources
 from recollect.interfaces.mcp.arguments import input_schema
 from recollect.interfaces.mcp.calls import Served, ToolAnswer, ToolSet
-from recollect.interfaces.mcp.client import OpenProject, is_connector, replied, resumed
+from recollect.interfaces.mcp.texts import for_tools
 from recollect.interfaces.mcp.tools import BY_NAME, call, list_tools
 from recollect.interfaces.thread_pools import READS, ThreadPools
 from recollect.present.visible import as_data
+from recollect.projects import project_of
+from recollect.store.base import WriteOutcome
 from recollect.version import __version__
 
 LONGEST_NAME = 100  # characters of a client's name and version that history keeps
-RESOURCE_NOT_FOUND = -32002  # up to the revision of 2025-11-25; later ones have INVALID_PARAMS
+RESOURCE_NOT_FOUND = -32002  # up to revision 2025-11-25; later ones use INVALID_PARAMS
 OPENING = ("initialize", "server/discover")
-TOOL_SETS = ("default", "all")  # that a user may ask for
-# What is offered does not change while the server runs.
-OFFERED = CacheHint(ttl_ms=3_600_000, scope="private")
+TOOL_SETS = ("default", "all")  # that a user can choose
+# The lists do not change while the server runs.
+LISTS = CacheHint(ttl_ms=3_600_000, scope="private")
 
 Context = ServerRequestContext[Any]
 Given = TypeVar("Given")
@@ -56,11 +60,11 @@ def build(
 ) -> Server[Any]:
     """Make the server.
 
-    `engine_of`: returns the engine with the rights of a message's sender. Where it raises
-    RecollectError, the server answers, and each tool says why it cannot.
+    `engine_of`: returns the engine with the rights of a message's sender. If it raises
+    RecollectError, the server still runs, and each tool answers with the error.
     `project`: the default project of calls.
-    `tools`: which tools are listed; over HTTP, `?tools=all` in the address lists all.
-    `pools`: the threads of a server around this one; without, it has its own."""
+    `tools`: the set of listed tools; over HTTP, `?tools=all` in the address lists all.
+    `pools`: the threads of the surrounding server; by default it has its own."""
     handlers = Handlers(engine_of, project, tools, pools)
     server: Server[Any] = Server(
         "recollect",
@@ -69,9 +73,9 @@ def build(
         description="Local memory search for AI agents.",
         instructions=resources.INSTRUCTIONS,
         cache_hints={
-            "tools/list": OFFERED,
-            "prompts/list": OFFERED,
-            "resources/templates/list": OFFERED,
+            "tools/list": LISTS,
+            "prompts/list": LISTS,
+            "resources/templates/list": LISTS,
         },
         lifespan=handlers.lifespan,
         get_tool_input_schema=handlers.input_schema,
@@ -107,7 +111,7 @@ class Handlers:
 
     @asynccontextmanager
     async def lifespan(self, server: Server[Any]) -> AsyncIterator[None]:
-        """The end does not wait for a thread that is still at work."""
+        """Close the threads at the end, without waiting for running calls."""
         try:
             yield
         finally:
@@ -115,19 +119,19 @@ class Handlers:
                 self._pools.close()
 
     async def instruct(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Give whoever opens a connection instructions made for them and this vault."""
+        """Add instructions for this caller and vault to the reply that opens a connection."""
         result = await call_next(ctx)
         if ctx.method not in OPENING or not isinstance(result, dict):
             return result
         try:
             made = partial(resources.instructions, self._engine_of(ctx), self._project)
-        except RecollectError:  # the rules alone; a tool will say why
+        except RecollectError:  # keep the general rules; the tools report the error
             return result
         return result | {"instructions": await self._pools.run(READS, made)}
 
     async def _read(self, ctx: Context, action: str, work: Callable[[Recollect], Given]) -> Given:
-        """Run what is not a tool with the caller's engine: an error becomes the protocol's error. A
-        caller who may not read is refused before it is said whether something exists."""
+        """Run `work` with the caller's engine and raise errors as MCPError. A caller without access
+        is refused before learning whether something exists."""
 
         def run() -> Given:
             engine = self._engine_of(ctx)
@@ -145,7 +149,7 @@ class Handlers:
         except RecollectError as error:
             raise MCPError(mcp.INTERNAL_ERROR, one_line(error)) from error
         except Exception as error:
-            raise MCPError(mcp.INTERNAL_ERROR, unexpected(error)) from error
+            raise MCPError(mcp.INTERNAL_ERROR, log_unexpected(error)) from error
 
     # Tools
 
@@ -154,22 +158,22 @@ class Handlers:
     ) -> mcp.ListToolsResult:
         try:
             engine = self._engine_of(ctx)
-        except RecollectError:  # each tool says so when it is called
+        except RecollectError:  # each tool reports it when called
             engine = None
         listed = list_tools(engine, self._project, self._tool_sets(ctx))
         return mcp.ListToolsResult.model_validate({"tools": listed})
 
     def _tool_sets(self, ctx: Context) -> tuple[str, ...]:
-        """Return the sets of tools that the server, its address or the client's kind asks for."""
-        asked = self._tools
+        """Return the sets of tools to list, by the server's option, its address and the client."""
+        chosen = self._tools
         if ctx.request is not None:
-            asked = ctx.request.query_params.get("tools", asked)
-        if asked not in TOOL_SETS:
+            chosen = ctx.request.query_params.get("tools", chosen)
+        if chosen not in TOOL_SETS:
             allowed = ", ".join(TOOL_SETS)
             raise MCPError(
-                mcp.INVALID_PARAMS, f"tools cannot be {asked!r}; allowed are: {allowed}."
+                mcp.INVALID_PARAMS, f"tools cannot be {chosen!r}; allowed are: {allowed}."
             )
-        return (asked, "connector") if is_connector(ctx) else (asked,)
+        return (chosen, "connector") if is_connector(ctx) else (chosen,)
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
         if name not in BY_NAME:
@@ -183,38 +187,41 @@ class Handlers:
             known = ", ".join(BY_NAME)
             sentence = f"There is no tool {params.name!r}; there are: {known}."
             raise MCPError(mcp.INVALID_PARAMS, sentence)
-        tool, steps, program = BY_NAME[params.name], Steps(ctx), ""
+        tool, progress, program = BY_NAME[params.name], CallProgress(ctx), ""
         if (client := ctx.session.client_params) is not None:
             program = f"{client.client_info.name} {client.client_info.version}"[:LONGEST_NAME]
         try:
             engine = self._engine_of(ctx)
-            engine = engine.acting_as(engine.caller, "mcp" if program else None, program, steps)
-            served = Served(engine, self._project, resumed=resumed(params))
+            engine = engine.acting_as(engine.caller, "mcp" if program else None, program, progress)
+            served = Served(engine, self._project, resumed=first_outcome(params))
             if served.project is None and params.name == "memory_search":
                 served = served._replace(open_project=await self._open_project.name(ctx))
             work = partial(call, served, params.name, params.arguments or {})
             engine.require(*tool.needs, action=tool.name, anywhere=tool.anywhere)
             answer = await self._pools.run(tool.pool, work)
-            reply = await replied(ctx, params, answer)
+            reply = await ask_user(ctx, params, answer)
             if isinstance(reply, mcp.InputRequiredResult):
                 return reply
             if reply and answer.question is not None:
-                with suppress(RecollectError):  # what was done before stays done
+                with suppress(RecollectError):  # the first answer holds in any case
                     answer = await self._pools.run(tool.pool, answer.question.yes)
-            return answered(answer)
+            return mcp.CallToolResult(
+                content=[mcp.TextContent(text=answer.text)],
+                structured_content=as_data(answer.structured),
+            )
         except RecollectError as error:
-            return failed(one_line(error))
+            return error_result(one_line(error))
         except Exception as error:
-            return failed(unexpected(error))
+            return error_result(log_unexpected(error))
         finally:
-            steps.ended = True  # the caller may have cancelled; then a thread is still at work
+            progress.ended = True  # if the caller has cancelled, a thread is still running
 
     # Resources
 
     async def list_resources(
         self, ctx: Context, params: mcp.PaginatedRequestParams | None
     ) -> mcp.ListResourcesResult:
-        found = await self._read(ctx, "resources/list", resources.listed)
+        found = await self._read(ctx, "resources/list", resources.list_resources)
         return mcp.ListResourcesResult(resources=found)
 
     async def list_templates(
@@ -236,7 +243,7 @@ class Handlers:
         values = await self._read(
             ctx,
             "completion/complete",
-            lambda engine: resources.completed(engine, template, params.argument.value),
+            lambda engine: resources.complete(engine, template, params.argument.value),
         )
         return mcp.CompleteResult(completion=mcp.Completion(values=values, total=len(values)))
 
@@ -266,14 +273,9 @@ class Handlers:
         return mcp.GetPromptResult(description=resources.RECALL_ABOUT, messages=[message])
 
 
-def answered(answer: ToolAnswer) -> mcp.CallToolResult:
-    return mcp.CallToolResult(
-        content=[mcp.TextContent(text=answer.text)], structured_content=as_data(answer.structured)
-    )
-
-
-def failed(sentence: str) -> mcp.CallToolResult:
-    """An error as the tool's answer: a model may never see the protocol's own errors."""
+def error_result(sentence: str) -> mcp.CallToolResult:
+    """Return an error as the tool's answer, because clients may hide protocol errors from
+    models."""
     return mcp.CallToolResult(content=[mcp.TextContent(text=sentence)], is_error=True)
 
 
@@ -281,9 +283,9 @@ def one_line(error: RecollectError) -> str:
     return for_tools(" ".join(str(error).split()))
 
 
-def unexpected(error: Exception) -> str:
-    """A sentence for the client, and a line in the log. Neither repeats what the error says, which
-    may hold a memory's text."""
+def log_unexpected(error: Exception) -> str:
+    """Log an unexpected error and return a sentence for the client. Both leave out the error's
+    text, which may quote a memory."""
     frames = extract_tb(error.__traceback__)
     place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "unknown place"
     kind = type(error).__name__
@@ -293,9 +295,9 @@ def unexpected(error: Exception) -> str:
     )
 
 
-class Steps:
-    """Tells a client that asked for it how far a call is, from the thread that does the work, and
-    ends that work where the call has ended."""
+class CallProgress:
+    """Reports the progress of a call to a client that wants it, from the thread that runs the call,
+    and stops that thread once the call has ended."""
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
@@ -309,42 +311,116 @@ class Steps:
             raise Cancelled("The call was cancelled.")
         if self._wanted:
             self._done += 1
-            telling = self._ctx.session.report_progress(self._done, message=what)
-            asyncio.run_coroutine_threadsafe(telling, self._loop)
+            report = self._ctx.session.report_progress(self._done, message=what)
+            asyncio.run_coroutine_threadsafe(report, self._loop)
 
 
-# Errors in the words of tools: the engine's sentences name commands, which a model cannot run.
-# Command → the tool that does the same.
-COMMAND_TOOLS = {
-    "list": "memory_list",
-    "search": "memory_search",
-    "show": "memory_retrieve",
-    "history": "memory_retrieve with history=true",
-    "save": "memory_save",
-    "edit": "memory_update",
-    "supersede": "memory_update with superseded_by",
-    "forget": "memory_forget",
-    "restore": "memory_forget with undo=true",
-    "merge": "memory_forget with merge_into",
-    "feedback": "memory_feedback",
-    "review": "memory_review",
-    "context": "memory_context",
+# Questions to the client: yes or no from its user, if it offers forms, and the open project. Until
+# 2025 a server sends its own request, for which a connection must stay open: on stdio it does, with
+# stateless HTTP it does not. Since 2026 a tool answers with the question, and the client repeats
+# the call with the reply, which always works. Memories are saved before the question.
+
+PATIENCE_S = 50.0  # clients give up on a call after a minute
+# Parts of the names of clients that need `search` and `fetch`.
+CONNECTORS = ("chatgpt", "openai")
+REPLY = "replace"
+FORM: dict[str, Any] = {
+    "type": "object",
+    "properties": {REPLY: {"type": "boolean", "title": "Replace it", "default": True}},
+    "required": [REPLY],
 }
-COMMAND = re.compile(
-    r"(?<!command )`recollect (?P<name>\w+)(?P<rest>[^`]*)`|: recollect (?P<last>\w+)(?P<end>.*)$"
-)
+# Outcomes of the first call that the second one repeats.
+FIRST: dict[str | None, WriteOutcome] = {"added": "added", "updated": "updated"}
+ROOTS_PATIENCE_S = 2.0  # a client that does not answer is not asked again
 
 
-def for_tools(sentence: str) -> str:
-    """The sentence with a tool for each command; a command without one is said to be the user's.
-    What was said so already stays."""
-    return COMMAND.sub(_named, sentence)
+def is_connector(ctx: Context) -> bool:
+    """Return True for a connector of ChatGPT, by its name. An HTTP request of a protocol up to
+    2025-11-25 has only a User-Agent."""
+    client = ctx.session.client_params
+    agent = ctx.request.headers.get("user-agent", "") if ctx.request is not None else ""
+    names = f"{client.client_info.name if client else ''} {agent}".lower()
+    return any(name in names for name in CONNECTORS)
 
 
-def _named(found: re.Match[str]) -> str:
-    name, rest = found["name"] or found["last"], found["rest"] or found["end"] or ""
-    start = "" if found["name"] else ": "
-    if name in COMMAND_TOOLS and "--from" not in rest:
-        undone = " with undo=true" if "--undo" in rest else ""
-        return f"{start}{COMMAND_TOOLS[name]}{undone}"
-    return f"{start}the user's command `recollect {name}{rest}`"
+async def ask_user(
+    ctx: Context, params: mcp.CallToolRequestParams, answer: ToolAnswer
+) -> bool | mcp.InputRequiredResult:
+    """Ask the answer's question and return True for yes; or return the question, if the client will
+    repeat the call with the reply. No question, no reply and a failure count as no."""
+    question = answer.question
+    if question is None or not _offers_forms(ctx):
+        return False
+    form = mcp.ElicitRequest(
+        params=mcp.ElicitRequestFormParams(message=question.text, requested_schema=FORM)
+    )
+    if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        return ctx.session.can_send_request and await _send_form(ctx, form)
+    if params.input_responses is None:
+        outcome = str(answer.structured.get("outcome", ""))
+        requests: dict[str, mcp.InputRequest] = {question.about: form}
+        return mcp.InputRequiredResult(input_requests=requests, request_state=outcome)
+    return _is_yes(params.input_responses.get(question.about))
+
+
+def first_outcome(params: mcp.CallToolRequestParams) -> WriteOutcome | None:
+    """Return the outcome of the first call if this is the second one, with the reply. It comes from
+    the client and only affects the text of the answer."""
+    return None if params.input_responses is None else FIRST.get(params.request_state)
+
+
+async def _send_form(ctx: Context, form: mcp.ElicitRequest) -> bool:
+    try:
+        reply = await ctx.session.send_request(
+            form,
+            mcp.ElicitResult,
+            request_read_timeout_seconds=PATIENCE_S,
+            metadata=ServerMessageMetadata(related_request_id=ctx.request_id),
+        )
+    except (MCPError, ValidationError):
+        return False
+    return _is_yes(reply)
+
+
+def _is_yes(reply: object) -> bool:
+    if not isinstance(reply, mcp.ElicitResult) or reply.action != "accept":
+        return False
+    return (reply.content or {}).get(REPLY, True) is True
+
+
+def _offers_forms(ctx: Context) -> bool:
+    """Return True if the client can show forms. Before 2025-11-25 there was no other mode to
+    name."""
+    can = ctx.session.client_capabilities
+    modes = can.elicitation if can else None
+    return modes is not None and (modes.form is not None or modes.url is None)
+
+
+class OpenProject:
+    """The project that a client has open, by the first of its roots. The client is asked once;
+    since 2026 the protocol has no roots."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._project: str | None = None
+
+    async def name(self, ctx: Context) -> str | None:
+        can = ctx.session.client_capabilities
+        if self._asked or ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            return self._project
+        if can is None or can.roots is None or not ctx.session.can_send_request:
+            return None
+        self._asked = True
+        try:
+            found = await ctx.session.send_request(
+                mcp.ListRootsRequest(),
+                mcp.ListRootsResult,
+                request_read_timeout_seconds=ROOTS_PATIENCE_S,
+            )
+        except (MCPError, ValidationError):
+            return None
+        if found.roots:
+            self._project = (
+                project_of(Path(unquote(urlsplit(str(found.roots[0].uri)).path))) or None
+            )
+        return self._project

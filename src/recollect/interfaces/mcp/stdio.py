@@ -1,14 +1,13 @@
-"""MCP on standard input and output: one process for one client, which ends with it.
+"""MCP on standard input and output: one process per client, which ends with it.
 
-The event loop runs in a thread of its own and the main thread waits for it, or for a signal,
-whichever comes first. So nothing can hold the process back: neither a thread that waits for
-a line, nor one that waits for a remote model.
+The event loop runs in its own thread, and the main thread waits for it or for a signal. So the
+process can always exit, even while a thread waits for a line or for a remote model.
 
-A vault that cannot be opened does not end the server: every tool answers with the sentence that
-says why, and the next call tries again.
+If the vault cannot be opened, the server keeps running: every tool answers with the reason, and the
+next call tries again.
 
-After the idle lock of a locked vault the process replaces itself by a fresh one, with the same
-standard input and output. The client notices nothing: its handshake is handed on and repeated.
+After the idle lock of an encrypted vault the process replaces itself with a fresh one on the same
+standard input and output. The client notices nothing: its handshake is passed on and repeated.
 """
 
 from __future__ import annotations
@@ -46,28 +45,25 @@ from pydantic import ValidationError
 
 from recollect.engine import Recollect
 from recollect.errors import RecollectError
-from recollect.interfaces.mcp.server import unexpected
+from recollect.interfaces.mcp.server import log_unexpected
 from recollect.interfaces.server_processes import can_replace_process, replace_process
 
 if TYPE_CHECKING:  # not a public module
     from mcp.shared._stream_protocols import ReadStream, WriteStream
 
-# A client that has closed standard input may still read, but not for long.
-LAST_ANSWERS_S = 1.0
-# Models are loaded this long after the start, so that they do not delay the first answers.
-WARM_AFTER_S = 0.5
+LAST_ANSWERS_S = 1.0  # a client may still read after it has closed standard input
+WARM_AFTER_S = 0.5  # load models after the first answers
 INITIALIZE = "initialize"
 CANCELLED = "notifications/cancelled"  # the protocol answers no request that is cancelled
 READ_BYTES = 65536  # as much as a pipe holds
-# A line that was read longer ago than this has reached the server, which knows whether it answered.
-SETTLED_S = 1.0
-# Gets the exit code when the server ends, and None when the idle lock has closed the vault.
+SETTLED_S = 1.0  # after this time, a line that was read has reached the server
+# Receives the exit code when the server ends, and None when the idle lock has closed the vault.
 Ended = SimpleQueue[int | None]
 ServerMaker = Callable[[Callable[[Any], Recollect]], Server[Any]]
 
 
 class Plain(logging.Formatter):
-    """One line per record, without an exception's text: that may quote a memory."""
+    """Formats a record as one line without an exception's text, which may quote a memory."""
 
     def format(self, record: logging.LogRecord) -> str:
         kind = record.exc_info[0] if record.exc_info else None
@@ -76,7 +72,7 @@ class Plain(logging.Formatter):
 
 
 class VaultOpener:
-    """The vault, opened by the first call for which that works and kept open from then on."""
+    """Opens the vault with the first call that succeeds, and keeps it open."""
 
     def __init__(self, opened: Callable[[], Recollect]) -> None:
         self._opened = opened
@@ -84,14 +80,14 @@ class VaultOpener:
         self._opening = threading.Lock()
 
     def engine(self, ctx: object = None) -> Recollect:
-        """Return the engine; raise RecollectError as long as the vault cannot be opened."""
+        """Return the engine; raise RecollectError while the vault cannot be opened."""
         with self._opening:
             if self._engine is None:
                 self._engine = self._opened()
             return self._engine
 
     def warm_up(self) -> None:
-        """Load models and vectors, unless the vault cannot be opened."""
+        """Load models and vectors if the vault can be opened."""
         with suppress(RecollectError):
             self.engine().warm_up()
 
@@ -99,14 +95,14 @@ class VaultOpener:
 def serve(
     opened: Callable[[], Recollect], server: ServerMaker, handshake: str, ended: Ended
 ) -> int:
-    """Serve until the client closes standard input or a signal says stop; return the exit code.
-    After the idle lock, go on in a fresh process.
+    """Serve until the client closes standard input or a signal stops the process; return the exit
+    code. After the idle lock, continue in a fresh process.
 
-    `opened` opens the vault. `server` makes the server from what returns the engine. `handshake` is
-    the request that opened the connection, where the process before this one has answered it."""
+    `opened`: opens the vault. `server`: makes the server from a function that returns the engine.
+    `handshake`: the request that opened the connection, if an earlier process has answered it."""
     _log_to_stderr()
-    vault, unanswered = VaultOpener(opened), Unanswered(handshake)
-    with suppress(RecollectError):  # each tool says so
+    vault, pending = VaultOpener(opened), PendingRequests(handshake)
+    with suppress(RecollectError):  # each tool reports it
         vault.engine()
     transport = StdioTransport() if can_replace_process() else None
     locked = False
@@ -114,11 +110,11 @@ def serve(
     def run() -> None:
         code = 0
         try:
-            anyio.run(_serve, vault, server, unanswered, transport)
+            anyio.run(_serve, vault, server, pending, transport)
         except* OSError:
-            pass  # the client has gone, and nobody would read an answer
+            pass  # the client is gone
         except* Exception as group:
-            unexpected(group.exceptions[0])
+            log_unexpected(group.exceptions[0])
             code = 1
         finally:
             ended.put(code)
@@ -131,8 +127,8 @@ def serve(
             try:
                 code = ended.get(timeout=SETTLED_S if locked else None)
             except Empty:
-                if transport is not None and unanswered.none():
-                    transport.replace_process(unanswered.handshake)
+                if transport is not None and not pending.ids:
+                    transport.replace_process(pending.handshake)
                 continue
             if code is not None:
                 return code
@@ -141,7 +137,7 @@ def serve(
 
 @contextmanager
 def _on_stop(stop: Callable[[], object]) -> Iterator[None]:
-    """Call `stop` when a signal asks the server to end; restore the earlier handlers at the end."""
+    """Call `stop` on SIGTERM and SIGINT; restore the earlier handlers at the end."""
     signals = (signal.SIGTERM, signal.SIGINT)
     before = {number: signal.signal(number, lambda *_: stop()) for number in signals}
     try:
@@ -152,27 +148,27 @@ def _on_stop(stop: Callable[[], object]) -> Iterator[None]:
 
 
 async def _serve(
-    vault: VaultOpener, server_of: ServerMaker, unanswered: Unanswered, transport: Any
+    vault: VaultOpener, server_of: ServerMaker, pending: PendingRequests, transport: Any
 ) -> None:
     server = server_of(vault.engine)
-    asks, asked = anyio.create_memory_object_stream[SessionMessage | Exception]()
-    answers, answered = anyio.create_memory_object_stream[SessionMessage]()
+    to_server, requests = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    from_server, responses = anyio.create_memory_object_stream[SessionMessage]()
     async with (
         stdio_server(transport, transport) as (read, write),
         anyio.create_task_group() as relays,
     ):
-        relays.start_soon(unanswered.ask, read, asks, write)
-        relays.start_soon(unanswered.answer, answered, write)
-        await server.run(asked, answers, server.create_initialization_options())
+        relays.start_soon(pending.relay_requests, read, to_server, write)
+        relays.start_soon(pending.relay_responses, responses, write)
+        await server.run(requests, from_server, server.create_initialization_options())
 
 
 class StdioTransport:
-    """Standard input and output, in place of the text files that the SDK reads and writes.
+    """Standard input and output, in place of the SDK's text files.
 
-    A process that replaces itself loses what it has read and not yet answered. So this knows when
-    that is nothing: the last line was read a while ago, it was whole, and what was written has gone
-    out. While it serves, standard output leads to standard error and standard input is empty, so
-    that nothing else in the process can write among the messages.
+    A process that replaces itself loses what it has read and not yet answered. So this class tracks
+    when nothing would be lost: the last line was read a while ago and was complete, and everything
+    is written. While it serves, standard output goes to standard error and standard input is empty,
+    so that nothing else in the process can write between the messages.
     """
 
     def __init__(self) -> None:
@@ -218,7 +214,8 @@ class StdioTransport:
         """Do nothing: `write` has written everything."""
 
     def replace_process(self, handshake: str) -> None:
-        """Run the command anew in place of this process, unless a message is under way."""
+        """Restart the command in place of this process, unless a message is being read or
+        written."""
         with self._reading:
             settled = time.monotonic() - self._read_at >= SETTLED_S
             if settled and not self._has_part and not self._writing:
@@ -227,92 +224,90 @@ class StdioTransport:
                 replace_process(handshake)
 
 
-class Unanswered:
-    """The requests that wait for an answer. The SDK drops them where the input ends; here it ends
-    for the server only once they are answered, so that `recollect mcp < requests.jsonl` works.
+class PendingRequests:
+    """Relays messages and tracks the requests without a response. The SDK drops these at the end of
+    input; here the server's input ends only once they are answered, so that `recollect mcp <
+    requests.jsonl` works.
 
-    `handshake` is the request `initialize` as JSON, which a fresh process repeats; empty where
-    there was none, as since 2026.
+    `handshake`: the `initialize` request as JSON, which a fresh process repeats; empty without one,
+    as in protocols since 2026.
     """
 
     def __init__(self, handshake: str) -> None:
         self.handshake = handshake
         self._repeated: RequestId | None = None
-        self._waiting: set[RequestId] = set()
+        self.ids: set[RequestId] = set()
         self._fewer = anyio.Event()
 
-    async def ask(
+    async def relay_requests(
         self,
         read: ReadStream[SessionMessage | Exception],
-        asks: WriteStream[SessionMessage | Exception],
+        server: WriteStream[SessionMessage | Exception],
         write: WriteStream[SessionMessage],
     ) -> None:
-        async with asks:
+        async with server:
             if self.handshake:
-                await self._repeat(asks)
+                await self._repeat_handshake(server)
             async for item in read:
-                if isinstance(item, Exception):  # the SDK would say nothing, and the client wait
+                if isinstance(item, Exception):  # the SDK would not answer, and the client wait
                     if refusal := _refusal(item):
                         await write.send(SessionMessage(refusal))
                     continue
-                self._note(item.message)
-                await asks.send(item)
+                self._track(item.message)
+                await server.send(item)
             with anyio.move_on_after(LAST_ANSWERS_S):
-                while self._waiting:
+                while self.ids:
                     self._fewer = anyio.Event()
                     await self._fewer.wait()
 
-    def none(self) -> bool:
-        return not self._waiting
-
-    def _note(self, message: JSONRPCMessage) -> None:
+    def _track(self, message: JSONRPCMessage) -> None:
         if isinstance(message, JSONRPCRequest):
-            self._waiting.add(message.id)
+            self.ids.add(message.id)
             if message.method == INITIALIZE:
                 self.handshake = message.model_dump_json(by_alias=True, exclude_unset=True)
         elif isinstance(message, JSONRPCNotification) and message.method == CANCELLED:
-            self._waiting.discard((message.params or {}).get("requestId", ""))
+            self.ids.discard((message.params or {}).get("requestId", ""))
 
-    async def _repeat(self, asks: WriteStream[SessionMessage | Exception]) -> None:
-        """Send the handshake, whose answer the client has already, to the server."""
+    async def _repeat_handshake(self, server: WriteStream[SessionMessage | Exception]) -> None:
+        """Send the server the handshake that the client's earlier process has answered."""
         first = JSONRPCRequest.model_validate_json(self.handshake)
         self._repeated = first.id
-        await asks.send(SessionMessage(first))
+        await server.send(SessionMessage(first))
         done = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
-        await asks.send(SessionMessage(done))
+        await server.send(SessionMessage(done))
 
-    async def answer(
-        self, answers: ReadStream[SessionMessage], write: WriteStream[SessionMessage]
+    async def relay_responses(
+        self, responses: ReadStream[SessionMessage], write: WriteStream[SessionMessage]
     ) -> None:
         async with write:
-            async for item in answers:
+            async for item in responses:
                 if not isinstance(item.message, JSONRPCResponse | JSONRPCError):
                     await write.send(item)
                 elif item.message.id is not None and item.message.id == self._repeated:
-                    self._repeated = None  # the client has this answer already
+                    self._repeated = None  # the client already has this response
                 else:
                     await write.send(item)
-                    self._waiting -= {item.message.id}
+                    self.ids -= {item.message.id}
                     self._fewer.set()
 
 
 def _refusal(error: Exception) -> JSONRPCError | None:
-    """The answer to a line that is no message, with the line's id where one can be read; None for a
-    blank line."""
+    """Return the error for an invalid line, with its id if one can be read; None for a blank
+    line."""
     problems = error.errors() if isinstance(error, ValidationError) else []
     if any(problem["input"] in ("\n", "\r\n") for problem in problems):
         return None
     ids = (_id_of(problem["input"]) for problem in problems)
     refused = ErrorData(code=INVALID_REQUEST, message="The line is not a JSON-RPC 2.0 message.")
     if any(problem["type"] == "json_invalid" for problem in problems):
-        sentence = "The line is not JSON, or has half of a surrogate pair."
+        sentence = "The line is not JSON, or contains half of a surrogate pair."
         refused = ErrorData(code=PARSE_ERROR, message=sentence)
     id = next((id for id in ids if id is not None), None)
     return JSONRPCError(jsonrpc="2.0", id=id, error=refused)
 
 
 def _id_of(refused: object) -> RequestId | None:
-    """The id in a line, or a part of one, that is no message. Python's reader takes lone
+    """Return the id in an invalid line or a part of it. Python's JSON reader accepts lone
     surrogates; the protocol's does not."""
     with suppress(ValueError, RecursionError):
         message = json.loads(refused) if isinstance(refused, str) else refused
@@ -323,7 +318,7 @@ def _id_of(refused: object) -> RequestId | None:
 
 
 def _log_to_stderr() -> None:
-    """Standard output belongs to the protocol."""
+    """Log to standard error, as standard output belongs to the protocol."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Plain())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)

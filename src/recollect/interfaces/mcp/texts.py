@@ -1,11 +1,12 @@
-"""Answers as short text, for models whose client shows them nothing else.
+"""Answers as short text, for models whose client shows them only text.
 
-Whatever stands behind a `>` is a memory's own text, line by line, so that none can pass for two
-memories or for a message of the server.
+Each line of a memory's own text begins with `>`, so that it cannot pass for another memory or for a
+message of the server.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
@@ -17,12 +18,12 @@ from recollect.ingest.saving import REPLACES, Saved, SimilarMemory
 from recollect.interfaces.mcp.brief import (
     FEWEST,
     TEXT_TOKENS,
-    estimated_tokens,
-    fitted,
+    Part,
+    estimate_tokens,
+    fit,
     full_title,
     place_of,
 )
-from recollect.interfaces.mcp.parts import Part
 from recollect.memory_json import memory_json
 from recollect.present import sentences
 from recollect.present.explain import as_lines
@@ -41,8 +42,8 @@ OWN = f"In vault {HOME}:"
 
 
 def response_text(response: Response, *, explain: bool = False, brief: bool = False) -> str:
-    """Each result in a few lines, then what limits their worth. `brief`: ten results take at most
-    600 tokens."""
+    """Return each result in a few lines, then remarks on the search. `brief`: ten results take at
+    most 600 tokens."""
     titles = [full_title(result) for result in response]
     bodies = [shown_text(result) for result in response]
     about = [[*_about(result, explain)] for result in response]
@@ -51,9 +52,9 @@ def response_text(response: Response, *, explain: bool = False, brief: bool = Fa
         remarks.insert(0, f"{then}.")
     if brief:
         lines = [line for lines in about for line in ("1. >", *lines, ">")]
-        taken = estimated_tokens("\n".join([*lines, *remarks]))
+        taken = estimate_tokens("\n".join([*lines, *remarks]))
         room = TEXT_TOKENS * max(len(titles), FEWEST) - taken
-        titles, bodies = fitted(titles, bodies, response.query, room)
+        titles, bodies = fit(titles, bodies, response.query, room)
     parts = zip(titles, about, bodies, strict=True)
     results = [_result(rank, *each) for rank, each in enumerate(parts, start=1)]
     if not results:
@@ -62,7 +63,7 @@ def response_text(response: Response, *, explain: bool = False, brief: bool = Fa
 
 
 def _about(result: Result, explain: bool) -> Iterator[str]:
-    """The line below the title, and what else is to be said of a result."""
+    """Yield the line below the title, then remarks on the result."""
     elsewhere = result.vault if result.vault != HOME else ""
     yield about_line(result.memory, result.validity, elsewhere)
     if place := place_of(result):
@@ -74,7 +75,7 @@ def _about(result: Result, explain: bool) -> Iterator[str]:
 
 
 def _result(rank: int, title: str, about: Sequence[str], body: str) -> str:
-    """What matched stands in the place of a title that it does not have."""
+    """Return the lines of a result; without a title, its text comes first."""
     if not title:
         title, _, body = body.partition("\n")
     lines = [f"{rank}. > {visible(title)}", *about, *([quoted(body)] if body else [])]
@@ -94,7 +95,7 @@ def _remarks(response: Response) -> Iterator[str]:
 
 
 def shown_text(result: Result) -> str:
-    """What the view shows of a result below its heading."""
+    """Return the text of a result below its heading, according to the view."""
     match result.shown:
         case ScanView(snippet=snippet):
             text = snippet
@@ -117,7 +118,7 @@ def shown_text(result: Result) -> str:
 
 
 def fields_text(memory: Memory) -> str:
-    """Every field that holds something."""
+    """Return every field that is not empty, one per line."""
     fields = {name: value for name, value in as_data(memory_json(memory)).items() if value}
     return "\n".join(
         f"{name}: {', '.join(value) if isinstance(value, list) else value}"
@@ -131,15 +132,15 @@ def memories_text(
     missing: Sequence[MissingMemory],
     then: datetime | None,
 ) -> str:
-    """Return each memory, or as much of it as is shown, then the ids that name none."""
-    texts = ["\n".join(_read(*each)) for each in zip(found, shown, strict=True)]
+    """Return each memory or its shown part, then a sentence on each unknown id."""
+    texts = ["\n".join(_memory_lines(*each)) for each in zip(found, shown, strict=True)]
     gone = [one_line(each.sentence) for each in missing]
     return "\n\n".join([*([f"{sentences.as_of(then)}:"] if then else []), *texts, *gone])
 
 
-def _read(found: FoundMemory, shown: Memory | Part) -> Iterator[str]:
+def _memory_lines(found: FoundMemory, shown: Memory | Part) -> Iterator[str]:
     merged = f", which {shown_id(found.asked)} was merged into" if found.asked else ""
-    yield f"{_named(found.memory, found.vault)}{merged}"
+    yield f"{_name(found.memory, found.vault)}{merged}"
     yield quoted(fields_text(shown.shortened if isinstance(shown, Part) else shown))
     replaced, replaces = found.chain.replaced_by, found.chain.replaces
     for verb, memories in (("Replaced by", replaced), ("Replaces", replaces)):
@@ -152,8 +153,7 @@ def _read(found: FoundMemory, shown: Memory | Part) -> Iterator[str]:
 
 
 def history_text(versions: Sequence[Version], rows: Sequence[dict[str, Any]]) -> str:
-    """Return a line for each change and for each field that it changed; `rows` is as many of the
-    versions as there is room for."""
+    """Return a line for each change and each changed field. `rows`: the versions that fit."""
     lines = [f"History of [{shown_id(versions[0].memory.id)}]:"]
     for version, row in zip(versions, rows, strict=False):
         lines.append(one_line(version_line(version)))
@@ -163,8 +163,8 @@ def history_text(versions: Sequence[Version], rows: Sequence[dict[str, Any]]) ->
 
 
 def review_text(found: Review) -> str:
-    """Each item, what it is about and what can be decided."""
-    lines = [OWN] if found.items else ["Nothing wants a decision."]
+    """Return each item with its reason, its choices and its memories."""
+    lines = [OWN] if found.items else ["Nothing to review."]
     for item in found.items:
         proposal = f"; proposed: {item.proposed}" if item.proposed else ""
         lines.append(
@@ -178,7 +178,7 @@ def review_text(found: Review) -> str:
 def list_text(
     memories: Sequence[Memory], following: str | None, now: datetime, then: datetime | None
 ) -> str:
-    """Return two lines a memory, which say whether it holds at `now`, and how to go on."""
+    """Return two lines per memory, which say if it is still valid at `now`, and how to read on."""
     rows = [two_lines(memory, now=now) for memory in memories]
     lines = [OWN, *rows] if rows else ["No memory here."]
     lines[0] = f"{sentences.as_of(then)}. {lines[0]}" if then else lines[0]
@@ -198,9 +198,9 @@ REPEATED = {
 
 
 def saved_text(saved: Saved, similar: Sequence[SimilarMemory] = ()) -> str:
-    """What became of the memory, then what it is similar to."""
+    """Return the outcome of a save, then similar memories."""
     sentence = (REPEATED if saved.repeated else SAVED)[saved.outcome]
-    outcome = sentence.format(named=_named(saved.memory, HOME)) + redacted_text(saved)
+    outcome = sentence.format(named=_name(saved.memory, HOME)) + redacted_text(saved)
     replaced = [f"It replaces {shown_id(id)}." for id in saved.superseded]
     lines = [outcome, f"> {heading_line(saved.memory)}", *replaced, *map(_similar, similar)]
     if similar and similar[0].why == REPLACES:
@@ -215,30 +215,64 @@ def _similar(found: SimilarMemory) -> str:
 
 
 def timeline_text(found: Timeline) -> str:
-    """A line for each, oldest first; `=` marks the memory, or the time, that was asked for."""
+    """Return a line for each event, oldest first; `=` marks the requested memory or time."""
     middle = found.around and TimelineEntry(found.at, "saved", found.around)
 
-    def happened(entry: TimelineEntry) -> str:
+    def line(entry: TimelineEntry) -> str:
         memory, when = entry.memory, f"{on_clock(entry.at):%Y-%m-%d %H:%M} {entry.what}"
         state = state_of(memory, found.now)
         known = f"{shown_id(memory.id)} ({state})" if state else shown_id(memory.id)
         return f"{when} {known} > {heading_line(memory)}"
 
     lines = [
-        *map(happened, found.before),
-        f"= {happened(middle) if middle else minute(found.at)}",
-        *map(happened, found.after),
+        *map(line, found.before),
+        f"= {line(middle) if middle else minute(found.at)}",
+        *map(line, found.after),
     ]
     return "\n".join([OWN, *lines])
 
 
 def redacted_text(saved: Saved) -> str:
-    """What was redacted, so that a model knows the secret is not kept; empty where nothing was."""
-    if not saved.redacted:
-        return ""
-
-    return f" {describe_counts(saved.redacted)}."
+    """Tell a model which secrets were replaced; empty if none."""
+    return f" {describe_counts(saved.redacted)}." if saved.redacted else ""
 
 
-def _named(memory: Memory, vault: str) -> str:
+def _name(memory: Memory, vault: str) -> str:
     return f"[{shown_id(memory.id)}] in vault {one_line(vault)}"
+
+
+# Errors
+
+# The engine's errors name commands, which a model cannot run: command → the equivalent tool.
+COMMAND_TOOLS = {
+    "list": "memory_list",
+    "search": "memory_search",
+    "show": "memory_retrieve",
+    "history": "memory_retrieve with history=true",
+    "save": "memory_save",
+    "edit": "memory_update",
+    "supersede": "memory_update with superseded_by",
+    "forget": "memory_forget",
+    "restore": "memory_forget with undo=true",
+    "merge": "memory_forget with merge_into",
+    "feedback": "memory_feedback",
+    "review": "memory_review",
+    "context": "memory_context",
+}
+COMMAND = re.compile(
+    r"(?<!command )`recollect (?P<name>\w+)(?P<rest>[^`]*)`|: recollect (?P<last>\w+)(?P<end>.*)$"
+)
+
+
+def for_tools(sentence: str) -> str:
+    """Replace each command in a sentence with its tool, or mark it as a command of the user."""
+    return COMMAND.sub(_replacement, sentence)
+
+
+def _replacement(found: re.Match[str]) -> str:
+    name, rest = found["name"] or found["last"], found["rest"] or found["end"] or ""
+    start = "" if found["name"] else ": "
+    if name in COMMAND_TOOLS and "--from" not in rest:
+        undone = " with undo=true" if "--undo" in rest else ""
+        return f"{start}{COMMAND_TOOLS[name]}{undone}"
+    return f"{start}the user's command `recollect {name}{rest}`"

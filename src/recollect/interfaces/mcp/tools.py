@@ -1,4 +1,4 @@
-"""The tools as they are listed, and their arguments, checked as models write them."""
+"""The list of tools, and the check of their arguments, tolerant of how models write them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,15 @@ from recollect.checks import split_list
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.mcp import calls
-from recollect.interfaces.mcp.arguments import OPTIONS, Arguments, input_schema, rare, whole_schema
+from recollect.interfaces.mcp.arguments import (
+    OBJECT,
+    OPTIONS,
+    Arguments,
+    input_schema,
+    rare,
+    whole_schema,
+)
 from recollect.interfaces.mcp.calls import Served, Tool, ToolAnswer
-from recollect.interfaces.mcp.schemas import OBJECT
 from recollect.interfaces.operations import InterfaceOperation, as_text, list_operations
 from recollect.interfaces.requests import describe_invalid
 from recollect.interfaces.signatures import camel_case, json_struct
@@ -29,12 +35,13 @@ FUNCTIONS: tuple[Any, ...] = (
 
 
 def offered_tools() -> Iterator[Tool]:
-    """Make a tool of each operation that declares one."""
+    """Return a tool for each operation that declares one."""
     for offered in list_operations("tool"):
-        taken = offered.parameters
+        parameters = offered.parameters
         kind = json_struct(
-            f"{camel_case(offered.name)}Arguments", taken.values(), unset=True, bases=(Arguments,),
-            namespace={"named": {name: f"{each.about}." for name, each in taken.items()}},
+            f"{camel_case(offered.name)}Arguments", parameters.values(), unset=True,
+            bases=(Arguments,),
+            namespace={"named": {name: f"{each.about}." for name, each in parameters.items()}},
         )  # fmt: skip
         yield Tool(
             name=offered.declared.tool, title=offered.about, about=offered.docstring,
@@ -59,8 +66,8 @@ BY_NAME = {tool.name: tool for tool in TOOLS}
 def list_tools(
     engine: Recollect | None, project: str | None = None, sets: Collection[str] = ("default",)
 ) -> list[dict[str, Any]]:
-    """List the tools of these sets that the caller may use, as the protocol has them: the others
-    would cost a model tokens for nothing. Without an engine, the caller may use all."""
+    """Return the protocol's list of the tools in these sets, without those that the caller may not
+    use: they would only cost a model tokens. Without an engine, list all."""
     return [
         {
             "name": tool.name,
@@ -87,10 +94,10 @@ def call(served: Served, name: str, raw: dict[str, object]) -> ToolAnswer:
     return tool.run(served, check_arguments(name, tool.arguments, raw))
 
 
-# What a model has written as arguments
+# The check of arguments
 
-# Arguments that name memories by their ids.
-NAMING = frozenset(("id", "ids", "around", "after", "supersedes", "superseded_by", "merge_into"))
+# Arguments that hold ids of memories.
+WITH_IDS = frozenset(("id", "ids", "around", "after", "supersedes", "superseded_by", "merge_into"))
 
 
 def check_arguments(tool: str, kind: type[Arguments], raw: Mapping[str, object]) -> Arguments:
@@ -99,7 +106,7 @@ def check_arguments(tool: str, kind: type[Arguments], raw: Mapping[str, object])
     properties = schema["properties"]
     options = lenient(raw.get(OPTIONS) or {}, {"type": "object"})
     if not isinstance(options, dict):
-        raise UserError(f"{OPTIONS} must be an object: the names and values of arguments.")
+        raise UserError(f"{OPTIONS} must be an object with names and values of arguments.")
     args = {name: value for name, value in {**options, **raw}.items() if value is not None}
     args.pop(OPTIONS, None)
     for name in args:
@@ -113,7 +120,7 @@ def check_arguments(tool: str, kind: type[Arguments], raw: Mapping[str, object])
         if name not in args:
             raise UserError(f"{tool} needs the argument {name}.")
     args = {name: lenient(value, properties[name]) for name, value in args.items()}
-    args |= {name: _as_stored(value) for name, value in args.items() if name in NAMING}
+    args |= {name: _as_stored(value) for name, value in args.items() if name in WITH_IDS}
     try:
         return msgspec.convert(args, kind)
     except msgspec.ValidationError as error:
@@ -121,7 +128,7 @@ def check_arguments(tool: str, kind: type[Arguments], raw: Mapping[str, object])
 
 
 def _as_stored(value: object) -> object:
-    """Return ids that a model has read in an answer as they are in the vault."""
+    """Return ids as they are in the vault; answers may have shown them escaped."""
     if isinstance(value, list):
         return [_as_stored(each) for each in value]
     return written_id(value) if isinstance(value, str) else value
@@ -134,9 +141,9 @@ TRUTH = {
 
 
 def lenient(value: object, schema: Mapping[str, Any]) -> object:
-    """Return the value as the schema of its argument wants it: `"3"` as a number, `"postgres"` as
-    a list of one, `"yes"` as true. What cannot be read so stays as it is, and the check of the
-    arguments refuses it."""
+    """Convert the value to the type in the schema: `"3"` to a number, `"postgres"` to a list of
+    one, `"yes"` to true. A value that cannot be converted is returned unchanged and refused later.
+    """
     match schema.get("type", "string"), value:
         case "array", str():
             items = _decode(value, list) or split_list(value)
@@ -162,12 +169,12 @@ def lenient(value: object, schema: Mapping[str, Any]) -> object:
 
 
 def _takes_several(schema: Mapping[str, Any]) -> bool:
-    """Whether an argument is a value, or any of several."""
+    """Return True if the argument is a value or any of several."""
     return any(each.get("type") == "array" for each in schema.get("anyOf", ()))
 
 
 def _whole_number(value: str | float) -> object:
-    """`3` for `"3"` and `3.0`; what is no whole number stays."""
+    """Return 3 for `"3"` and 3.0; anything but a whole number is returned unchanged."""
     try:
         number = float(value)
         return int(number) if number.is_integer() else value
@@ -176,7 +183,7 @@ def _whole_number(value: str | float) -> object:
 
 
 def _decode(text: str, kind: type) -> Any:
-    """Return a list or an object that was written as JSON in a text, or None."""
+    """Return the list or object in a JSON text, or None."""
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.DecodeError:

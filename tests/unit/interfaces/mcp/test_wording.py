@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import recollect
-from recollect.interfaces.mcp.server import COMMAND_TOOLS, for_tools
+from recollect.interfaces.mcp.texts import COMMAND_TOOLS, for_tools
 from recollect.interfaces.mcp.tools import BY_NAME
 
 SOURCE = Path(recollect.__file__).parent
