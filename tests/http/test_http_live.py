@@ -147,7 +147,7 @@ def test_too_many_streams_are_refused_in_a_sentence(
     with watching(server):
         answer = server.client.get("/live/events")
         assert answer.status_code == 503
-        assert "are followed live already" in answer.json()["detail"]
+        assert "live pages are open already" in answer.json()["detail"]
     until(lambda: server.feed._watching == 0)
     with watching(server):
         pass

@@ -81,7 +81,7 @@ def test_headers_that_come_a_byte_at_a_time_are_cut_off(server: ThreadServer) ->
         answer = until_closed(connection, b"a")
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert b"application/problem+json" in answer
-    assert b"its headers came too slowly" in answer
+    assert b"its headers arrived too slowly" in answer
     logged(server, event="cut off", slow="headers")
 
 

@@ -12,8 +12,7 @@ import pytest
 from recollect import Recollect, UserError
 from recollect.checks import LONGEST_QUERY
 from recollect.interfaces.http.api import OPERATIONS
-from recollect.interfaces.http.parameters import SearchParameters
-from recollect.interfaces.http.schemas import FeedbackBody
+from recollect.interfaces.http.schemas import FeedbackBody, SearchParameters
 from recollect.interfaces.mcp import arguments
 from recollect.query.corrections import Corrections
 from recollect.query.terms import LONGEST_READ

@@ -11,7 +11,7 @@ from starlette.datastructures import QueryParams
 
 from recollect import Recollect
 from recollect.interfaces.cli.arguments import parser_of, read_search
-from recollect.interfaces.http.parameters import SearchParameters, from_parameters
+from recollect.interfaces.http.schemas import SearchParameters, from_parameters
 from recollect.interfaces.mcp import calls
 from recollect.interfaces.mcp.arguments import SearchArguments
 from recollect.interfaces.web.chips import Address, reading_chips
@@ -72,7 +72,7 @@ def test_every_interface_takes_them(memory: Recollect) -> None:
     asked = from_parameters(SearchParameters, QueryParams([("q", QUERY), ("ignore", "kind bug")]))
     tool = calls.search(calls.Served(memory), SearchArguments(query=QUERY, ignored=["kind bug"]))
     assert [result.id for result in memory.search(read_search(line, NOW))] == wanted
-    assert [result.id for result in asked.answered(memory)] == wanted
+    assert [result.id for result in asked.search(memory)] == wanted
     assert [result["id"] for result in tool.structured["results"]] == wanted
 
 

@@ -11,7 +11,7 @@ from starlette.datastructures import QueryParams
 
 from recollect import Recollect, UserError
 from recollect.interfaces.cli.arguments import parser_of, read_search
-from recollect.interfaces.http.parameters import SearchParameters, from_parameters
+from recollect.interfaces.http.schemas import SearchParameters, from_parameters
 from recollect.interfaces.mcp import calls
 from recollect.interfaces.mcp.arguments import ConnectorSearchArguments, SearchArguments
 from recollect.interfaces.web.chips import Address, reading_chips
@@ -134,7 +134,7 @@ def test_every_interface_reads_them(memory: Recollect) -> None:
     tool = calls.search(served, SearchArguments(query=QUERY))
     connector = calls.connector_search(served, ConnectorSearchArguments(query=QUERY))
     assert ids(memory.search(read_search(line, NOW))) == ["bug"]
-    assert ids(asked.answered(memory)) == ["bug"]
+    assert ids(asked.search(memory)) == ["bug"]
     assert [result["id"] for result in tool.structured["results"]] == ["bug"]
     assert [result["id"] for result in connector.structured["results"]] == ["bug"]
     chips = reading_chips(Address((("q", QUERY),)), memory.search(QUERY))

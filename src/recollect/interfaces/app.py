@@ -25,7 +25,7 @@ from recollect.interfaces.http.guard import (
     SafeHeaders,
     caller_of,
 )
-from recollect.interfaces.http.logs import Logged, Metrics
+from recollect.interfaces.http.logs import Metrics, RequestLog
 from recollect.interfaces.http.problems import ProblemResponses
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.mcp.server import Context, build
@@ -61,7 +61,7 @@ def create_app(
         app, names=names, credentials=credentials, audit=service.own.audit, problems=problems,
         users=ProxiedUsers(service.own.settings.serve),
     )  # fmt: skip
-    return Logged(SafeHeaders(guarded), metrics)
+    return RequestLog(SafeHeaders(guarded), metrics)
 
 
 def _lifespan(service: Service, mcp: StreamableHTTPASGIApp) -> Any:

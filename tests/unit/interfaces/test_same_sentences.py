@@ -11,7 +11,7 @@ from starlette.datastructures import QueryParams
 
 from recollect import Recollect
 from recollect.errors import UserError
-from recollect.interfaces.http.parameters import SearchParameters, from_parameters
+from recollect.interfaces.http.schemas import SearchParameters, from_parameters
 from recollect.interfaces.mcp.tools import BY_NAME, check_arguments
 from recollect.settings import Embedding, Rerank, Settings
 
@@ -40,7 +40,7 @@ def test_a_bad_value_is_told_in_the_same_words(
 
         def over_http() -> object:
             asked = from_parameters(SearchParameters, QueryParams({"q": "x", name: str(value)}))
-            return asked.answered(memory)
+            return asked.search(memory)
 
         def over_mcp() -> object:
             tool = BY_NAME["memory_search"]

@@ -20,8 +20,7 @@ from recollect.errors import NotFound
 from recollect.folders.mirroring import MirrorStep
 from recollect.interfaces.cli.commands import command, resolve
 from recollect.interfaces.cli.output import print_json
-from recollect.interfaces.http.lifecycle import Decided
-from recollect.interfaces.http.schemas import SaveOutcome, TrashedJson
+from recollect.interfaces.http.schemas import Decided, SaveOutcome, TrashedJson
 from recollect.interfaces.operations import list_operations
 from recollect.interfaces.setup.clients import Client
 from recollect.interfaces.setup.registration import FileChange

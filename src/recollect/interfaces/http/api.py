@@ -1,4 +1,4 @@
-"""The HTTP API, version 1: every route, those that say how the server is, and their OpenAPI."""
+"""Version 1 of the HTTP API: its routes, health checks and metrics, and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -13,14 +13,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from recollect.auth.capabilities import ADMIN, SEARCH, WRITE
 from recollect.errors import RecollectError
-from recollect.interfaces.http import (
-    lifecycle,
-    memories,
-    operations,
-    schemas,
-    searching,
-)
+from recollect.interfaces.http import memories, operations, schemas
 from recollect.interfaces.http.guard import OPEN_PATHS
 from recollect.interfaces.http.logs import Metrics
 from recollect.interfaces.http.operations import (
@@ -32,16 +27,19 @@ from recollect.interfaces.http.operations import (
     ReplySpec,
     json_response,
 )
-from recollect.interfaces.http.parameters import PARAMETERS
 from recollect.interfaces.http.problems import MEDIA_TYPE, Problem
+from recollect.interfaces.http.schemas import PARAMETERS, SearchParameters
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.thread_pools import HEALTH
+from recollect.interfaces.thread_pools import HEALTH, SEARCHES, WRITES
+from recollect.present.response import as_json
+from recollect.present.schema import ResponseJson
+from recollect.recipes.show import RecipeDetails, weights_json
 from recollect.version import __version__
 
-# The OpenAPI document, made from the operations and the types they name
+# The OpenAPI document, generated from the operations and their types
 
 REFERENCE = "#/components/schemas/{name}"
-# What any route may answer; those that take a body may also find it too large or not JSON.
+# Problem statuses of every route, and those of a route that takes a body.
 ALWAYS = (400, 401, 403, 408, 414, 421, 423, 500, 502, 503)
 WITH_BODY = (413, 415)
 CONVERTOR = re.compile(r":\w+}")
@@ -50,22 +48,22 @@ PROBLEMS = {
     401: "A token is needed, or this one is not valid.",
     403: "The token does not allow this, or a page of another origin called.",
     404: "What the request names does not exist.",
-    408: "The request came too slowly.",
-    409: "It exists already.",
-    412: "Somebody else changed it first, so nothing was written.",
+    408: "The request arrived too slowly.",
+    409: "It already exists.",
+    412: "It was changed in the meantime, so nothing was written.",
     413: "The request is too large.",
     414: "The address is too long.",
     415: "The body is not JSON.",
-    421: "The server does not answer to that host name.",
+    421: "The server does not accept that host name.",
     423: "The vault is locked, and the server does not have its key.",
     500: "The server failed unexpectedly.",
-    502: "A model's server did not deliver.",
-    503: "The vault, or the server, is too busy or cannot be read.",
+    502: "A model server failed or did not answer.",
+    503: "The vault or the server is too busy, or the vault cannot be read.",
 }
 
 
 def openapi(*, required: bool) -> dict[str, Any]:
-    """OpenAPI 3.1; `required`: whether callers must show a token."""
+    """Return the OpenAPI 3.1 document. `required`: callers need a token."""
     kinds: list[Any] = [Problem]
     for operation in OPERATIONS:
         kinds += [reply.type for reply in operation.replies.values() if reply.type is not None]
@@ -125,7 +123,7 @@ def _operation(
 
 
 def _name(operation: Endpoint) -> str:
-    """`get_memories_id`: unique, and the name of the method in generated clients."""
+    """Return a unique id such as `get_memories_id`; generated clients name their method by it."""
     words = re.findall(r"[a-z]+", CONVERTOR.sub("}", operation.path).removeprefix(PREFIX))
     return "_".join([operation.method.lower(), *words])
 
@@ -161,14 +159,14 @@ def _in_query(operation: Endpoint, components: dict[str, Any]) -> list[dict[str,
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema without null: a query string has a parameter or does not. Of one value or several
-    it has a list, which may be of one."""
+    """Return the schema without null, which a query string cannot express. "One value or a list"
+    becomes a list."""
     made = {name: value for name, value in schema.items() if name != "default" or value is not None}
     if "anyOf" in made:
         kept = [option for option in made.pop("anyOf") if option != {"type": "null"}]
         lists = [option for option in kept if option.get("type") == "array"]
         made |= (lists or kept)[0] if lists or len(kept) == 1 else {"anyOf": kept}
-    if isinstance(made.get("enum"), list):  # an empty parameter counts as not given
+    if isinstance(made.get("enum"), list):  # an empty parameter counts as absent
         made["enum"] = [value for value in made["enum"] if value is not None] + [""]
     return made
 
@@ -199,22 +197,54 @@ def _problem(status: int, schema_of: dict[str, Any]) -> dict[str, Any]:
     return {"description": about, "content": content}
 
 
-# How the server is: alive, ready, and counts for Prometheus
+# Searches, feedback and recipes
 
-# Whoever watches the server gives up soon after.
-LONGEST_CHECK_S = 2.0
+
+async def search(call: Call) -> Response:
+    parameters: SearchParameters = call.parameters if call.body is None else call.body
+    response = await call.service.ask(parameters.search, call.engine)
+    call.metrics.search(response)
+    return json_response(as_json(response, parameters.explain, whole=parameters.whole))
+
+
+async def feedback(call: Call) -> Response:
+    body: schemas.FeedbackBody = call.body
+    call.engine.recipe(body.recipe)  # refuse an unknown recipe before recording anything
+    accepted, dismissed = await call.service.ask(
+        call.engine.feedback, body.query, body.id, accept=body.accepted, undo=body.undo
+    )
+    learned = await call.service.ask(call.engine.learned, body.recipe)
+    return json_response(
+        {"accepted": accepted, "dismissed": dismissed, "weights": weights_json(learned)}
+    )
+
+
+FOUND = {200: ReplySpec("The results, best first.", ResponseJson)}
+
+
+async def save_recipe(call: Call) -> Response:
+    new: schemas.NewRecipe = call.body
+    await call.service.ask(
+        call.engine.save_recipe, new.name, extends=new.extends, changes=new.set, replace=new.replace
+    )
+    saved = await call.service.ask(call.engine.describe_recipe, new.name)
+    return json_response(saved, 201, {"Location": f"{PREFIX}/recipes/{new.name}"})
+
+
+# Health checks and metrics
+
+LONGEST_CHECK_S = 2.0  # monitoring tools give up soon after
 NEEDED = ("models", "database")  # for a search
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 async def health(call: Call) -> Response:
-    """Answers without touching the vault: the process is alive."""
+    """Answer that the process is alive, without touching the vault."""
     return json_response(schemas.Health("ok", __version__))
 
 
 async def ready(call: Call) -> Response:
-    """Whether a search would be answered at once, and of what it needs, what answers. Without a
-    replica the primary is asked."""
+    """Answer 200 if a search would work now, else 503, with the state of each dependency."""
     problems = await _problems(call.service)
     shown = {name: problem or "ok" for name, problem in problems.items()}
     reason = next((problems[name] for name in NEEDED if problems.get(name)), None)
@@ -224,15 +254,15 @@ async def ready(call: Call) -> Response:
 
 
 async def _problems(service: Service) -> dict[str, str | None]:
-    """What is wrong with each thing that the server depends on; None: nothing."""
+    """Return the problem of each dependency, by its name; None if it works."""
     problems = {"models": None if service.warm.is_set() else "The models are being loaded."}
     try:
-        asked = service.pools.run(HEALTH, service.own.dependencies)
-        return problems | await asyncio.wait_for(asked, LONGEST_CHECK_S)
+        check = service.pools.run(HEALTH, service.own.dependencies)
+        return problems | await asyncio.wait_for(check, LONGEST_CHECK_S)
     except RecollectError as error:
         return problems | {"database": str(error)}
     except TimeoutError:
-        late = f"The vault has not answered for {LONGEST_CHECK_S:g} seconds."
+        late = f"The vault did not answer within {LONGEST_CHECK_S:g} seconds."
         return problems | {"database": late}
 
 
@@ -248,27 +278,53 @@ async def metrics(call: Call) -> Response:
 
 OPERATIONS = (
     *memories.OPERATIONS,
-    *lifecycle.OPERATIONS,
-    *searching.OPERATIONS,
-    *operations.offered_endpoints(),
     Endpoint(
-        "GET", "/healthz", health, "Whether the server is alive",
-        {200: ReplySpec("It is.", schemas.Health)}, needs=None,
+        "POST", f"{PREFIX}/search", search, "Search", FOUND, body=SearchParameters,
+        example={"query": "how do we refresh tokens", "limit": 5, "explain": True}, problems=(404,),
+        anywhere=True, pool=SEARCHES,
+        details="`explain` adds the parts of each score; `facets` counts the values of everything "
+        "found; `set` changes constants of the recipe for this search; `whole` adds the memory to "
+        "each result in every view; `vaults` searches only these, and `federate: false` only this "
+        "server's own vault.",
     ),
     Endpoint(
-        "GET", "/readyz", ready, "Whether the server can answer searches",
+        "GET", f"{PREFIX}/search", search, "Search, with the query in the address", FOUND,
+        parameters=SearchParameters, problems=(404,), anywhere=True, pool=SEARCHES,
+    ),
+    Endpoint(
+        "POST", f"{PREFIX}/feedback", feedback, "Say whether a result was right",
+        {200: ReplySpec("Recorded.", schemas.FeedbackCounts)}, body=schemas.FeedbackBody,
+        example={"query": "refresh tokens", "id": "auth-jwt-001", "accepted": True},
+        problems=(404,), needs=(WRITE, SEARCH), pool=WRITES,
+        details="Repeating it changes nothing, the opposite replaces it, and `undo: true` takes "
+        "it back.",
+    ),
+    Endpoint(
+        "POST", f"{PREFIX}/recipes", save_recipe, "Save a recipe of your own",
+        {201: ReplySpec("Saved.", RecipeDetails, headers={"Location": "Its address."})},
+        body=schemas.NewRecipe,
+        example={"name": "mine", "extends": "blend", "set": {"fuse.weights.vector": 2.0}},
+        problems=(404, 409), needs=(ADMIN, SEARCH), pool=WRITES,
+    ),
+    *operations.offered_endpoints(),
+    Endpoint(
+        "GET", "/healthz", health, "Check that the server is alive",
+        {200: ReplySpec("It is alive.", schemas.Health)}, needs=None,
+    ),
+    Endpoint(
+        "GET", "/readyz", ready, "Check that the server can answer searches",
         {200: ReplySpec("It can.", schemas.Health), 503: ReplySpec("Not yet.", schemas.Health)},
         needs=None,
     ),
     Endpoint(
-        "GET", "/metrics", metrics, "Counts and times for Prometheus",
+        "GET", "/metrics", metrics, "Read metrics for Prometheus",
         {200: ReplySpec("Prometheus's text format.", str, METRICS_TYPE)},
     ),
 )  # fmt: skip
 
 
 def routes(service: Service, metrics: Metrics, *, required: bool) -> list[BaseRoute]:
-    """Every route; `required`: whether callers must show a token."""
+    """Return every route of the API. `required`: callers need a token."""
     body = msgspec.json.encode(openapi(required=required))
 
     async def document(request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""Connections: how uvicorn serves the application, and how long a client may take to send."""
+"""Serving with uvicorn, with deadlines for clients that send slowly."""
 
 from __future__ import annotations
 
@@ -23,32 +23,31 @@ from recollect.interfaces.http.problems import MEDIA_TYPE, Problem
 from recollect.interfaces.sockets import BACKLOG
 
 LOG = logging.getLogger("recollect.serve")
-# How long requests under way may take to finish before they are cut off.
-GRACE_S = 3
+GRACE_S = 3  # for requests that are running when the server stops
 # A client sends its headers at once; ten seconds are enough for the slowest network.
 HEADERS_S = 10.0
-# A body may take longer the larger it is, but must come at this rate: else a few clients that send
-# a byte now and then hold connections and memory for ever.
+# A large body may take longer, but must keep this rate. Otherwise a few clients that send a byte
+# now and then would hold connections and memory for ever.
 BODY_S = 20.0
-SLOWEST = 16 << 10  # bytes a second
-LATE = "The request did not arrive in time: its {part} came too slowly, and the server gave up."
+SLOWEST = 16 << 10  # bytes per second
+LATE = "The request timed out: its {part} arrived too slowly. Send it again."
 INVALID = "This is not a valid HTTP request, or its headers are too long."
 LONG_REQUEST_LINE = re.compile(rb"[A-Z]+ [^ \r\n]{%d}" % LONGEST_ADDRESS)
-# An error of `accept` that passes once other connections are closed.
+# Errors of `accept` that pass once other connections are closed.
 FULL = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
-FULL_LOG_S = 60.0  # between two lines that say so
-# What the log says of a client that left before its answer. Source: nginx, which coined it.
+FULL_LOG_S = 60.0  # between two log lines about them
+# The status in the log for a client that disconnected before the response. Source: nginx.
 LEFT = 499
 
 
 class TimedProtocol(H11Protocol):
     """HTTP/1.1 with a deadline for the headers and for the body of each request. Between requests
-    uvicorn's own keep-alive time holds.
+    uvicorn's keep-alive timeout applies.
 
-    `scope["left"]` is the status for the log where no answer reaches the client.
+    `scope["left"]` is the status to log if no response reaches the client.
     """
 
-    _part: str | None = None  # of a request that is being waited for
+    _part: str | None = None  # "headers" or "body"
     _timer: asyncio.TimerHandle | None = None
     _since = 0.0
     _received = 0
@@ -59,7 +58,7 @@ class TimedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self.conn.their_state is h11.ERROR:
-            return  # what the client still sends of a request that was refused
+            return  # left over from a refused request
         super().data_received(data)
         self._received += len(data)
         self._expect()
@@ -75,9 +74,9 @@ class TimedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what h11 cannot read. A long address that comes in pieces is too much for h11
-        before the guard sees it; the answer is the guard's. Closed at once, the connection would
-        be reset while the client is still sending, and the answer lost."""
+        """Refuse what h11 cannot parse. That includes a long address that arrives in pieces; it
+        gets the same response as from the guard. Closing at once would reset the connection while
+        the client is still sending, and lose the response."""
         long = LONG_REQUEST_LINE.match(self.conn.trailing_data[0])
         self._answer(*((414, LONG_ADDRESS) if long else (400, INVALID)))
         if self.transport.can_write_eof():
@@ -85,7 +84,7 @@ class TimedProtocol(H11Protocol):
         self.loop.call_later(GRACE_S, self.transport.close)
 
     def _expect(self) -> None:
-        """Begin to wait for the next part, unless it is the one that is waited for already."""
+        """Start the deadline of the next part, unless it is running."""
         part = self._missing()
         if part == self._part:
             return
@@ -95,7 +94,8 @@ class TimedProtocol(H11Protocol):
             self._wait(HEADERS_S if part == "headers" else BODY_S)
 
     def _missing(self) -> str | None:
-        """The part that the client has to send; None between requests and while it is answered."""
+        """Return the part that the client has to send next; None between requests and while a
+        response is written."""
         if self.conn.their_state is h11.SEND_BODY:
             return "body"
         begun = self.cycle is None or self.conn.trailing_data[0]
@@ -112,12 +112,12 @@ class TimedProtocol(H11Protocol):
     def _late(self) -> None:
         earned = BODY_S + self._received / SLOWEST - (self.loop.time() - self._since)
         if self._part == "body" and (earned > 0 or self.flow.read_paused):
-            self._wait(max(earned, 0.1))  # it comes quickly enough, or the server does not read
+            self._wait(max(earned, 0.1))  # it is fast enough, or the server itself has paused
             return
         self._cut()
 
     def _cut(self) -> None:
-        """Answer 408 where something of a request came and nothing was answered; then close."""
+        """Close the connection; answer 408 first if a request has begun and has no response."""
         begun = self._part == "body" or self.conn.trailing_data[0]
         if begun:
             LOG.info("cut off", extra={"fields": {"slow": self._part}})
@@ -127,8 +127,8 @@ class TimedProtocol(H11Protocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if begun and not answered:
-            asked = self.scope.get("request_id", "") if self._part == "body" else ""
-            self._answer(408, LATE.format(part=self._part), str(asked))
+            request_id = self.scope.get("request_id", "") if self._part == "body" else ""
+            self._answer(408, LATE.format(part=self._part), str(request_id))
         self.transport.close()
 
     def _answer(self, status: int, detail: str, request_id: str = "") -> None:
@@ -148,9 +148,9 @@ class TimedProtocol(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """Ends once `ended` is set, as if a signal had said so; then `kept` is the socket, still open:
-    who connects meanwhile waits for the next server. `stopping` is called first: answers that go on
-    for ever are to end."""
+    """A uvicorn server that stops once `ended` is set, as by a signal. Then `kept` is the socket,
+    still open: clients that connect wait for the next server. `stopping` is called first, to end
+    streams of events."""
 
     kept: socket.socket
 
@@ -164,7 +164,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 app, http=TimedProtocol, log_config=None, ws="none", access_log=False,
                 server_header=False, lifespan="on", timeout_graceful_shutdown=GRACE_S,
-                proxy_headers=False,  # a client's address is where its connection comes from
+                proxy_headers=False,  # a client's address is that of its connection
                 backlog=1,  # asyncio retries a failed accept this often, and logs each error
             )
         )  # fmt: skip
@@ -179,8 +179,8 @@ class Server(uvicorn.Server):
             listening.listen(BACKLOG)  # asyncio has set it to uvicorn's `backlog`
 
     def _log_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Log what the event loop reports. While no file descriptor is free, asyncio tries to
-        accept once a second: the first failure is a line, the later ones a count each minute."""
+        """Log an error of the event loop. While no file descriptor is free, asyncio retries
+        `accept` every second: log the first failure, then a count once a minute."""
         if "socket" not in context or getattr(context["exception"], "errno", None) not in FULL:
             loop.default_exception_handler(context)
             return

@@ -1,5 +1,5 @@
-"""Who may call the server: its host names, the pages it trusts, the tokens it wants, the cookie of
-a browser session, and users whom a proxy has logged in."""
+"""Access to the server: host names, allowed origins, tokens, the cookie of a browser session, and
+users that a proxy has logged in."""
 
 from __future__ import annotations
 
@@ -25,41 +25,40 @@ from recollect.interfaces.http.service import CALLER
 from recollect.settings import Serve
 from recollect.settings_reading import networks
 
-# Who has one of these names in the audit log is not a user.
+# Names that the audit log uses for callers that are not users.
 TAKEN = frozenset({OWNER.name, NOBODY.name, UNKNOWN.name, SERVER.name})
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-# Answered without a token: whether the server is alive, logging in and out, what that page needs.
+# Open without a token: the health check, logging in and out, and the files of that page.
 OPEN_PATHS = ("/healthz", "/login", "/logout", "/static/")
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-# A name or an address, then a port. RFC 9110, 7.2, without what no server goes by: user names,
-# percent-encoding, other signs. What does not match as a whole names no host at all.
+# A name or an address, then a port. RFC 9110, 7.2, without user names, percent-encoding and other
+# characters that no server name has.
 HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)\.?(?::[0-9]{1,5})?")
 LONGEST_ADDRESS = 16_384
-LONG_ADDRESS = f"An address may be {LONGEST_ADDRESS:,} characters long; use POST for more."
-LONGEST_NEXT = 2000  # the address of a page that a login leads back to
+LONG_ADDRESS = f"The address is longer than {LONGEST_ADDRESS:,} characters; use POST instead."
+LONGEST_NEXT = 2000  # characters of the address that a login returns to
 LARGEST_BODY = 16 << 20
-# Refusals that the audit log records; an invalid token is recorded with its owner.
-NOTED = (403, 421)
-ASKED = "This server needs a token: send it as `Authorization: Bearer …`."
-# One sentence for all cases, so that trying tokens out reveals nothing about existing ones.
+# Refusals that the audit log records here; an invalid token is recorded with its owner.
+AUDITED = (403, 421)
+NEEDS_TOKEN = "This server needs a token: send it as `Authorization: Bearer …`."
+# One sentence for all cases, so that guessing reveals nothing about existing tokens.
 NOT_VALID = "This token is not valid: it is unknown, revoked or expired."
-NOT_NAMED = "The proxy must name one user, in one line of up to 100 characters."
+BAD_USER_HEADER = "The proxy must send one user name, on one line of at most 100 characters."
 
 
 class ProxiedUsers:
-    """Users whom a reverse proxy has logged in, and names in a header; with what each may do.
+    """Users that a reverse proxy has logged in and names in a header, with their capabilities.
 
-    Anybody can send a header. So it counts only where the connection itself comes from the address
-    of a proxy that the settings name; from elsewhere it is not even looked at. The proxy must
-    remove the header from what its own clients send.
+    Anybody can send a header. So it counts only if the connection comes from the address of a proxy
+    in the settings. The proxy must remove the header from its clients' requests.
     """
 
     def __init__(self, settings: Serve) -> None:
         self._settings = settings
         self._proxies = networks(settings.proxies)
 
-    def named(self, scope: Scope, headers: Headers) -> CredentialCheck | None:
-        """The user whom a proxy names; None where there is no proxy, or it names nobody."""
+    def check(self, scope: Scope, headers: Headers) -> CredentialCheck | None:
+        """Check the user that a proxy names; None without a proxy or a user."""
         if not self._from_proxy(scope):
             return None
         sent = headers.getlist(self._settings.user_header)
@@ -87,7 +86,7 @@ NO_PROXY = ProxiedUsers(Serve())
 
 
 def _text(sent: str) -> str:
-    """What the bytes of a header say in UTF-8; nothing where they are not."""
+    """Decode a header as UTF-8; empty if it is not UTF-8."""
     try:
         return sent.encode("latin-1").decode().strip()
     except UnicodeDecodeError:
@@ -95,20 +94,19 @@ def _text(sent: str) -> str:
 
 
 def cookie_name(credentials: Credentials, scope: Scope) -> str:
-    """`recollect_7117_3f9a2c01`: a browser sends a cookie to every port of a host, so its name has
-    the port that the browser uses and a mark of the home. Its value is a random id that means
-    nothing to any other server."""
+    """Return `recollect_7117_3f9a2c01`. Browsers send a cookie to every port of a host, so the name
+    holds the port and a mark of the home. The value is a random id."""
     port = Headers(scope=scope).get("host", "").rpartition("]")[2].partition(":")[2]
     return "_".join(filter(None, ("recollect", port, credentials.home_mark)))
 
 
 def session_secret(credentials: Credentials, scope: Scope) -> str | None:
-    """What the cookie holds; None where the browser sent none."""
+    """Return the value of the cookie; None without a cookie."""
     return Request(scope).cookies.get(cookie_name(credentials, scope))
 
 
 def set_cookie(response: Response, credentials: Credentials, request: Request, value: str) -> None:
-    """Let the browser keep the session's secret; an empty one makes it forget the cookie."""
+    """Store the session's secret in the browser; an empty value deletes the cookie."""
     response.set_cookie(
         cookie_name(credentials, request.scope),
         value,
@@ -120,7 +118,7 @@ def set_cookie(response: Response, credentials: Credentials, request: Request, v
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine can reach that address."""
+    """Return True if only this machine can reach the address."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -128,23 +126,24 @@ def is_loopback(host: str) -> bool:
 
 
 def hostname(host: str) -> str | None:
-    """`localhost:7117` and `[::1]:7117` without the port, in lower case; None where it is neither
-    a name nor an address."""
+    """Return `localhost:7117` or `[::1]:7117` without the port, in lower case; None if it is
+    neither a name nor an address."""
     found = HOST.fullmatch(host.lower()) if host.isascii() else None
     return found["name"] if found else None
 
 
 def _own_name(name: str) -> str | None:
-    """A name that the server goes by; an IPv6 address may stand without brackets."""
+    """Return a configured host name; an IPv6 address may lack its brackets."""
     return hostname(f"[{name}]" if name.count(":") > 1 and not name.startswith("[") else name)
 
 
 class Guard:
-    """Refuses what a browser was tricked into sending, and what comes without a token.
+    """Middleware that refuses requests which a browser was tricked into sending, and those without
+    a token.
 
-    A page of another site can make a browser call a server on this machine, and by DNS rebinding
-    even read the answer: under a name of its own. So the Host must be a name that the server goes
-    by, and an Origin, where there is one, must be the server itself.
+    A page of another site can make a browser call a server on this machine, and with DNS rebinding
+    even read the response, under its own host name. So the Host must be one of the server's names,
+    and an Origin, if sent, must be the server itself.
     """
 
     def __init__(
@@ -178,16 +177,16 @@ class Guard:
             await self._as(caller, scope, receive, send)
             return
         status, detail, extra = caller
-        if status in NOTED:
+        if status in AUDITED:
             self._audit.log_refusal(UNKNOWN, "request", "", detail)
         request = Request(scope)
         response = self._problems.response(request, status, detail, extra)
         if status in (303, 401) and session_secret(self._credentials, scope):
-            set_cookie(response, self._credentials, request, "")  # it is not valid any more
+            set_cookie(response, self._credentials, request, "")  # no longer valid
         await response(scope, receive, send)
 
     async def _as(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, with its caller in the scope and in CALLER."""
+        """Pass the request on with its caller, in the scope and in CALLER."""
         scope["caller"] = caller
         scope["recheck"] = partial(self._caller, scope, Headers(scope=scope))
         before = CALLER.set(caller)
@@ -201,7 +200,7 @@ class Guard:
             return None
         return (
             421,
-            "This server does not answer to that host name; the setting serve.hosts adds one.",
+            "This server does not accept that host name; add it to the setting serve.hosts.",
             {},
         )
 
@@ -216,8 +215,8 @@ class Guard:
         return None
 
     def _caller(self, scope: Scope, headers: Headers) -> Caller | Refusal:
-        """Who calls. What is shown must be valid, even where nothing needs to be shown: whoever was
-        given a token that allows little must not get everything once it has expired."""
+        """Return the caller, or the refusal. A token that is sent must be valid even if none is
+        needed: a restricted caller must not gain full access when its token expires."""
         path: str = scope["path"]
         if path.startswith(OPEN_PATHS):
             return NOBODY
@@ -226,12 +225,17 @@ class Guard:
         try:
             if token is not None:
                 check = self._credentials.check_token(token)
-            elif (user := self._users.named(scope, headers)) is not None:
-                check, why = user, NOT_NAMED
+            elif (user := self._users.check(scope, headers)) is not None:
+                check, why = user, BAD_USER_HEADER
             elif session is not None:
                 check = self._credentials.check_session(session)
+            elif not self._credentials.required:
+                return OWNER
             else:
-                return self._unknown(scope, headers) if self._credentials.required else OWNER
+                refusal = self._refusal(scope, headers, NEEDS_TOKEN)
+                if refusal[0] == 401:  # a redirect to the login is no refusal to record
+                    self._audit.log_refusal(UNKNOWN, "request", "", "no token")
+                return refusal
         except StoreError as error:
             return 503, str(error), {"Retry-After": "5"}
         if not check.wrong:
@@ -240,23 +244,16 @@ class Guard:
         self._audit.log_refusal(check.caller, "request", "", check.wrong)
         return self._refusal(scope, headers, why)
 
-    def _unknown(self, scope: Scope, headers: Headers) -> Refusal:
-        """The refusal of a request without a token. Sending a person to the login is none."""
-        refusal = self._refusal(scope, headers, ASKED)
-        if refusal[0] == 401:
-            self._audit.log_refusal(UNKNOWN, "request", "", "no token")
-        return refusal
-
     def _refusal(self, scope: Scope, headers: Headers, why: str) -> Refusal:
-        """A 401; or, for a browser that asks for a page, a redirect to the login."""
+        """Return a 401, or a redirect to the login if a browser asks for a page."""
         asks_for_page = (
             "text/html" in headers.get("accept", "")
             and headers.get("sec-fetch-mode", "navigate") == "navigate"
             and scope["method"] in SAFE_METHODS
         )
         if asks_for_page and "authorization" not in headers:
-            # A browser that comes from another site leaves the cookie out, once: the page that it
-            # gets here asks again, as a page of this server.
+            # After a link from another site the browser omits the cookie once. This page reloads
+            # itself; then the request comes from this server's own page.
             if headers.get("sec-fetch-site") == "cross-site":
                 return 401, "Opening…", {"Refresh": "0"}
             place = _login_address(scope) if self._credentials.required else "/"
@@ -268,7 +265,7 @@ Refusal = tuple[int, str, dict[str, str]]
 
 
 def _same(origin: str, host: str) -> bool:
-    """Whether the origin is this server; `null` and what is no origin at all are not."""
+    """Return True if the origin is this server."""
     scheme, _, place = origin.lower().partition("://")
     return scheme in ("http", "https") and place == host.lower()
 
@@ -283,7 +280,7 @@ def _size(scope: Scope, headers: Headers) -> Refusal | None:
 
 
 def _login_address(scope: Scope) -> str:
-    """The login, which leads back to the page that was asked for."""
+    """Return the address of the login, which then returns to the requested page."""
     wanted = quote(scope["path"])
     if scope["query_string"]:
         wanted += "?" + scope["query_string"].decode("latin-1")
@@ -293,9 +290,8 @@ def _login_address(scope: Scope) -> str:
 
 
 def _sent_token(headers: Headers) -> str | None:
-    """The token that came with the request; None where there is none. A header that holds something
-    else is taken for a token that is wrong: whoever sends it wants to be known by it, and not to
-    pass for the owner."""
+    """Return the token of the request; None without the header. Anything but one bearer token is
+    returned as an invalid one, so that its sender does not pass for the owner."""
     sent = headers.getlist("authorization")
     if not sent:
         return None
@@ -304,19 +300,19 @@ def _sent_token(headers: Headers) -> str | None:
 
 
 def caller_of(scope: Scope) -> Caller:
-    """The caller that the guard found for this request."""
+    """Return the caller that the guard identified."""
     caller: Caller = scope["caller"]
     return caller
 
 
 def still_valid(scope: Scope) -> bool:
-    """Whether what the caller of this request has shown still allows the same: an answer that goes
-    on for long asks before it sends more."""
+    """Return True if the caller still has the same access; a stream checks before each part."""
     return bool(scope["recheck"]() == scope["caller"])
 
 
 class SafeHeaders:
-    """Headers of every answer: the browser loads nothing from elsewhere, and in no frame."""
+    """Middleware that adds headers to every response: the browser loads nothing from elsewhere, and
+    shows the page in no frame."""
 
     HEADERS = (
         (

@@ -1,5 +1,5 @@
-"""What is known of requests: the log, one line of JSON each with an id and nothing of a memory or a
-query; and what Prometheus reads."""
+"""The request log, one line of JSON per request without text of memories or queries; and metrics
+for Prometheus."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from recollect.types import Response
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-SHARED = "PROMETHEUS_MULTIPROC_DIR"  # of the environment: where workers count together
+SHARED = "PROMETHEUS_MULTIPROC_DIR"  # the environment variable of the folder that workers share
 LOG = logging.getLogger("recollect.serve")
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 OTHER = "(no route)"
@@ -33,13 +33,13 @@ LIBRARIES = ("uvicorn", "mcp", "asyncio")
 
 
 def count_together(folder: str) -> None:
-    """From now on this process counts in files of this folder, as all workers of a server do."""
+    """Count in files of this folder from now on, together with the server's other workers."""
     os.environ[SHARED] = folder
     values.ValueClass = values.MultiProcessValue()  # type: ignore[no-untyped-call]
 
 
 class Metrics:
-    """Counts in a registry of its own, so that two servers in one process stay apart."""
+    """Metrics in their own registry, so that two servers in one process stay separate."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -52,36 +52,36 @@ class Metrics:
         )
         self._spent = Histogram(
             "recollect_request_seconds",
-            "From the request's arrival to the end of its answer.",
+            "Time from the request's arrival to the end of its response.",
             ("route",),
             buckets=SECONDS,
             registry=self._registry,
         )
         self._stages = Histogram(
             "recollect_search_stage_seconds",
-            "How long each stage of a search took; `total` is the whole.",
+            "Time of each stage of a search; `total` is the whole search.",
             ("recipe", "stage"),
             buckets=SECONDS,
             registry=self._registry,
         )
         self._degraded = Counter(
             "recollect_search_degraded_total",
-            "Searches in which a part could not do its work.",
+            "Searches in which a part failed or was skipped.",
             ("recipe", "part"),
             registry=self._registry,
         )
-        self._memories = gauge("recollect_memories", "Memories that can be found.")
+        self._memories = gauge("recollect_memories", "Memories that a search can find.")
         self._waiting = gauge(
-            "recollect_vectors_waiting", "Memories that wait for a vector of the active model."
+            "recollect_vectors_waiting", "Memories without a vector of the active model yet."
         )
         self._up = gauge(
             "recollect_dependency_up",
-            "Whether what the server depends on answers: 1, else 0.",
+            "1 if a dependency of the server works, else 0.",
             ("dependency",),
         )
 
     def request(self, method: str, route: str, status: int, spent: float) -> None:
-        # Anyone can invent a method; a label with unbounded values would grow without end.
+        # Clients can invent methods, and each label value takes memory.
         self._requests.labels(method if method in METHODS else "other", route, status).inc()
         self._spent.labels(route).observe(spent)
 
@@ -101,15 +101,15 @@ class Metrics:
 
     def text(self) -> bytes:
         if folder := os.environ.get(SHARED):
-            every = CollectorRegistry()
-            MultiProcessCollector(every, folder)  # type: ignore[no-untyped-call]
-            return generate_latest(every)
+            merged = CollectorRegistry()
+            MultiProcessCollector(merged, folder)  # type: ignore[no-untyped-call]
+            return generate_latest(merged)
         return generate_latest(self._registry)
 
 
 class JsonLines(logging.Formatter):
-    """A record as one JSON object. Of an exception, its type and where it was raised: its text may
-    quote a memory."""
+    """Format a record as one JSON object. An exception is logged by its type and traceback only:
+    its message may quote a memory."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -126,10 +126,11 @@ class JsonLines(logging.Formatter):
 
 
 def set_up(stream: TextIO) -> None:
-    """Send what the server and its libraries say to the stream; `Logged` writes the requests."""
+    """Log the messages of the server and its libraries to the stream."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonLines())
-    handler.addFilter(_not_a_client_that_left)
+    # The request's own line reports a client that disconnected; a library may call it an error.
+    handler.addFilter(lambda record: not _is_disconnect(record))
     for name, level in (("recollect", "INFO"), *((other, "WARNING") for other in LIBRARIES)):
         logger = logging.getLogger(name)
         logger.handlers = [handler]
@@ -137,13 +138,12 @@ def set_up(stream: TextIO) -> None:
         logger.setLevel(level)
 
 
-def _not_a_client_that_left(record: logging.LogRecord) -> bool:
-    """A library may call that an error; here the line of the request says it."""
-    return not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect))
+def _is_disconnect(record: logging.LogRecord) -> bool:
+    return bool(record.exc_info) and isinstance(record.exc_info[1], ClientDisconnect)
 
 
-class Logged:
-    """Gives each request an id, and writes its outcome to the log and the metrics."""
+class RequestLog:
+    """Middleware that gives each request an id and records its outcome in log and metrics."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -153,8 +153,8 @@ class Logged:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        asked = Headers(scope=scope).get("x-request-id", "")
-        request_id = asked if REQUEST_ID.fullmatch(asked) else uuid.uuid4().hex
+        sent = Headers(scope=scope).get("x-request-id", "")
+        request_id = sent if REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
         scope["request_id"] = request_id
         status = 500
         start = time.perf_counter()
@@ -173,11 +173,11 @@ class Logged:
         except Exception:
             LOG.exception("error", extra={"fields": {"id": request_id}})
         finally:
-            # Where the client has left, what was answered reached nobody.
-            self._tell(scope, scope.get("left", status), time.perf_counter() - start)
+            # If the client disconnected, `left` replaces the status that did not reach it.
+            self._record(scope, scope.get("left", status), time.perf_counter() - start)
 
-    def _tell(self, scope: Scope, status: int, spent: float) -> None:
-        """The route, not the path: an id is made from a title's words."""
+    def _record(self, scope: Scope, status: int, spent: float) -> None:
+        """Record the route rather than the path: an id contains words of a title."""
         route = getattr(scope.get("route"), "path", OTHER)
         method = scope["method"]
         self._metrics.request(method, route, status, spent)

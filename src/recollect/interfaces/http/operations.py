@@ -1,4 +1,4 @@
-"""A route as data: its address, what it takes, what it replies. OpenAPI is made from these."""
+"""Routes as data: path, parameters, replies. `api.py` generates OpenAPI from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from recollect.auth.capabilities import SEARCH
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.http.logs import Metrics
-from recollect.interfaces.http.parameters import from_parameters
+from recollect.interfaces.http.schemas import from_parameters
 from recollect.interfaces.http.service import POOL, Service
 from recollect.interfaces.operations import InterfaceOperation, list_operations
 from recollect.interfaces.requests import describe_invalid
@@ -30,7 +30,7 @@ from recollect.interfaces.thread_pools import READS, SEARCHES, WRITES, ThreadPoo
 from recollect.memory_json import id_of_path, revision
 from recollect.types import Memory
 
-# An escape of one half of a pair, without the other half beside it.
+# The escape of one half of a surrogate pair without the other half.
 HALF_PAIR = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -42,7 +42,7 @@ BODIES = (JSON, "application/merge-patch+json")
 
 
 class Call(NamedTuple):
-    """One request, with what it asks for already checked."""
+    """One request, with its parameters and body already checked."""
 
     service: Service
     metrics: Metrics
@@ -60,7 +60,7 @@ class Call(NamedTuple):
 
 
 class ReplySpec(NamedTuple):
-    """One way in which a route replies; None as the type: nothing in the body."""
+    """One kind of reply of a route. `type`: None for an empty body."""
 
     about: str
     type: Any = None
@@ -82,28 +82,28 @@ class Endpoint(NamedTuple):
     problems: tuple[int, ...] = ()
     details: str = ""
     example: Any = None
-    refuse: Callable[[object], object] | None = None  # raises what is wrong, in the engine's words
-    # Checked before anything else, so that a route of several steps does all of them or none. None:
-    # everybody is answered, and learns nothing of the vault.
+    refuse: Callable[[object], object] | None = None  # raises the engine's error for a bad body
+    # Capabilities, checked first, so that a route of several steps does all of them or none. None:
+    # open to everybody, as it reveals nothing of the vault.
     needs: tuple[str, ...] | None = (SEARCH,)
-    anywhere: bool = False  # also for a caller who may only use other vaults than the home's own
-    pool: ThreadPool = READS  # whose threads do its work
+    anywhere: bool = False  # also for callers without access to the home's own vault
+    pool: ThreadPool = READS
 
 
 def offered_endpoints() -> Iterator[Endpoint]:
-    """Make a route of each operation that declares one."""
+    """Return a route for each operation that declares one."""
     for offered in list_operations("route"):
         method, path = offered.declared.route.split()
         in_path = IN_PATH.findall(path)
-        asked = [each for name, each in offered.parameters.items() if name not in in_path]
-        taken = json_struct(f"{camel_case(offered.name)}Parameters", asked) if asked else None
+        others = [each for name, each in offered.parameters.items() if name not in in_path]
+        kind = json_struct(f"{camel_case(offered.name)}Parameters", others) if others else None
         in_query, changes = method in ("GET", "DELETE"), method != "GET"
-        answers = {200: ReplySpec("What came of it.", json_type(offered.answer))}
+        replies = {200: ReplySpec("The result.", json_type(offered.answer))}
         yield Endpoint(
             method, PREFIX + path.replace("{id}", "{id:path}"), partial(_call_offered, offered),
-            offered.about, answers if offered.answer is not NoneType else {204: ReplySpec("Done.")},
-            parameters=taken if in_query else None, body=None if in_query else taken,
-            example={each.name: value for each in asked for value in each.examples},
+            offered.about, replies if offered.answer is not NoneType else {204: ReplySpec("Done.")},
+            parameters=kind if in_query else None, body=None if in_query else kind,
+            example={each.name: value for each in others for value in each.examples},
             problems=(404, 409, 412) if changes else (404,), details=offered.details,
             needs=offered.needs, anywhere=offered.declared.anywhere,
             pool=WRITES if changes else SEARCHES,
@@ -112,8 +112,8 @@ def offered_endpoints() -> Iterator[Endpoint]:
 
 async def _call_offered(offered: InterfaceOperation, call: Call) -> Response:
     in_path = {name: id_of_path(value) for name, value in call.request.path_params.items()}
-    asked = call.parameters or call.body
-    given = in_path | (structs.asdict(asked) if asked else {})
+    others = call.parameters or call.body
+    given = in_path | (structs.asdict(others) if others else {})
     answer = await call.service.ask(offered.call, call.engine, given)
     if offered.answer is NoneType:
         return Response(status_code=204)
@@ -122,20 +122,20 @@ async def _call_offered(offered: InterfaceOperation, call: Call) -> Response:
 
 
 def etag(memory: Memory) -> dict[str, str]:
-    """Headers with which a browser may keep a memory, but must ask each time if it changed."""
+    """Return headers that let a client cache a memory if it revalidates each time."""
     return {"ETag": f'"{revision(memory)}"', "Cache-Control": "private, no-cache"}
 
 
 def json_response(
     value: object, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The value as JSON, which no proxy may keep."""
+    """Return the value as JSON that no cache may store."""
     sent = {"Cache-Control": "no-store"} | dict(headers or {})
     return Response(msgspec.json.encode(value), status, sent, JSON)
 
 
 def routes(operations: Sequence[Endpoint], service: Service, metrics: Metrics) -> list[BaseRoute]:
-    """One route per path, so that a wrong method is answered with those it has."""
+    """Return one route per path, so that a wrong method is answered with the allowed ones."""
     by_path: dict[str, dict[str, Endpoint]] = {}
     for operation in operations:
         by_path.setdefault(operation.path, {})[operation.method] = operation
@@ -154,7 +154,7 @@ def _route(path: str, methods: Mapping[str, Endpoint], service: Service, metrics
         if operation.parameters is not None:
             parameters = from_parameters(operation.parameters, request.query_params, commas=True)
         elif request.query_params:
-            raise UserError("This address takes no parameters.")
+            raise UserError("This address takes no parameters; leave them out.")
         body = None if operation.body is None else await _body(request, operation)
         return await operation.run(Call(service, metrics, request, parameters, body))
 
@@ -170,7 +170,7 @@ async def _body(request: Request, operation: Endpoint) -> Any:
         return msgspec.json.decode(raw, type=operation.body)
     except msgspec.ValidationError as error:
         given = None
-        # The rest of the body, behind the first wrong field, may not even be JSON.
+        # After the first wrong field, the body may not even be JSON.
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             given = msgspec.json.decode(raw)
             if operation.refuse is not None:
@@ -179,7 +179,7 @@ async def _body(request: Request, operation: Endpoint) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         if HALF_PAIR.search(raw):
             raise UserError(
-                "The body is not valid JSON: it has one half of a surrogate pair, such as "
-                r"\ud83d without the \ude00 that belongs to it. Send the character itself."
+                "The body is not valid JSON: it contains half of a surrogate pair, such as "
+                r"\ud83d without \ude00. Send the character itself."
             ) from error
         raise UserError(f"The body is not valid JSON: {error}.") from error

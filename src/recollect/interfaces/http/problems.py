@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problem documents, or as pages with the same words where a browser asks."""
+"""Errors as RFC 9457 problem documents, or as pages with the same text for a browser."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from recollect.errors import (
 # Request, status, title, detail → the page.
 ProblemPage = Callable[[Request, int, str, str], Response]
 MEDIA_TYPE = "application/problem+json"
-# From the most specific to the most general: the first that fits counts.
+# From the most specific to the most general: the first match counts.
 STATUSES: tuple[tuple[type[RecollectError], int], ...] = (
     (NotFound, 404),
     (Exists, 409),
@@ -40,9 +40,9 @@ STATUSES: tuple[tuple[type[RecollectError], int], ...] = (
 )
 SENTENCES = {
     404: "There is nothing at this address.",
-    405: "This address does not take that method.",
-    413: "The request is larger than this server takes.",
-    500: "The server failed unexpectedly; the log says where, under the id of this request.",
+    405: "This address does not accept that method.",
+    413: "The request is larger than this server accepts.",
+    500: "The server failed unexpectedly; its log has the details under this request's id.",
 }
 
 
@@ -61,7 +61,7 @@ def status_of(error: RecollectError) -> int:
 
 
 class ProblemResponses:
-    """Answers with the document, or with a page where a browser asks for one."""
+    """Makes responses for errors: a document, or a page if a browser asks for one."""
 
     def __init__(self, page: ProblemPage) -> None:
         self._page = page
@@ -79,29 +79,29 @@ class ProblemResponses:
 
     def handlers(self) -> dict[Any, Any]:
         return {
-            RecollectError: self._known,
-            HTTPException: self._refused,
-            ClientDisconnect: self._left,
-            Exception: self._unexpected,
+            RecollectError: self._answer_error,
+            HTTPException: self._answer_refusal,
+            ClientDisconnect: self._answer_disconnect,
+            Exception: self._answer_failure,
         }
 
-    async def _known(self, request: Request, error: RecollectError) -> Response:
-        """An error that Recollect raises on purpose: its text is written for the caller."""
+    async def _answer_error(self, request: Request, error: RecollectError) -> Response:
+        """Answer an error that Recollect raised on purpose: its text is for the caller."""
         status = status_of(error)
         headers = {"Retry-After": "5"} if status == 503 else None
         return self.response(request, status, str(error), headers)
 
-    async def _refused(self, request: Request, error: HTTPException) -> Response:
-        """What the framework refuses: no such route, no such method, too large a body."""
+    async def _answer_refusal(self, request: Request, error: HTTPException) -> Response:
+        """Answer a refusal of the framework: unknown route, wrong method, body too large."""
         detail = SENTENCES.get(error.status_code, str(error.detail))
         return self.response(request, error.status_code, detail, error.headers)
 
-    async def _left(self, request: Request, error: ClientDisconnect) -> Response:
-        """The client left while it was sending: nobody reads the answer, and nothing is wrong."""
+    async def _answer_disconnect(self, request: Request, error: ClientDisconnect) -> Response:
+        """End a request whose client disconnected while sending; the response reaches no one."""
         return Response(status_code=400)
 
-    async def _unexpected(self, request: Request, error: Exception) -> Response:
-        """Anything else. Its text may quote a memory, so neither the answer nor the log has it."""
+    async def _answer_failure(self, request: Request, error: Exception) -> Response:
+        """Answer any other exception, without its text, which may quote a memory."""
         return self.response(request, 500, SENTENCES[500])
 
 

@@ -1,29 +1,147 @@
-"""The bodies of requests and replies as types, which check requests and make OpenAPI."""
+"""Parameters and bodies of requests and replies as types: they check requests and describe them in
+OpenAPI. Searches and filters come from JSON, from a query string or from the page."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
-from msgspec.structs import fields
+from msgspec.structs import asdict, fields
+from starlette.datastructures import QueryParams
 
+from recollect.checks import split_list
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.ingest.saving import SimilarReason
-from recollect.interfaces.http.parameters import (
-    AsOf,
-    Constants,
-    FilterParameters,
-    PastFilterParameters,
+from recollect.interfaces.requests import (
+    FieldText,
+    LongText,
+    Query,
+    describe_invalid,
+    read_as_of,
+    read_filter,
+    read_search,
 )
-from recollect.interfaces.requests import FieldText, LongText, Query
-from recollect.interfaces.signatures import MOST_NAMES, Text, json_struct, parameters_of
+from recollect.interfaces.signatures import MOST_NAMES, WHOLE, Text, json_struct, parameters_of
 from recollect.recipes.show import WeightJson
 from recollect.store.base import WriteOutcome
-from recollect.types import Memory
+from recollect.types import ANY_OF, Choice, Filter, Memory, Response, Search
+
+# Searches and filters
+
+MOST_RESULTS = 1000
+
+AsOf = Annotated[
+    Text, Meta(description="The vault at that time: 2026-03-01, yesterday, 7d, or ISO 8601.")
+]
+Constants = Annotated[dict[Text, bool | int | float | str], Meta(max_length=MOST_NAMES)]
+FILTER, SEARCH = parameters_of(Filter), parameters_of(Search)
+FILTER_FIELDS: Any = json_struct("FILTER_FIELDS", FILTER.values())
+SEARCH_FIELDS: Any = json_struct(
+    "SEARCH_FIELDS", (each for each in SEARCH.values() if each.name != "limit")
+)
+
+
+class FilterParameters(FILTER_FIELDS):  # type: ignore[misc]
+    """Filters; a memory must pass all of them."""
+
+    def filter(self, engine: Recollect) -> Filter:
+        """Return these parameters as a Filter."""
+        return read_filter(asdict(self), engine.now())
+
+
+class PastFilterParameters(FilterParameters):
+    """Filters, and a time in the past."""
+
+    as_of: AsOf | None = None
+
+    def then(self, engine: Recollect) -> datetime | None:
+        """Return the time of `as_of`; None for now."""
+        return read_as_of(asdict(self), engine.now())
+
+    def filter(self, engine: Recollect) -> Filter:
+        return read_filter(asdict(self), self.then(engine) or engine.now())
+
+
+class SearchParameters(SEARCH_FIELDS, kw_only=True):  # type: ignore[misc, call-arg]
+    """One search."""
+
+    limit: Annotated[int, Meta(ge=1, le=MOST_RESULTS)] | None = None
+    explain: bool = False
+    whole: bool = False
+    set: Constants = msgspec.field(default_factory=dict)
+
+    def then(self, engine: Recollect) -> datetime | None:
+        """Return the time of `as_of`; None for now."""
+        return read_as_of(asdict(self), engine.now())
+
+    def filter(self, engine: Recollect) -> Filter:
+        """Return the filters of the search."""
+        return read_filter(asdict(self), self.then(engine) or engine.now())
+
+    def search(self, engine: Recollect, *, mark: bool = False) -> Response:
+        """Run the search. `mark`: mark the matches in snippets."""
+        search = read_search(asdict(self), engine.now())
+        return engine.search(search, changes=self.set, mark=mark)
+
+
+# Field → its name in a query string, which is singular where a parameter can be repeated.
+PARAMETERS = {each.name: each.one for each in SEARCH.values()} | {"query": "q"}
+SEVERAL = {each.name for each in SEARCH.values() if each.several}.difference(ANY_OF)
+LISTS = {*SEVERAL, *ANY_OF}.difference(WHOLE)
+SETS = "set."
+
+
+def from_parameters(kind: type[Struct], sent: QueryParams, *, commas: bool = False) -> Any:
+    """Read a query string as `kind`: `?q=tokens&tag=auth&tag=api&set.fuse.weights.vector=2`.
+
+    An unknown parameter is refused by name; an empty one counts as absent. `commas`: split
+    `?tag=auth,api` into two tags; links of the page hold single values.
+    """
+    fields: dict[str, Any] = {}
+    names = {PARAMETERS.get(field, field): field for field in kind.__struct_fields__}
+    for name in dict.fromkeys(sent.keys()):
+        values = [value for value in sent.getlist(name) if value != ""]
+        if name.startswith(SETS) and "set" in names.values():
+            fields.setdefault("set", {})[name.removeprefix(SETS)] = _number(values[-1:])
+            continue
+        if name not in names or name == "set":
+            known = ", ".join(name for name in names if name != "set")
+            raise UserError(f"{name!r} is not a parameter; there are: {known}.")
+        if commas and names[name] in LISTS:
+            values = [part for value in values for part in split_list(value)]
+        if names[name] in (SEVERAL if len(values) < 2 else {*SEVERAL, *ANY_OF}):
+            fields[names[name]] = values
+        elif len(values) > 1:
+            raise UserError(f"{name} is given {len(values)} times; it takes one value.")
+        elif values or names[name] == "query":
+            fields[names[name]] = values[0] if values else ""
+    try:
+        made = msgspec.convert(fields, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise UserError(describe_invalid(error, kind, fields, PARAMETERS)) from error
+    for name in fields:
+        if getattr(made, name) is None:  # msgspec reads "null" as None
+            raise UserError(f"{PARAMETERS.get(name, name)}: null is not a value.")
+    return made
+
+
+def _number(values: list[str]) -> object:
+    """Read `2` and `0.5` as numbers, `true` and `false` as booleans, anything else as text."""
+    text = values[0] if values else ""
+    try:
+        value: object = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+    return value if isinstance(value, bool | int | float) else text
+
+
+# Bodies and replies
 
 MOST_SAVED = 1000
-More = Annotated[int, Meta(description="How many there are beyond the limit.")]
+More = Annotated[int, Meta(description="How many more there are beyond the limit.")]
 MOST_CHANGED = 10_000
 
 Id = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^\S+$")]
@@ -40,13 +158,15 @@ NEW_MEMORY: Any = json_struct(
 
 
 class NewMemory(NEW_MEMORY):  # type: ignore[misc]
-    """A memory to keep. Only `title` or `text` is required; null counts as not given."""
+    """A memory to save. Only `title` or `text` is required; null counts as absent."""
 
     id: Id | None = None
     tags: Tags | None = None
     kind: Annotated[FieldText, Meta(min_length=1)] | None = None
     supersedes: (
-        Annotated[tuple[Id, ...], Meta(max_length=MOST_NAMES, description="Whose place it takes.")]
+        Annotated[
+            tuple[Id, ...], Meta(max_length=MOST_NAMES, description="Ids of memories it replaces.")
+        ]
         | None
     ) = None
 
@@ -58,7 +178,7 @@ NewMemories = Annotated[list[NewMemory], Meta(min_length=1, max_length=MOST_SAVE
 _CHANGES: Any = defstruct(
     "_CHANGES",
     [
-        # When it was made and changed has no default to go back to.
+        # These times have no default that null could restore.
         (each.name, (Time if each.name in MADE else each.type) | UnsetType, UNSET)
         for each in fields(NewMemory)
         if each.name not in ("id", "supersedes")
@@ -69,8 +189,8 @@ _CHANGES: Any = defstruct(
 
 
 class MemoryChange(_CHANGES):  # type: ignore[misc]
-    """What is to change; null puts a field back to its default, what is not named stays. `append`
-    adds a paragraph to the text. `section`: the heading below which `text` is put."""
+    """Changes of a memory. Null resets a field to its default; absent fields stay. `append` adds a
+    paragraph to the text. `section`: the heading whose section `text` replaces."""
 
     add_tags: Tags | UnsetType = UNSET
     remove_tags: Tags | UnsetType = UNSET
@@ -79,13 +199,13 @@ class MemoryChange(_CHANGES):  # type: ignore[misc]
 
 
 def fields_of(body: Struct) -> dict[str, Any]:
-    """The fields that were given."""
+    """Return the fields that were sent."""
     pairs = ((name, getattr(body, name)) for name in body.__struct_fields__)
     return {name: value for name, value in pairs if value is not UNSET}
 
 
 class SimilarJson(Struct):
-    """A memory that was there before, and in what the saved one is similar to it."""
+    """An existing memory, and why it is similar to the saved one."""
 
     id: str
     title: str
@@ -93,10 +213,10 @@ class SimilarJson(Struct):
 
 
 class SaveOutcome(Struct):
-    """What became of one memory. `repeated`: a memory of its project says the same; that one was
-    updated. `redacted`: how many secrets of each kind were replaced, if any. `similar`: what it is
-    similar to, if anything, where one memory is saved. `superseded`: the ids of those whose place
-    it took, if any."""
+    """The outcome for one memory. `repeated`: a memory of its project says the same; that one was
+    updated. `redacted`: how many secrets of each kind were replaced, if any. `similar`: similar
+    memories, if a single memory was saved. `superseded`: the ids of memories it replaced, if any.
+    """
 
     id: str
     outcome: WriteOutcome
@@ -107,15 +227,15 @@ class SaveOutcome(Struct):
 
 
 class BrowseParameters(PastFilterParameters):
-    """What to browse."""
+    """Filters, a limit and the cursor of a page."""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 50
     cursor: Annotated[str, Meta(max_length=2000)] | None = None
 
 
 class MemoryPage(Struct):
-    """One page. `next` is the cursor of the next page, null on the last. `notes`: where there is
-    nothing, which of the filters' values no memory has, and which may be meant."""
+    """One page of memories. `next` is the cursor of the next page, null on the last. `notes`: if
+    nothing was found, the filter values that no memory has, with suggestions."""
 
     memories: list[Memory]
     next: str | None
@@ -123,28 +243,28 @@ class MemoryPage(Struct):
 
 
 class ShowParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where to look."""
+    """Options for getting a memory."""
 
-    federate: Annotated[bool, Meta(description="Also in the other vaults that are known.")] = True
+    federate: Annotated[bool, Meta(description="Look in other known vaults, too.")] = True
     as_of: AsOf | None = None
 
 
 class ForgetParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How to forget."""
+    """Options for forgetting a memory."""
 
-    purge: Annotated[bool, Meta(description="For good: it cannot be brought back.")] = False
+    purge: Annotated[bool, Meta(description="Delete it permanently.")] = False
 
 
 class Selected(FilterParameters):
-    """Which memories: these ids, or all that pass the filters and hold every word of `query`. With
-    `dry_run` they are only named."""
+    """A selection of memories: these ids, or all that pass the filters and contain every word of
+    `query`. `dry_run`: only list them."""
 
     ids: Annotated[tuple[Id, ...], Meta(max_length=MOST_CHANGED)] = ()
     query: Query = ""
     dry_run: bool = False
 
     def chosen(self, engine: Recollect, *, forgotten: bool = False) -> list[str]:
-        """The ids of the memories that are meant, each once; `forgotten`: in the trash."""
+        """Return the ids of the selected memories, each once; `forgotten`: select in the trash."""
         filter = self.filter(engine)
         if not self.ids:
             select = engine.selected_in_trash if forgotten else engine.selected
@@ -155,7 +275,7 @@ class Selected(FilterParameters):
 
 
 class SelectedChange(Selected, kw_only=True):  # type: ignore[call-arg]
-    """What is to change in which memories. `keep_age`: `updated_at` stays as it is, for a change of
+    """A change of selected memories. `keep_age`: leave `updated_at` as it is, for a change of
     where they belong."""
 
     change: MemoryChange
@@ -163,21 +283,21 @@ class SelectedChange(Selected, kw_only=True):  # type: ignore[call-arg]
 
 
 class SelectedIds(Struct):
-    """The memories that were meant; with `dry_run` they are as before."""
+    """The ids of the selected memories; with `dry_run`, nothing was changed."""
 
     ids: list[str]
     dry_run: bool
 
 
 class TrashParameters(FilterParameters):
-    """What to list of the trash, or to look for in it."""
+    """Filters, words and a limit for the trash."""
 
     query: Query = ""
     limit: Annotated[int, Meta(ge=1, le=1000)] = 50
 
 
 class TrashedJson(Struct):
-    """A forgotten memory: when, why, and who did it, through which interface and program."""
+    """A forgotten memory: when and why it was forgotten, by which user, interface and program."""
 
     memory: Memory
     forgotten_at: Time
@@ -188,15 +308,15 @@ class TrashedJson(Struct):
 
 
 class TrashJson(Struct):
-    """What was forgotten."""
+    """Forgotten memories."""
 
     trash: list[TrashedJson]
     more: More
 
 
 class FeedbackBody(Struct, forbid_unknown_fields=True):
-    """Whether a result was right for a query; with `undo`, what was said is taken back. `recipe`:
-    the one whose weights are answered."""
+    """Feedback on a result: right for the query or not. `undo`: take the feedback back. `recipe`:
+    the recipe whose learned weights to return."""
 
     query: Annotated[Query, Meta(min_length=1)]
     id: Id
@@ -206,7 +326,7 @@ class FeedbackBody(Struct, forbid_unknown_fields=True):
 
 
 class FeedbackCounts(Struct):
-    """All feedback so far, and the weights of a recipe that learns from it."""
+    """Counts of all feedback so far, and the weights that a recipe has learned."""
 
     accepted: int
     dismissed: int
@@ -223,9 +343,25 @@ class NewRecipe(Struct, forbid_unknown_fields=True):
 
 
 class Health(Struct):
-    """How the server is. `dependencies`: what it needs, and "ok" or what is wrong with it."""
+    """The server's state. `dependencies`: "ok" or the problem of each."""
 
     status: str
     version: str
     reason: str | UnsetType = UNSET
     dependencies: dict[str, str] | UnsetType = UNSET
+
+
+class DecisionBody(Struct, forbid_unknown_fields=True):
+    """A decision. `changes`: for `edit`, the new fields. `memory`: the id of one of several."""
+
+    decision: Choice
+    changes: MemoryChange = field(default_factory=MemoryChange)
+    memory: Id | None = None
+
+
+class Decided(Struct):
+    """The outcome of a decision, as a sentence."""
+
+    item: str
+    decision: Choice
+    done: str

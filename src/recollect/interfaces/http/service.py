@@ -1,9 +1,8 @@
-"""The engine behind an event loop: its calls block, so they run in threads (see `thread_pools.py`).
+"""The engine for an asynchronous server: its calls block, so they run in threads (see `pools.py`).
 
-Who calls is known before any route is reached, and every route asks the same service. So the caller
-travels beside the request, in a context variable, and `engine` is what that caller may use: no
-route has to remember it, and one that is written tomorrow cannot forget it. The pool, which the
-table of routes declares, travels in the same way.
+The guard sets the caller in a context variable before any route runs, and `Service.engine` has that
+caller's rights, so that no route can forget to check them. The pool, which the table of routes
+declares, is set in the same way.
 """
 
 from __future__ import annotations
@@ -21,23 +20,22 @@ from recollect.engine import Recollect
 from recollect.errors import RecollectError, StoreError
 from recollect.interfaces.thread_pools import READS, ThreadPool, ThreadPools
 
-LOOK_S = 0.1
-# A sign of life: a dead connection is noticed, and who was logged out is not shown anything more.
+POLL_S = 0.1
+# Heartbeat of a stream: it detects dead connections and callers who were logged out.
 BEAT_S = 15.0
-# Each holds a connection. A browser has one for each page that can be seen, so this is a team.
+# Each holds a connection. A browser has one for each visible page, so this is enough for a team.
 MOST_WATCHING = 64
-LOOKS = ThreadPool("looks at the vault", 1, 4)
+POLLS = ThreadPool("vault checks", 1, 4)
 
 Pulse = tuple[int, int]
 
 
 class Feed:
-    """Those who watch one server: one look at the vault's pulse for all, and one signal to them.
+    """Notifies all live pages of one server when the vault changes.
 
-    The pulse is asked for by one thread, ten times a second, and only while somebody watches. It
-    costs some twenty microseconds, so that a page that is open all day costs nothing that anybody
-    notices; a tenth of a second leaves room for the rest within the 300 ms after which something
-    feels late.
+    One thread reads the vault's pulse ten times a second, only while pages are connected. A read
+    takes about twenty microseconds, so that a page can stay open all day; a tenth of a second
+    leaves time for the rest within the 300 ms after which a page feels slow.
     """
 
     def __init__(self, engine: Recollect, pools: ThreadPools) -> None:
@@ -49,19 +47,19 @@ class Feed:
         self.pulse: Pulse = (-1, 0)
 
     def check(self) -> None:
-        """StoreError where too many watch already."""
+        """Raise StoreError if too many pages are connected."""
         if self._watching >= MOST_WATCHING:
             raise StoreError(
-                f"{MOST_WATCHING} pages are followed live already; close some, then try again."
+                f"{MOST_WATCHING} live pages are open already; close some, then try again."
             )
 
-    async def looks(self) -> AsyncGenerator[bool]:
-        """True at the start and whenever something has changed, False when nothing has for a while;
-        it ends with the server."""
+    async def changes(self) -> AsyncGenerator[bool]:
+        """Yield True at the start and after each change, False if nothing has changed for BEAT_S;
+        end with the server."""
         self._watching += 1
         try:
             if self._following is None or self._following.done():
-                self.pulse = await self._look()
+                self.pulse = await self._poll()
                 self._following = asyncio.create_task(self._follow())
             changed, news = self._changed, True
             while not self._stopped:
@@ -70,19 +68,19 @@ class Feed:
                     await asyncio.wait_for(changed.wait(), BEAT_S)
                 except TimeoutError:
                     news = False
-                else:  # what comes while this is dealt with signals the next one
+                else:  # a change from here on sets the new event
                     changed, news = self._changed, True
         finally:
             self._watching -= 1
 
     def stop(self) -> None:
-        """Let everybody go within the next look: the server ends."""
+        """End all streams at the next poll, as the server stops."""
         self._stopped = True
 
     async def _follow(self) -> None:
         while self._watching and not self._stopped:
-            await asyncio.sleep(LOOK_S)
-            pulse = await self._look()
+            await asyncio.sleep(POLL_S)
+            pulse = await self._poll()
             if pulse != self.pulse:
                 self.pulse = pulse
                 self._signal()
@@ -92,32 +90,32 @@ class Feed:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def _look(self) -> Pulse:
+    async def _poll(self) -> Pulse:
         try:
-            return await self._pools.run(LOOKS, self._engine.pulse)
-        except RecollectError:  # the vault is being replaced, say; whoever asks for more is told
+            return await self._pools.run(POLLS, self._engine.pulse)
+        except RecollectError:  # the vault is being replaced, for example; a later call says so
             return self.pulse
 
 
-# Set for each request by the guard. Where nobody has set it, nobody is let in.
+# Set for each request by the guard; by default, all access is denied.
 CALLER: ContextVar[Caller] = ContextVar("caller", default=NOBODY)
-# Through what the caller changes memories, for history; the pages set it.
+# The interface that history records for a change; pages set their own.
 INTERFACE: ContextVar[str] = ContextVar("interface", default="http")
-# Set for each request by the table that declares its route.
+# Set for each request by the table of routes.
 POOL: ContextVar[ThreadPool] = ContextVar("pool", default=READS)
 
 LOG = logging.getLogger("recollect.policies")
-TIDY_S = 3600.0  # how often a server looks whether a day has passed
+TIDY_S = 3600.0  # between two checks whether a day has passed
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
 
 
 class Service:
-    """The engine for routes. The event loop stays free: `/healthz` answers while searches run."""
+    """The engine for routes, called in threads: `/healthz` answers while searches run."""
 
     def __init__(self, engine: Recollect) -> None:
-        self.own = engine  # for what the server does on its own account, never for a caller
+        self.own = engine  # for the server's own work, never for a caller
         self.pools = ThreadPools()
         self.feed = Feed(engine, self.pools)
         self.warm = threading.Event()
@@ -129,7 +127,7 @@ class Service:
         return self.own.acting_as(CALLER.get(), INTERFACE.get())
 
     async def ask(self, call: Callable[P, Answer], *args: P.args, **named: P.kwargs) -> Answer:
-        """Run the call in a thread of the request's pool; return or raise what it does."""
+        """Run the call in a thread of the request's pool and return its result."""
         return await self.pools.run(POOL.get(), partial(call, *args, **named))
 
     def warm_up(self) -> None:
@@ -144,14 +142,13 @@ class Service:
             self.warm.set()
 
     def _tidy(self) -> None:
-        """Apply what the settings say of age once a day, as long as the server runs. A locked
-        vault that nobody uses stays closed."""
+        """Apply the policies once a day while the server runs. A locked vault stays locked."""
         self.warm.wait()
         while not self._closed.is_set():
             try:
                 for outcome in self.own.tidy_daily():
                     LOG.info("%s", outcome.sentence)
-            except RecollectError as error:  # the server goes on without it
+            except RecollectError as error:
                 LOG.error("Policies are not applied: %s", error)
             self._closed.wait(TIDY_S)
 

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from recollect.errors import RecollectError, UserError
-from recollect.interfaces.http.parameters import (
+from recollect.interfaces.http.schemas import (
     PARAMETERS,
     FilterParameters,
     PastFilterParameters,

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recollect.engine import Recollect
-from recollect.interfaces.http.parameters import SETS
+from recollect.interfaces.http.schemas import SETS
 from recollect.interfaces.web.rendering import AGES
 from recollect.recipes.base import Recipe
 from recollect.types import ANY_OF, Filter, Response

@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
-from recollect.interfaces.http.parameters import SearchParameters
+from recollect.interfaces.http.schemas import SearchParameters
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.lab_sides import (
     LEFT,

@@ -15,7 +15,7 @@ from starlette.datastructures import QueryParams
 
 from recollect.engine import Recollect
 from recollect.errors import NotFound, ProviderError, RecollectError, UserError
-from recollect.interfaces.http.parameters import SETS, SearchParameters, from_parameters
+from recollect.interfaces.http.schemas import SETS, SearchParameters, from_parameters
 from recollect.interfaces.web.rendering import heading
 from recollect.interfaces.web.sliders import SliderGroup, grouped, typed, unchanged
 from recollect.interfaces.web.waterfall import Scale, scale_of
@@ -251,7 +251,7 @@ def side_of(engine: Recollect, name: str, asked: SearchParameters, *, search: bo
             side = msgspec.structs.replace(side, learning=learning)
         if search and asked.query.strip():
             limit = asked.limit or ROWS
-            answer = msgspec.structs.replace(asked, limit=limit).answered(engine)
+            answer = msgspec.structs.replace(asked, limit=limit).search(engine)
             rows = _rows(engine, answer, min(limit, MOST_ROWS))  # some recipes return more
             side = msgspec.structs.replace(side, answer=answer, rows=rows)
     except (UserError, ProviderError) as error:

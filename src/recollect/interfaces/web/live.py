@@ -18,7 +18,7 @@ from recollect.engine import Recollect
 from recollect.engine.history import ActivityEntry, ActivityPlace
 from recollect.errors import RecollectError
 from recollect.interfaces.http.guard import still_valid
-from recollect.interfaces.http.parameters import from_parameters
+from recollect.interfaces.http.schemas import from_parameters
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.rendering import environment, page, query_string
 
@@ -87,8 +87,8 @@ async def _stream(
     engine = service.engine
     place: ActivityPlace | None = None
     yield f"retry: {RETRY_MS}\n\n"
-    async with aclosing(service.feed.looks()) as looks:
-        async for changed in looks:
+    async with aclosing(service.feed.changes()) as changes:
+        async for changed in changes:
             if not await valid():
                 yield _event("over", {"why": LOGGED_OUT})
                 return

@@ -12,7 +12,7 @@ from recollect.engine import Recollect
 from recollect.errors import Changed, NotFound, RecollectError, StoreError, UserError
 from recollect.ingest.draft import make_draft
 from recollect.ingest.saving import Saved
-from recollect.interfaces.http.parameters import from_parameters
+from recollect.interfaces.http.schemas import from_parameters
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web import editing
 from recollect.interfaces.web.rendering import (

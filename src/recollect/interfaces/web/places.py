@@ -16,7 +16,7 @@ from starlette.responses import Response
 from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE
 from recollect.engine import Recollect
 from recollect.errors import NotFound, RecollectError
-from recollect.interfaces.http.parameters import from_parameters
+from recollect.interfaces.http.schemas import from_parameters
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.requests import Query
 from recollect.interfaces.web.rendering import heading, page, problem_piece, query_string

@@ -20,8 +20,8 @@ from recollect.demo.load import sample
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, StoreError
 from recollect.ingest.exchange import detect_tools
-from recollect.interfaces.http.parameters import SearchParameters, from_parameters
 from recollect.interfaces.http.problems import status_of
+from recollect.interfaces.http.schemas import SearchParameters, from_parameters
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.setup.clients import CLIENTS, Machine
 from recollect.interfaces.web.chips import (
@@ -135,7 +135,7 @@ def _found(
     pending = bool(deferred) or (quick and asked.deep)
     if pending:
         asked = msgspec.structs.replace(asked, deep=False, set=asked.set | deferred)
-    response = asked.answered(engine, mark=True)
+    response = asked.search(engine, mark=True)
     warned = [
         part
         for part in response.degraded
@@ -177,7 +177,7 @@ def _found_without(engine: Recollect, asked: SearchParameters, facet: str) -> Co
     """The counts of what would be found without the filter of this name."""
     changes = asked.set | engine.deferral(asked.query, asked.recipe)
     wider = {facet: None, "limit": 1, "deep": False, "set": changes}
-    return msgspec.structs.replace(asked, **wider).answered(engine).facets
+    return msgspec.structs.replace(asked, **wider).search(engine).facets
 
 
 def _reranking(response: types.Response) -> tuple[str, str] | None:

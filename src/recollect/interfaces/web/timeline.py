@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from recollect.engine import Recollect
-from recollect.interfaces.http.parameters import FilterParameters, from_parameters
+from recollect.interfaces.http.schemas import FilterParameters, from_parameters
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.browse import filters_of, narrowing_path, parameters
 from recollect.interfaces.web.chips import chosen_chips
