@@ -88,7 +88,7 @@ def test_lines_join_what_both_lists_hold(lab: Page, engine: Recollect) -> None:
         if id not in places:
             expect(move).to_have_text("only here")
         elif places[id] == place:
-            expect(move).to_contain_text("the same rank on both sides")
+            expect(move).to_contain_text("same rank on both sides")
         else:
             expect(move).to_have_attribute("data-ranks", f"{places[id] + 1} → {place + 1}")
 

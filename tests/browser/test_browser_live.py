@@ -28,7 +28,7 @@ def agent(site: Site) -> Iterator[Recollect]:
 
 def connected(page: Page) -> None:
     """Until the page follows what happens."""
-    expect(page.locator("[data-feed-state]")).to_have_text(re.compile("As it happens"))
+    expect(page.locator("[data-feed-state]")).to_have_text(re.compile("Updating live"))
 
 
 def test_the_feed_shows_what_happens_and_who_did_it(

@@ -79,7 +79,7 @@ def test_a_change_is_saved(page: Page, site: Site, engine: Recollect, memory: Me
     page.keyboard.press("Enter")  # makes a tag of it, and does not send the form
     expect(page.get_by_role("checkbox", name="harbour light")).to_be_checked()
     page.locator("[data-save]").click()
-    expect(page.locator("[data-done] p")).to_have_text("The change is saved.")
+    expect(page.locator("[data-done] p")).to_have_text("The change was saved.")
     expect(page).to_have_url(site.at(f"/memory/{memory.id}"))
     after = now(engine)
     assert after.title == "The lighthouse job runs at five"
@@ -135,7 +135,7 @@ def test_a_change_by_somebody_else_meanwhile_is_shown(
     assert now(engine).title == "Theirs"
     title.locator(f"input[value={choice}]").check()
     page.locator("[data-save]").click()
-    expect(page.locator("[data-done] p")).to_have_text("The change is saved.")
+    expect(page.locator("[data-done] p")).to_have_text("The change was saved.")
     after = now(engine)
     assert after.title == choice.capitalize()
     assert (after.text, after.why) == ("My text", "Theirs too")
@@ -149,7 +149,7 @@ def test_what_was_typed_outlives_the_memory(
     engine.forget([memory.id])
     page.locator("#field-title").fill("Not lost")
     page.locator("[data-save]").click()
-    expect(page.locator("[data-problem]")).to_contain_text("was forgotten meanwhile")
+    expect(page.locator("[data-problem]")).to_contain_text("was forgotten in the meantime")
     expect(page.locator("#field-title")).to_have_value("Not lost")
 
 
@@ -160,7 +160,7 @@ def test_a_memory_is_pinned(page: Page, site: Site, engine: Recollect, memory: M
     expect(page.locator(".memory-badges")).to_contain_text("core")
     assert now(engine).tier == "core"
     page.locator("[data-pin] button", has_text="Unpin").click()
-    expect(page.locator("[data-done]")).to_contain_text("No longer pinned")
+    expect(page.locator("[data-done]")).to_contain_text("Unpinned")
     assert now(engine).tier == memory.tier
 
 
@@ -245,7 +245,7 @@ def test_a_new_memory_is_written_and_a_repeated_one_told(
     made = now(engine, id)
     assert (made.title, made.text, made.tags) == (title, text, ("tides", "print"))
     assert written(text) == id
-    expect(page.locator("[data-done]")).to_contain_text("says exactly this already")
+    expect(page.locator("[data-done]")).to_contain_text("says exactly this")
     assert sum(engine.facets().kind.values()) == before + 1
     engine.forget([id], purge=True)
 
@@ -262,13 +262,13 @@ def test_memories_are_changed_and_forgotten_without_script(
 ) -> None:
     page = scriptless
     page.goto(site.at(f"/memory/{memory.id}"))
-    page.get_by_role("link", name="Show what is related").click()
+    page.get_by_role("link", name="Show related memories").click()
     expect(page.locator("[data-related-list]")).to_be_visible()
     page.goto(site.at(f"/edit/{memory.id}"))
     page.locator("#field-title").fill("Changed by hand")
     page.locator("#field-add-tags").fill("one, two")
     page.locator("[data-save]").click()
-    expect(page.locator("[data-done] p")).to_have_text("The change is saved.")
+    expect(page.locator("[data-done] p")).to_have_text("The change was saved.")
     assert now(engine).tags == ("lighthouse", "nightly", "one", "two")
     page.locator("[data-forget] button").click()
     page.locator("[data-done] [data-undo]").click()

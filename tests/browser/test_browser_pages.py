@@ -173,7 +173,7 @@ def test_the_timeline_shows_when_memories_were_made_and_expire(
     bars = page.locator("[data-bar]")
     told = [str(bar) for bar in shown(bars, "getAttribute('aria-label')")]
     assert sorted(told) == sorted(
-        f"{month}: {made[month]} made{f' ({files[month]} from files)' if files[month] else ''}, "
+        f"{month}: {made[month]} created{f' ({files[month]} from files)' if files[month] else ''}, "
         f"{expiring[month]} expiring"
         for month in {*made, *expiring}
     )
@@ -341,7 +341,7 @@ def test_missing_vectors_are_told_and_made(page: Page, neglected: Site, lease: E
     lease.close()
     page.locator("[data-embed] button").click()
     expect(page.locator("[data-vectors]")).to_contain_text("3 of 3 memories have a vector.")
-    expect(page.locator("[data-toasts]")).to_contain_text("Every memory has a vector now.")
+    expect(page.locator("[data-toasts]")).to_contain_text("All memories now have vectors.")
     expect(page.locator("[data-degraded]")).to_have_count(0)
 
 
@@ -371,7 +371,7 @@ def test_an_empty_vault_says_what_to_do_on_every_page(page: Page, empty_site: Si
         visit(page, empty_site.at(path))
         expect(page.locator(where)).to_contain_text("No memories yet")
     visit(page, empty_site.at("/lab"))
-    expect(page.locator("[data-empty]")).to_contain_text("holds no memories")
+    expect(page.locator("[data-empty]")).to_contain_text("has no memories")
     visit(page, empty_site.at("/", q="anything"))
     expect(page.locator("[data-empty]")).to_contain_text("No memory matches")
 
@@ -400,7 +400,7 @@ def test_a_page_that_is_not_there_is_told(page: Page, site: Site, watched: Watch
     watched.allow("status of 404")
     page.goto(site.at("/nowhere"))
     expect(page.locator("[data-problem]")).to_be_visible()
-    page.get_by_role("link", name="Back to the search").click()
+    page.get_by_role("link", name="Back to search").click()
     expect(page.locator("[data-box]")).to_be_visible()
 
 

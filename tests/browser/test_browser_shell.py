@@ -172,7 +172,7 @@ def test_single_letters_can_be_switched_off_on_every_page(
     assert page.evaluate("() => document.activeElement === document.body")
     expect(page.locator("dialog[open], .toast")).to_have_count(0)
     page.keyboard.press("Control+k")  # it is no single letter
-    expect(page.get_by_role("dialog", name="Go anywhere")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Search and commands")).to_be_visible()
 
 
 def test_without_script_the_link_leads_to_the_form(scriptless: Page, site: Site) -> None:
@@ -271,7 +271,7 @@ def test_the_inbox_is_there_before_its_items(page: Page, site: Site, cleared: No
     held: list[Route] = []
     page.route("**/review/items*", lambda route: held.append(route))
     page.goto(site.at("/review"))
-    expect(page.locator("[data-looking]")).to_contain_text("Looking through the memories")
+    expect(page.locator("[data-looking]")).to_contain_text("Looking for items")
     repeated(lambda: len(held), 1)
     held[0].continue_()
     expect(page.locator("[data-total]")).to_contain_text("to decide")
@@ -304,7 +304,7 @@ def test_a_date_shows_the_list_as_it_was(page: Page, older: Site, watched: Watch
     expect(page.locator("[data-as-of]")).to_contain_text("2026-03-12")
     visit(page, older.at("/browse", as_of="2026-03-01"))
     expect(page.locator("[data-as-of]")).to_contain_text("history begins later")
-    page.get_by_role("link", name="Show what is there now").click()
+    page.get_by_role("link", name="Show the current memories").click()
     expect(titles).to_have_count(2)
 
 

@@ -114,7 +114,11 @@ def test_what_was_found_dropped_and_how_long_it_took_is_told(
     did = page.locator("[data-did]")
     did.locator("summary").click()
     kept, times = did.locator("table").all()
-    names = {"pool": "in the pool", "reranked": "read by the reranker", "returned": "shown"}
+    names = {
+        "pool": "candidates after merging",
+        "reranked": "read by the reranker",
+        "returned": "shown",
+    }
     told = dict(
         zip(
             shown(kept.locator("th"), "textContent"),
@@ -125,7 +129,7 @@ def test_what_was_found_dropped_and_how_long_it_took_is_told(
     for name, count in counts.items():
         assert told.pop(names.get(name, f"channel {name}")) == count
     assert sorted(told.values()) == sorted(-count for count in dropped.values())
-    assert "not shown: ranked below those shown" in told
+    assert "not shown: ranked below the results shown" in told
 
     rows = times.locator("tr")
     stages = [name for name in answer.timings_ms if name.startswith("stages.")]

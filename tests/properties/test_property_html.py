@@ -13,7 +13,7 @@ from recollect.interfaces.web.markdown_html import (
     marked_code,
     marked_line,
     names,
-    rendered,
+    render,
     title_line,
 )
 
@@ -73,7 +73,7 @@ class Checker(HTMLParser):
 def test_no_text_makes_a_script_a_handler_a_bad_link_or_an_open_tag(text: str) -> None:
     assert all(isinstance(name, str) for name in names(text))
     for shown in (
-        rendered(text, LINKS), marked_line(text), marked_code(text), title_line(text),
+        render(text, LINKS), marked_line(text), marked_code(text), title_line(text),
         code(text, "x.py"), code(text, "x.html.txt"),
     ):  # fmt: skip
         checker = Checker()

@@ -1,5 +1,4 @@
-"""Every memory in the documented order, page by page, and the filters that narrow it; what is
-changed in that list; the trash."""
+"""Lists of memories, page by page, with filters; changes of selected memories; the trash."""
 
 from __future__ import annotations
 
@@ -24,24 +23,30 @@ from recollect.interfaces.http.schemas import (
 )
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.requests import Query, cut_page, decode_place
-from recollect.interfaces.web.chips import Address, apart, chip_groups, chosen_chips, facets_without
+from recollect.interfaces.web.chips import (
+    Address,
+    chip_groups,
+    chosen_chips,
+    count_unfiltered,
+    facets_without,
+)
 from recollect.interfaces.web.rendering import (
     answer_change,
-    dated,
+    date_field,
     heading,
     opening,
     page,
     problem_piece,
     query_string,
-    submitted,
+    read_form,
 )
 from recollect.present import sentences
 from recollect.present.words import counted
 from recollect.types import Memory
 
 PER_PAGE = 50
-LINE = 300  # characters of a memory, of which one line shows what fits
-# How many pages back the address remembers; more would make it too long for some servers.
+LINE = 300  # characters of a memory; a line shows as many as fit
+# Earlier pages that the address remembers; more would make it too long for some servers.
 MOST_BACK = 20
 TIERS = {"core": "Core, pinned", "capture": "Captured", "file": "From files"}
 
@@ -50,14 +55,14 @@ Trail = Annotated[str, Meta(max_length=50_000)]
 
 
 class Browsing(PastFilterParameters):
-    """A page of the listing, behind `after`; `back` has the cursors of the pages before."""
+    """A page of the list. `after`: the cursor it starts at. `back`: cursors of earlier pages."""
 
     after: Cursor | None = None
     back: Trail | None = None
 
 
 async def browse(service: Service, request: Request) -> Response:
-    """One page. The filters with their counts come afterwards: counting reads every memory."""
+    """Show one page. The filters load later, as their counts read every memory."""
     asked: Browsing = from_parameters(Browsing, request.query_params)
     narrowed = await service.ask(asked.filter, service.engine)
     place = decode_place(asked.after) if asked.after else None
@@ -68,15 +73,15 @@ async def browse(service: Service, request: Request) -> Response:
     except UserError as error:
         if then is None:
             raise
-        found, as_of = [], str(error).rstrip(".")  # history does not go back as far as that
+        found, as_of = [], str(error).rstrip(".")  # history begins later
     shown, following = cut_page(found, PER_PAGE)
     values = {
-        "groups": grouped(shown),
+        "groups": group_by_tier(shown),
         "tiers": TIERS,
         "continued": place.tier if place else None,
         "now": then or now,
         "as_of": as_of,
-        **dated(asked.as_of or "", now, await service.ask(service.engine.history_begins)),
+        **date_field(asked.as_of or "", now, await service.ask(service.engine.history_begins)),
         "older": _older(asked, following) if following else None,
         "newer": _newer(asked) if asked.after else None,
         "first": narrowing_path("/browse", asked),
@@ -92,7 +97,7 @@ async def browse(service: Service, request: Request) -> Response:
 
 
 async def filters(path: str, service: Service, request: Request) -> Response:
-    """The chips with their counts, as a piece of the page at `path`."""
+    """Show the filter chips with counts, as a piece of the page at `path`."""
     try:
         asked: PastFilterParameters = from_parameters(PastFilterParameters, request.query_params)
         narrowed, then = await service.ask(asked.filter, service.engine), asked.then(service.engine)
@@ -103,15 +108,17 @@ async def filters(path: str, service: Service, request: Request) -> Response:
     everything = await service.ask(service.engine.facets)
     address = filters_of(path, asked)
     without = partial(facets_without, service.engine, narrowed, None)
-    others = await service.ask(apart, address, without)
+    others = await service.ask(count_unfiltered, address, without)
     groups = chip_groups(address, facets._asdict(), everything._asdict(), others)
     values = {"groups": groups, "total": sum(dates.made.values())}
     return page("_filters.html", request, values)
 
 
-def grouped(memories: list[Memory]) -> list[tuple[str, list[tuple[Memory, str, Markup | str]]]]:
-    """The memories by tier, in their order, each with its heading and how its text begins: nothing
-    where that is the heading already."""
+def group_by_tier(
+    memories: list[Memory],
+) -> list[tuple[str, list[tuple[Memory, str, Markup | str]]]]:
+    """Group sorted memories by tier, each with its heading and the beginning of its text, which is
+    empty if it is the heading."""
     return [
         (
             tier,
@@ -128,21 +135,21 @@ def grouped(memories: list[Memory]) -> list[tuple[str, list[tuple[Memory, str, M
 
 
 def parameters(asked: FilterParameters) -> dict[str, Any]:
-    """The filters as a query string has them, without a page's own parameters."""
+    """Return the filters by their names in a query string, without other parameters of the page."""
     fields = {name: value for name, value in asdict(asked).items() if value}
     names = PastFilterParameters.__struct_fields__
     return {PARAMETERS.get(name, name): fields[name] for name in names if name in fields}
 
 
 def filters_of(path: str, asked: FilterParameters) -> Address:
-    """The filters of a page as its address has them."""
+    """Return the address of a page with its filters."""
     return Address(tuple(parse_qsl(query_string(**parameters(asked)))), path)
 
 
 def narrowing_path(
     path: str, asked: FilterParameters, change: Mapping[str, object] | None = None
 ) -> str:
-    """The first page with these filters."""
+    """Return the path of the first page with these filters and changes."""
     query = query_string(**(parameters(asked) | dict(change or {})))
     return f"{path}?{query}" if query else path
 
@@ -157,7 +164,7 @@ def _older(asked: Browsing, following: str) -> str:
 
 
 def _newer(asked: Browsing) -> str:
-    """The page before this one; the first where `back` is empty."""
+    """Return the path of the previous page; the first if `back` is empty."""
     trail = asked.back.split(".") if asked.back else []
     change = {"after": trail[-1], "back": ".".join(trail[:-1])} if trail else {}
     return narrowing_path("/browse", asked, change)
@@ -173,7 +180,7 @@ BULK = {
 
 
 class Looking(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What to look for in the trash."""
+    """Words to search the trash for."""
 
     query: Annotated[Query, Meta(max_length=10_000)] = ""
 
@@ -190,8 +197,8 @@ async def trash(service: Service, request: Request) -> Response:
 
 
 async def bulk(service: Service, request: Request) -> Response:
-    """Change the memories that were ticked in the list, all or none."""
-    form = await submitted(request)
+    """Change the selected memories, all or none."""
+    form = await read_form(request)
     ids, engine = form.getlist("id"), service.engine
     action, value = form.get("action", ""), form.get("value", "").strip()
     changes: dict[str, Callable[[], object]] = {
@@ -205,7 +212,7 @@ async def bulk(service: Service, request: Request) -> Response:
     if action not in changes:
         raise UserError(f"action cannot be {action!r}; allowed are: {', '.join(changes)}.")
     if not ids:
-        raise UserError("Tick the memories to change first.")
+        raise UserError("Select the memories to change first.")
     await service.ask(changes[action])
-    said = f"{BULK[action]} {counted(len(set(ids)), 'memory')}."
-    return await answer_change(service, request, said, "/browse", ids[0])
+    message = f"{BULK[action]} {counted(len(set(ids)), 'memory')}."
+    return await answer_change(service, request, message, "/browse", ids[0])

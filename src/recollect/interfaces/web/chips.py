@@ -1,5 +1,4 @@
-"""The address of a page with filters, and its chips: filters to switch on and off, what is
-chosen."""
+"""The address of a page with filters, and its chips: links that switch a filter on or off."""
 
 from __future__ import annotations
 
@@ -18,11 +17,11 @@ from recollect.interfaces.web.rendering import AGES
 from recollect.recipes.base import Recipe
 from recollect.types import ANY_OF, Filter, Response
 
-NOT = "not_"  # begins the name of a filter that leaves out
+NOT = "not_"  # prefix of filters that exclude
 
 
 class Address(NamedTuple):
-    """The parameters in a page's address; each link changes some of them."""
+    """The path and parameters of a page; each link changes some of them."""
 
     pairs: tuple[tuple[str, str], ...]
     path: str = "/"
@@ -33,47 +32,47 @@ class Address(NamedTuple):
     def without(self, *names: str) -> Address:
         return self._replace(pairs=tuple(pair for pair in self.pairs if pair[0] not in names))
 
-    def putting(self, name: str, value: str) -> Address:
+    def set(self, name: str, value: str) -> Address:
         return self._replace(pairs=(*self.without(name).pairs, (name, value)))
 
-    def adding(self, name: str, value: str) -> Address:
+    def add(self, name: str, value: str) -> Address:
         return self._replace(pairs=(*self.pairs, (name, value)))
 
-    def toggled(self, name: str, value: str) -> Address:
-        """With that filter switched: values of one that takes several add up, another replaces its
-        value."""
-        kept = self.dropping(name, value)
-        if kept != self:
-            return kept
+    def toggle(self, name: str, value: str) -> Address:
+        """Switch a filter on or off. A filter with several values gets one more; another one
+        replaces its value."""
+        rest = self.drop(name, value)
+        if rest != self:
+            return rest
         several = name in (*ANY_OF, "tag", "ignore") or name.startswith(NOT)
-        return self.adding(name, value) if several else self.putting(name, value)
+        return self.add(name, value) if several else self.set(name, value)
 
-    def excluding(self, name: str, value: str) -> Address:
-        """With memories of that value left out; asked for again, no longer."""
-        return self.dropping(name, value).toggled(f"{NOT}{name}", value)
+    def toggle_excluded(self, name: str, value: str) -> Address:
+        """Exclude memories with this value, or stop excluding them."""
+        return self.drop(name, value).toggle(f"{NOT}{name}", value)
 
-    def dropping(self, name: str, value: str) -> Address:
-        pairs = tuple(pair for pair in self.pairs if not _is(pair, name, value))
+    def drop(self, name: str, value: str) -> Address:
+        pairs = tuple(pair for pair in self.pairs if not _matches(pair, name, value))
         return self._replace(pairs=pairs)
 
-    def holds(self, name: str, value: str) -> bool:
-        return self.dropping(name, value) != self
+    def has(self, name: str, value: str) -> bool:
+        return self.drop(name, value) != self
 
     def link(self) -> str:
-        """The address of another selection, which starts with the usual number of results."""
+        """Return the path and query, with the default number of results."""
         query = self.without("limit").query()
         return f"{self.path}?{query}" if query else self.path
 
     def query(self) -> str:
-        return "&".join(f"{_quoted(name)}={_quoted(value)}" for name, value in self.pairs if value)
+        return "&".join(f"{_quote(name)}={_quote(value)}" for name, value in self.pairs if value)
 
 
-# Nearly the same few words stand in each of the hundred links of a page.
-_quoted = lru_cache(1024)(quote_plus)
+# The hundred links of a page consist of nearly the same few words.
+_quote = lru_cache(1024)(quote_plus)
 
 
-def _is(pair: tuple[str, str], name: str, value: str) -> bool:
-    """Tags that differ only in case are one tag."""
+def _matches(pair: tuple[str, str], name: str, value: str) -> bool:
+    """Compare a parameter; tags that differ only in case are the same tag."""
     parameter, chosen = pair
     same = chosen.casefold() == value.casefold() if name.endswith("tag") else chosen == value
     return parameter == name and same
@@ -81,8 +80,8 @@ def _is(pair: tuple[str, str], name: str, value: str) -> bool:
 
 # Chips
 
-ROWS = 6  # of each filter; the others are behind "more"
-MOST_ROWS = 24  # of each filter: thousands of tags would be sent after each key
+ROWS = 6  # values of each filter before "more"
+MOST_ROWS = 24  # of each filter: otherwise each key press would send thousands of tags
 # Facet, its parameter and its heading.
 FACETS = (
     ("project", "project", "Project"),
@@ -90,7 +89,7 @@ FACETS = (
     ("tags", "tag", "Tags"),
     ("source", "source", "Source"),
 )
-# Parameters that choose among memories or change the ranking, as a person calls them.
+# Parameters that filter memories or change the ranking → their labels.
 CHOSEN = {
     "project": "project", "kind": "kind", "tag": "tag", "source": "source", "since": "since",
     "until": "until", "domain": "domain", "space": "space", "not_project": "not project",
@@ -102,9 +101,9 @@ CHOSEN = {
 
 
 class Chip(Struct, frozen=True):
-    """A value to narrow by; followed again, it narrows no more. `count` is None where it is not
-    known, and `key` names the chip for scripts. `without`: the link that leaves it out, or lets it
-    in again where it is `out`."""
+    """A filter value; its link switches the filter on or off. `count`: None if unknown. `key`: the
+    name of the chip for scripts. `without`: the link that excludes the value, or stops excluding it
+    if it is `out`."""
 
     label: str
     href: str
@@ -116,8 +115,8 @@ class Chip(Struct, frozen=True):
 
 
 class ChipGroup(Struct, frozen=True):
-    """The values of one filter: those that something here has, the most common of the vault first;
-    then those that nothing has. `left`: how many more there are."""
+    """The values of one filter: first those that occur here, the most common of the vault first,
+    then the others. `left`: how many more there are."""
 
     name: str
     label: str
@@ -130,23 +129,23 @@ Counts = Mapping[str, Mapping[str, int]]
 COUNTED = frozenset(facet for facet, *_ in FACETS)
 
 
-def apart(address: Address, count: Callable[[str], Counts]) -> Counts:
-    """The counts of each facet that values are chosen of, as if none were: how many more another
-    one would bring. `count` counts without the facet of this name."""
+def count_unfiltered(address: Address, count: Callable[[str], Counts]) -> Counts:
+    """Return the counts of each filtered facet without its filter: what choosing another value
+    would add. `count`: counts without the facet of this name."""
     chosen = [facet for facet in ANY_OF if address.values(facet)]
     return {facet: count(facet)[facet] for facet in chosen if facet in COUNTED}
 
 
 def facets_without(engine: Recollect, filter: Filter, as_of: datetime | None, facet: str) -> Counts:
-    """The counts of what passes the filter without its part of this name."""
+    """Return the counts of memories that pass the filter, without its part named `facet`."""
     return engine.facets(replace(filter, **{facet: None}), as_of=as_of)._asdict()
 
 
 def chip_groups(
     address: Address, facets: Counts, everything: Counts, others: Counts
 ) -> list[ChipGroup]:
-    """The filters to offer, with how many of what is found each value has. `everything` has the
-    counts of the vault: the order of the values that are found. `others` are counted by `apart`."""
+    """Return the filters with the count of each value. `facets`: counts of the results.
+    `everything`: counts of the vault, which give the order. `others`: from `count_unfiltered`."""
     made = [
         _group(
             address,
@@ -172,19 +171,19 @@ def _group(
 ) -> ChipGroup:
     on = address.values(name)
     folded = {value.casefold(): count for value, count in counts.items()}
-    single = bool(on) and name != "tag" and not known  # the others were not counted
+    single = bool(on) and name != "tag" and not known  # other values have no counts
     values: dict[str, str] = {}
     for value in (*all_counts, *on, *address.values(f"{NOT}{name}"), *counts):
         values.setdefault(value.casefold() if name == "tag" else value, value)
     counted = [
         Chip(
             value,
-            address.dropping(f"{NOT}{name}", value).toggled(name, value).link(),
-            address.holds(name, value),
+            address.drop(f"{NOT}{name}", value).toggle(name, value).link(),
+            address.has(name, value),
             folded.get(value.casefold(), None if single else 0),
             f"{name}:{value}",
-            address.excluding(name, value).link(),
-            address.holds(f"{NOT}{name}", value),
+            address.toggle_excluded(name, value).link(),
+            address.has(f"{NOT}{name}", value),
         )
         for value in values.values()
     ]
@@ -198,19 +197,19 @@ def _group(
 def _ages(address: Address, counts: Mapping[str, int]) -> ChipGroup:
     on = address.values("since")[-1:]
     chips = [
-        Chip(label, address.toggled("since", age).link(), [age] == on, counts[age], f"since:{age}")
+        Chip(label, address.toggle("since", age).link(), [age] == on, counts[age], f"since:{age}")
         for age, label in AGES.items()
     ]
     anything = [Chip("Any time", address.without("since").link(), on=False, key="since:")]
     return ChipGroup("since", "Changed", (*chips, *(anything if on else ())))
 
 
-def narrowing(address: Address) -> list[str]:
+def filter_names(address: Address) -> list[str]:
     return [name for name, _ in address.pairs if name in CHOSEN or name.startswith(SETS)]
 
 
 def chosen_chips(address: Address) -> list[Chip]:
-    """Every filter and change of this search, each with the link that removes it."""
+    """Return the filters and changes of this search, each with a link that removes it."""
     chips = []
     for name, value in address.pairs:
         if name.startswith(SETS):
@@ -222,32 +221,31 @@ def chosen_chips(address: Address) -> list[Chip]:
         else:
             continue
         if value:
-            href = address.toggled(name, value).link()
+            href = address.toggle(name, value).link()
             chips.append(Chip(label, href, on=True, key=f"chosen:{name}:{value}"))
     return chips
 
 
 def reading_chips(address: Address, response: Response) -> list[Chip]:
-    """What was read in the query's words, each with the link that takes it back, and what was taken
-    back, each with the link that reads it again."""
+    """Return how the query was understood, with links that ignore a part or stop ignoring it."""
     corrected = {word: f"{word} → {', '.join(w)}" for word, w in response.corrected.items()}
     read = {part.partition(" = ")[0]: part for part in response.understood} | corrected
     ignored = [part for part in dict.fromkeys(address.values("ignore")) if part not in read]
     return [
         *(
-            Chip(label, address.adding("ignore", part).link(), on=True, key=f"reading:{part}")
+            Chip(label, address.add("ignore", part).link(), on=True, key=f"reading:{part}")
             for part, label in read.items()
         ),
         *(
-            Chip(part, address.toggled("ignore", part).link(), on=False, key=f"reading:{part}")
+            Chip(part, address.toggle("ignore", part).link(), on=False, key=f"reading:{part}")
             for part in ignored
         ),
     ]
 
 
 def deep_chip(recipe: Recipe, address: Address) -> Chip | None:
-    """Deep search, where the recipe has one or the address asks for it."""
+    """Return the chip for deep search, if the recipe has one or the address asks for it."""
     on = address.values("deep")[-1:] == ["true"]
     if recipe.deep is None and not on:
         return None
-    return Chip("Deep search", address.toggled("deep", "true").link(), on, key="deep:true")
+    return Chip("Deep search", address.toggle("deep", "true").link(), on, key="deep:true")

@@ -1,7 +1,7 @@
-"""The form that a memory is written and changed in: its fields, and what was changed in them.
+"""The form for writing and changing a memory: its fields, and what was changed in them.
 
-A form is sent whole. What each field held when it was handed out travels along as a digest, so that
-what somebody else changed meanwhile can be distinguished from what was typed here.
+A form is sent with all fields, and with a digest of each field's first value, so that changes made
+here can be told from changes made elsewhere in the meantime.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Field(Struct, frozen=True):
     shape: Shape = "line"
     choices: tuple[tuple[str, str], ...] = ()
     rows: int = 3
-    offered: bool = False  # whether values of other memories are suggested
+    offered: bool = False  # suggest values of other memories
 
 
 class Section(Struct, frozen=True):
@@ -97,15 +97,15 @@ def labels() -> dict[str, str]:
     return {name: field.label for name, field in FIELDS.items()}
 
 
-def shown(memory: Memory | None) -> Values:
-    """What each field of the form holds for this memory; for none, an empty form."""
+def form_values(memory: Memory | None) -> Values:
+    """Return the value of each field for this memory; without one, of an empty form."""
     if memory is None:
         return {"tags": ()} | {name: "" for name in FIELDS if name != "tags"} | {"tier": "capture"}
     values: Values = {}
     for name, field in FIELDS.items():
         value = getattr(memory, name)
         if field.shape == "tags":
-            values[name] = tuple(map(_unbroken, value))
+            values[name] = tuple(map(_unix_lines, value))
         elif field.shape == "time":
             values[name] = iso(value) if value else ""
         else:
@@ -113,13 +113,13 @@ def shown(memory: Memory | None) -> Values:
     return values
 
 
-def typed(form: QueryParams) -> Values:
-    """What was typed, for each field that the form sent."""
+def sent_values(form: QueryParams) -> Values:
+    """Return the value of each field that the form sent."""
     values: Values = {}
     for name, field in FIELDS.items():
         if field.shape == "tags" and ("tags" in form or "add_tags" in form):
-            kept = [_unbroken(tag) for tag in form.getlist("tags")]
-            added = re.split(r"[,\n]", _unbroken("\n".join(form.getlist("add_tags"))))
+            kept = [_unix_lines(tag) for tag in form.getlist("tags")]
+            added = re.split(r"[,\n]", _unix_lines("\n".join(form.getlist("add_tags"))))
             tags = [*kept, *(tag.strip() for tag in added)]
             values[name] = tuple(dict.fromkeys(tag for tag in tags if tag.strip()))
         elif name in form:
@@ -128,27 +128,28 @@ def typed(form: QueryParams) -> Values:
 
 
 def digests(values: Values) -> str:
-    """What the fields held when the form was handed out: `title:1f0c… text:…`."""
+    """Return the digests of all fields, as `title:1f0c… text:…`."""
     return " ".join(f"{name}:{_digest(value)}" for name, value in values.items())
 
 
-def changed(form: QueryParams) -> Values:
-    """The fields that were changed here, without those for which the other's words were chosen."""
-    before = _before(form)
+def changed_values(form: QueryParams) -> Values:
+    """Return the fields changed in this form, without those for which the other version was
+    chosen."""
+    before = _first_digests(form)
     theirs = {name for name in FIELDS if form.get(f"choose-{name}", "") == "theirs"}
     return {
         name: value
-        for name, value in typed(form).items()
+        for name, value in sent_values(form).items()
         if name not in theirs and _digest(value) != before.get(name, "")
     }
 
 
 def as_edit(values: Values, memory: Memory) -> dict[str, Any]:
-    """The changes as the engine takes them: an emptied field goes back to its default."""
+    """Return the changes for the engine; an emptied field is reset to its default."""
     edit: dict[str, Any] = {}
     for name, value in values.items():
         if name == "tags":
-            known = {_unbroken(tag): tag for tag in memory.tags}
+            known = {_unix_lines(tag): tag for tag in memory.tags}
             edit[name] = [known.get(tag, tag) for tag in value]
         elif name == "created_at" and not value.strip():
             raise UserError(f"created_at cannot be empty; write it like {TIME_EXAMPLE}.")
@@ -158,10 +159,10 @@ def as_edit(values: Values, memory: Memory) -> dict[str, Any]:
 
 
 def as_draft(form: QueryParams) -> dict[str, object]:
-    """A new memory's fields: those that hold something."""
+    """Return the fields of a new memory that are not empty."""
     values = {
         name: list(value) if name == "tags" else value
-        for name, value in typed(form).items()
+        for name, value in sent_values(form).items()
         if (value if name == "tags" else value.strip())
     }
     id = form.get("id", "").strip()
@@ -169,7 +170,8 @@ def as_draft(form: QueryParams) -> dict[str, object]:
 
 
 class Difference(Struct, frozen=True):
-    """A field that somebody else changed meanwhile; `mine` is None where it was not typed over."""
+    """A field that was changed elsewhere in the meantime. `mine`: its value here; None if it was
+    not changed here."""
 
     name: str
     label: str
@@ -178,9 +180,9 @@ class Difference(Struct, frozen=True):
 
 
 def conflict(form: QueryParams, memory: Memory) -> tuple[Values, list[Difference]]:
-    """What the form shows next, and what changed meanwhile. What was typed is kept; a field that
-    was not typed over follows the memory."""
-    before, now, mine = _before(form), shown(memory), changed(form)
+    """Return the form's next values and the differences. Fields changed here keep their values; the
+    others take those of the memory."""
+    before, now, mine = _first_digests(form), form_values(memory), changed_values(form)
     differences = [
         Difference(name, FIELDS[name].label, _text(value), None)
         if name not in mine
@@ -192,15 +194,14 @@ def conflict(form: QueryParams, memory: Memory) -> tuple[Values, list[Difference
 
 
 def field_of(problem: str) -> str | None:
-    """The field that an error names, as its sentence begins with it."""
+    """Return the field that an error message begins with."""
     word = problem.split(maxsplit=1)[0] if problem.strip() else ""
     return word if word in FIELDS else None
 
 
-def unfolded(values: Values, problem: str, *, all_of_them: bool = False) -> set[str]:
-    """The sections that are open: the first, those that hold something, and the one that an error
-    is about."""
-    empty = {"", (), shown(None)["tier"]}
+def open_sections(values: Values, problem: str, *, all_of_them: bool = False) -> set[str]:
+    """Return the sections to open: the first, those with content, and the one with an error."""
+    empty = {"", (), form_values(None)["tier"]}
     wrong = field_of(problem)
     return {
         section.title
@@ -211,7 +212,7 @@ def unfolded(values: Values, problem: str, *, all_of_them: bool = False) -> set[
     }
 
 
-def _before(form: QueryParams) -> dict[str, str]:
+def _first_digests(form: QueryParams) -> dict[str, str]:
     pairs = form.get("was", "").split()
     return dict(pair.split(":", 1) for pair in pairs if ":" in pair)
 
@@ -226,9 +227,9 @@ def _text(value: object) -> str:
 
 
 def _as_sent(field: Field, text: str) -> str:
-    """As a browser sends it back: one kind of line break, and none in a single line."""
-    return _unbroken(text) if field.shape == "text" else BREAKS.sub(" ", text)
+    """Return a text as a browser sends it: with `\\n`, or without line breaks in a single line."""
+    return _unix_lines(text) if field.shape == "text" else BREAKS.sub(" ", text)
 
 
-def _unbroken(text: str) -> str:
+def _unix_lines(text: str) -> str:
     return BREAKS.sub("\n", text)

@@ -1,4 +1,4 @@
-"""The lab: two recipes on one query, side by side, with a slider for every constant."""
+"""The lab: two recipes side by side on one query, with a slider for every constant."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from recollect.interfaces.web.lab_sides import (
     USUAL,
     LabAddress,
     Pairs,
-    compared,
+    compare_memory,
     differing,
-    moved,
     read,
-    scored,
+    score_sides,
     side_of,
     text_of,
+    with_moves,
 )
-from recollect.interfaces.web.rendering import page, submitted
+from recollect.interfaces.web.rendering import page, read_form
 from recollect.interfaces.web.search import judge
-from recollect.interfaces.web.waterfall import signed
+from recollect.interfaces.web.waterfall import with_sign
 from recollect.query.terms import keywords
 
-# The filters that have a field: name, what it is called, and what to type.
+# The filters that have a field: name, label and hint.
 FIELDS = (
     ("project", "Project", "any"),
     ("kind", "Kind", "any"),
@@ -46,8 +46,8 @@ FIELDS = (
     ("limit", "Results", str(ROWS)),
 )
 EXAMPLES = 4
-LEAST_WORDS = 4  # fewer are rarely a question
-# What somebody would ask about a memory of this kind, by the first words of its title.
+LEAST_WORDS = 4  # shorter queries are rarely questions
+# Kind → a question about the first words of a memory's title.
 QUESTIONS = {
     "decision": "What did we decide about {}?",
     "bug": "What went wrong with {}?",
@@ -57,15 +57,15 @@ QUESTIONS = {
 async def show(service: Service, request: Request) -> Response:
     bench = await service.ask(read, service.engine, request.query_params)
     if any(name.partition(".")[2] in PASSING for name in request.query_params):
-        return _redirect(bench)  # a form sends every field; the address keeps what says something
+        return _redirect(bench)  # to a short address: a form sends every field
     values = await _values(service, bench._replace(only=""))
     if "score" in request.query_params:
-        values["scores"] = await service.ask(scored, service.engine, *values["sides"])
+        values["scores"] = await service.ask(score_sides, service.engine, *values["sides"])
     return page("lab.html", request, values)
 
 
 async def results(service: Service, request: Request) -> Response:
-    """The pieces that a script asks for; an error replaces none of them."""
+    """Return the pieces that a script asks for, or only the error."""
     try:
         bench = await service.ask(read, service.engine, request.query_params)
         return page("_lab.html", request, await _values(service, bench))
@@ -74,24 +74,24 @@ async def results(service: Service, request: Request) -> Response:
 
 
 async def feedback(service: Service, request: Request) -> Response:
-    form = await submitted(request)
+    form = await read_form(request)
     bench = await service.ask(read, service.engine, form)
     await judge(service, form, bench.query)
     return _redirect(bench)
 
 
 async def reset(service: Service, request: Request) -> Response:
-    bench = await service.ask(read, service.engine, await submitted(request))
+    bench = await service.ask(read, service.engine, await read_form(request))
     await service.ask(service.engine.unlearn)
     return _redirect(bench)
 
 
 async def save(service: Service, request: Request) -> Response:
-    form = await submitted(request)
+    form = await read_form(request)
     bench = await service.ask(read, service.engine, form)
     side = form.get("save")
     if side not in USUAL:
-        raise UserError("Say which side to save: left or right.")
+        raise UserError("Choose the side to save: left or right.")
     asked: SearchParameters = getattr(bench, side)
     saved = await service.ask(
         service.engine.save_recipe,
@@ -104,16 +104,16 @@ async def save(service: Service, request: Request) -> Response:
 
 
 async def rename(service: Service, request: Request) -> Response:
-    """Rename or delete the recipe of a side, which is then the one with the new name, or the
-    usual one."""
-    form = await submitted(request)
+    """Rename or delete the recipe of a side, which then shows the new name or the default
+    recipe."""
+    form = await read_form(request)
     bench = await service.ask(read, service.engine, form)
-    done = request.url.path.rpartition("/")[2]
-    side = form.get(done)
+    action = request.url.path.rpartition("/")[2]
+    side = form.get(action)
     if side not in USUAL:
-        raise UserError(f"Say which side to {done}: left or right.")
+        raise UserError(f"Choose the side to {action}: left or right.")
     name = getattr(bench, side).recipe
-    if done == "delete":
+    if action == "delete":
         await service.ask(service.engine.remove_recipe, name)
         return _redirect(_plain(bench, side, USUAL[side]))
     renamed = await service.ask(service.engine.rename_recipe, name, form.get(f"{side}.name", ""))
@@ -121,7 +121,7 @@ async def rename(service: Service, request: Request) -> Response:
 
 
 def _plain(bench: LabAddress, side: str, recipe: str) -> LabAddress:
-    """The lab's address with this recipe on that side, unchanged."""
+    """Return the lab's address with this recipe, without changes, on that side."""
     asked = msgspec.structs.replace(getattr(bench, side), recipe=recipe, set={})
     return bench._replace(left=asked) if side == LEFT else bench._replace(right=asked)
 
@@ -130,11 +130,11 @@ def _redirect(bench: LabAddress) -> Response:
     return RedirectResponse(_address(bench) + ("#compare" if bench.open else ""), 303)
 
 
-# What a side shows
+# The page
 
 
 async def _values(service: Service, bench: LabAddress) -> dict[str, Any]:
-    """Everything the templates need. A side that is not asked for is not searched."""
+    """Return the values of the templates. A side that is not wanted is not searched."""
     engine = service.engine
     if bench.only in USUAL:
         asked = bench.left if bench.only == LEFT else bench.right
@@ -146,10 +146,10 @@ async def _values(service: Service, bench: LabAddress) -> dict[str, Any]:
         service.ask(side_of, engine, RIGHT, bench.right, search=search),
     )
     if bench.only == "score":
-        scores = await service.ask(scored, engine, left, right)
+        scores = await service.ask(score_sides, engine, left, right)
         return {"bench": bench, "only": bench.only, "scores": scores, "sides": (left, right)}
     if search:
-        left, right = moved(left, right), moved(right, left)
+        left, right = with_moves(left, right), with_moves(right, left)
     fields, hidden = _fields(bench)
     return {
         "bench": bench,
@@ -161,9 +161,9 @@ async def _values(service: Service, bench: LabAddress) -> dict[str, Any]:
         "sides": (left, right),
         "recipes": await service.ask(engine.recipes.names),
         "differing": differing(left, right),
-        "compared": await service.ask(compared, engine, bench.open, left, right),
+        "compared": await service.ask(compare_memory, engine, bench.open, left, right),
         "examples": [] if bench.query.strip() else await service.ask(examples, engine),
-        "signed": signed,
+        "signed": with_sign,
         "text_of": text_of,
         "narrowing": bool(bench.kept) and not bench.query.strip(),
         "scores": None,
@@ -172,8 +172,8 @@ async def _values(service: Service, bench: LabAddress) -> dict[str, Any]:
 
 
 def examples(engine: Recollect) -> list[str]:
-    """A few questions to begin with: the last that somebody found an answer to, and what one would
-    ask of memories from different places in the vault."""
+    """Return a few example questions: recent ones with feedback, and questions made from titles
+    across the vault."""
     asked = [query for query in engine.judgements() if LEAST_WORDS <= len(query.split()) < 12]
     topics = [(memory.kind, keywords(memory.title)[:2]) for memory in engine.list(limit=60)]
     titled = [(kind, " ".join(words)) for kind, words in topics if len(words) > 1]
@@ -185,7 +185,7 @@ def examples(engine: Recollect) -> list[str]:
 
 
 def _fields(bench: LabAddress) -> tuple[list[tuple[str, str, str, str]], Pairs]:
-    """The filters that have a field on the page, and the others, which are hidden inputs."""
+    """Return the filters with a field on the page, and the others, which are hidden inputs."""
     rest = list(bench.kept)
     fields = []
     for name, label, hint in FIELDS:
@@ -195,7 +195,7 @@ def _fields(bench: LabAddress) -> tuple[list[tuple[str, str, str, str]], Pairs]:
 
 
 def _filters(bench: LabAddress) -> list[tuple[str, str, str]]:
-    """What narrows both searches, as (name, value, the address without it)."""
+    """Return the filters of both searches, as (name, value, the address without it)."""
     return [
         (name, value, _address(bench._replace(kept=[*bench.kept[:at], *bench.kept[at + 1 :]])))
         for at, (name, value) in enumerate(bench.kept)

@@ -1,5 +1,4 @@
-"""The lab's address, and one side of the lab: what was asked of a recipe, its results, and how two
-sides differ."""
+"""The lab's address, the search and results of one side, and how the two sides differ."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from recollect.engine import Recollect
 from recollect.errors import NotFound, ProviderError, RecollectError, UserError
 from recollect.interfaces.http.schemas import SETS, SearchParameters, from_parameters
 from recollect.interfaces.web.rendering import heading
-from recollect.interfaces.web.sliders import SliderGroup, grouped, typed, unchanged
+from recollect.interfaces.web.sliders import SliderGroup, is_default, number_text, slider_groups
 from recollect.interfaces.web.waterfall import Scale, scale_of
 from recollect.present.explain import steps
 from recollect.recipes.base import Recipe
@@ -32,17 +31,17 @@ from recollect.types import Response, Result, Term
 
 LEFT, RIGHT = "left", "right"
 USUAL = {LEFT: "vault", RIGHT: "blend"}
-# What a side's fields are called when the form is sent without script; none of it is kept.
+# A side's fields in a form sent without script; the address does not keep them.
 PASSING = ("of", "as", "replace", "name")
-# The pieces that can be had alone: a side's list, what stands below both, and the score of both.
+# The pieces that a script can load: a side's list, the part below both, and the scores.
 PIECES = (LEFT, RIGHT, "below", "score")
 
 Pairs = list[tuple[str, str]]
 
 
 class LabAddress(NamedTuple):
-    """What an address asks for: the two sides, what both share, the memory to explain, whether to
-    list the differences, and the only piece that a script wants."""
+    """The two sides, their common parameters, the memory to explain, whether to list differences,
+    and the piece that a script loads."""
 
     left: SearchParameters
     right: SearchParameters
@@ -56,7 +55,7 @@ class LabAddress(NamedTuple):
         return str(self.left.query)
 
     def pairs(self) -> Pairs:
-        """The shortest address that asks for the same."""
+        """Return the parameters of the shortest equivalent address."""
         found = [("q", self.query), *((name, value) for name, value in self.kept if value)]
         for name, asked in ((LEFT, self.left), (RIGHT, self.right)):
             found.append((name, asked.recipe or ""))
@@ -69,8 +68,8 @@ class LabAddress(NamedTuple):
 
 
 def read(engine: Recollect, query: QueryParams) -> LabAddress:
-    """Read the address. A constant set to its declared value is no change; a constant of another
-    recipe than the chosen one is dropped."""
+    """Read the address. Constants set to their declared value, and those of a recipe that is not
+    chosen, are dropped."""
     pairs = query.multi_items()
     skipped = {
         LEFT, RIGHT, "open", "diff", "only", "score", "accept", "dismiss", "undo", "save",
@@ -82,8 +81,8 @@ def read(engine: Recollect, query: QueryParams) -> LabAddress:
         if name not in skipped and name != "q" and not _sets(name) and not _passing(name)
     ]
     return LabAddress(
-        left=_asked(engine, LEFT, query, kept),
-        right=_asked(engine, RIGHT, query, kept),
+        left=_read_side(engine, LEFT, query, kept),
+        right=_read_side(engine, RIGHT, query, kept),
         kept=kept,
         open=query.get("open", ""),
         diff=query.get("diff", "") == "1",
@@ -91,22 +90,22 @@ def read(engine: Recollect, query: QueryParams) -> LabAddress:
     )
 
 
-def _asked(engine: Recollect, side: str, query: QueryParams, kept: Pairs) -> SearchParameters:
+def _read_side(engine: Recollect, side: str, query: QueryParams, kept: Pairs) -> SearchParameters:
     recipe = query.get(side) or USUAL[side]
     of = query.get(f"{side}.of", recipe)
-    fields = [("q", query.get("q", "")), *_own(side, kept), ("recipe", recipe)]
+    fields = [("q", query.get("q", "")), *_pairs_of(side, kept), ("recipe", recipe)]
     if of == recipe:
-        declared = _declared(engine, recipe)
-        for name, value in _own(side, query.multi_items()):
+        declared = _declared_constants(engine, recipe)
+        for name, value in _pairs_of(side, query.multi_items()):
             constant = name.removeprefix(SETS)
-            if name != constant and not unchanged(value, declared.get(constant, float("nan"))):
+            if name != constant and not is_default(value, declared.get(constant, float("nan"))):
                 fields.append((name, value))
     asked: SearchParameters = from_parameters(SearchParameters, QueryParams(fields))
     return asked
 
 
-def _own(side: str, pairs: Iterable[tuple[str, str]]) -> Pairs:
-    """What concerns this side, without its prefix: its own, and what both share."""
+def _pairs_of(side: str, pairs: Iterable[tuple[str, str]]) -> Pairs:
+    """Return the parameters of this side, without its prefix, and the common ones."""
     other = RIGHT if side == LEFT else LEFT
     return [
         (name.removeprefix(f"{side}."), value)
@@ -124,34 +123,34 @@ def _passing(name: str) -> bool:
     return side in USUAL and rest in PASSING
 
 
-def _declared(engine: Recollect, recipe: str) -> dict[str, float]:
+def _declared_constants(engine: Recollect, recipe: str) -> dict[str, float]:
     try:
         return {constant.name: constant.value for constant in constants(engine.recipe(recipe))}
     except UserError:
-        return {}  # the side says so when it is searched
+        return {}  # the search of the side reports it
 
 
 def text_of(value: object) -> str:
-    """A value as a person would type it; empty for None."""
+    """Return a value as a person would type it; empty for None."""
     if value is None:
         return ""
     if isinstance(value, bool | str):
         return value if isinstance(value, str) else str(value).lower()
     if isinstance(value, int | float):
-        return typed(value)
+        return number_text(value)
     return json.dumps(value, ensure_ascii=False)
 
 
 # One side
 
-MOST_ROWS = 25  # beyond these nobody follows a line from one list to the other
+MOST_ROWS = 25  # with more, the lines between the lists are hard to follow
 EVALUATION = "recollect_evaluation"  # a distribution of its own
 NO_EVALUATION = "The score is in a package of its own; run: pip install 'recollect-memory[eval]'."
-ROWS = 10  # of each list where nothing else is asked for, whatever its recipe would return
+ROWS = 10  # of each list by default, whatever its recipe would return
 
 
 class Move(NamedTuple):
-    """Where a memory goes from the left list to the right one; None where it is in one alone."""
+    """A memory's ranks in the left and the right list; None if it is not in that list."""
 
     left: int | None
     right: int | None
@@ -168,7 +167,7 @@ class Move(NamedTuple):
 
 
 class LabRow(NamedTuple):
-    """One result of a list. `accepted` is the last feedback to it for this very query."""
+    """One result of a list. `accepted`: the last feedback on it for this query."""
 
     rank: int
     result: Result
@@ -178,7 +177,7 @@ class LabRow(NamedTuple):
 
 
 class Learning(NamedTuple):
-    """What feedback does to a recipe: to its weights, where they learn, and by its signal."""
+    """The effect of feedback on a recipe: on its learned weights, and through its signal."""
 
     accepted: int
     dismissed: int
@@ -191,15 +190,15 @@ class Learning(NamedTuple):
 
 
 class Side(Struct, frozen=True, kw_only=True):
-    """One side: what was asked of it, and its results."""
+    """One side: its parameters and its results."""
 
     name: str
     asked: SearchParameters
     groups: tuple[SliderGroup, ...] = ()
-    others: dict[str, str] = {}  # changes that are not numbers, which no slider can show
-    declared: Recipe | None = None  # None where that is not possible
+    others: dict[str, str] = {}  # changes that are not numbers and have no slider
+    declared: Recipe | None = None  # None if there is no such recipe
     recipe: Recipe | None = None  # with the changes
-    own: bool = False  # the declared one is somebody's own, and has a file
+    own: bool = False  # the declared recipe is the user's own, in a file
     about: str = ""
     answer: Response | None = None
     rows: tuple[LabRow, ...] = ()
@@ -213,22 +212,22 @@ class Side(Struct, frozen=True, kw_only=True):
 
     @property
     def more(self) -> list[str]:
-        """The ids behind the shown rows: a script needs their ranks to see who moved."""
+        """The ids after the shown rows; a script needs their ranks to show moves."""
         return [result.id for result in (self.answer or ())][len(self.rows) :]
 
     @property
     def scale(self) -> Scale:
-        """One for the list, so that its bars can be compared."""
+        """One scale for the whole list, so that its bars can be compared."""
         return scale_of(row.result.explain for row in self.rows)
 
     def place(self, id: str) -> tuple[int, Result] | None:
-        """A memory's rank and result, also where the list shows fewer."""
+        """Return a memory's rank and result, also beyond the shown rows."""
         found = enumerate(self.answer or (), start=1)
         return next(((rank, result) for rank, result in found if result.id == id), None)
 
 
 def side_of(engine: Recollect, name: str, asked: SearchParameters, *, search: bool) -> Side:
-    """A side with all that could be found out; `problem` says what is wrong."""
+    """Return a side with its recipe and results, as far as possible; errors are in `problem`."""
     side = Side(name=name, asked=asked)
     try:
         declared = engine.recipe(asked.recipe)
@@ -237,7 +236,7 @@ def side_of(engine: Recollect, name: str, asked: SearchParameters, *, search: bo
         others = {name: text_of(value) for name, value in asked.set.items() if name not in names}
         side = msgspec.structs.replace(
             side,
-            groups=grouped(known, asked.set),
+            groups=slider_groups(known, asked.set),
             others=others,
             about=declared.about,
             declared=declared,
@@ -277,8 +276,8 @@ def _rows(engine: Recollect, answer: Response, most: int) -> tuple[LabRow, ...]:
     )
 
 
-def moved(side: Side, other: Side) -> Side:
-    """The side, its rows with their moves; without moves where one of the lists is missing."""
+def with_moves(side: Side, other: Side) -> Side:
+    """Add the moves to the rows of a side, if both lists exist."""
     if side.answer is None or other.answer is None:
         return side
     ranks = {result.id: rank for rank, result in enumerate(other.answer, start=1)}
@@ -290,8 +289,8 @@ def moved(side: Side, other: Side) -> Side:
     return msgspec.structs.replace(side, rows=tuple(rows))
 
 
-def scored(engine: Recollect, *sides: Side) -> dict[str, Any]:
-    """How well each side answers one's own questions, and what its changes make better or worse."""
+def score_sides(engine: Recollect, *sides: Side) -> dict[str, Any]:
+    """Score each side on the user's own questions, with and without its changes."""
     if find_spec(EVALUATION) is None:
         return {"sides": {}, "problem": NO_EVALUATION}
     own_scores = import_module(f"{EVALUATION}.own_questions").own_scores
@@ -306,7 +305,7 @@ def scored(engine: Recollect, *sides: Side) -> dict[str, Any]:
 
 
 def differing(left: Side, right: Side) -> list[tuple[str, str, str]]:
-    """The constants that differ: first those that both have, then those that one side lacks."""
+    """Return the constants that differ: first those of both sides, then those of one."""
     if left.recipe is None or right.recipe is None:
         return []
     found = differences(left.recipe, right.recipe)
@@ -314,8 +313,8 @@ def differing(left: Side, right: Side) -> list[tuple[str, str, str]]:
     return [(name, text_of(here), text_of(there)) for name, here, there in found]
 
 
-def compared(engine: Recollect, id: str, left: Side, right: Side) -> dict[str, Any] | None:
-    """One memory as both sides see it, and part by part."""
+def compare_memory(engine: Recollect, id: str, left: Side, right: Side) -> dict[str, Any] | None:
+    """Return the ranks and score parts of one memory on both sides."""
     if not id or left.answer is None or right.answer is None:
         return None
     places = [(side, side.place(id)) for side in (left, right)]

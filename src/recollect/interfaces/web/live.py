@@ -1,4 +1,5 @@
-"""What happens now, as it happens, and what happened before: one list of writes and reads."""
+"""The activity page: a live list of writes and reads, and the stream of events behind live
+pages."""
 
 from __future__ import annotations
 
@@ -23,15 +24,15 @@ from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.rendering import environment, page, query_string
 
 SHOWN = 50
-MOST_AT_ONCE = 100  # events of one moment; who missed more reads the page again
-RETRY_MS = 2000  # until a browser connects again
+MOST_AT_ONCE = 100  # events; a page that missed more is reloaded
+RETRY_MS = 2000  # until a browser reconnects
 READS = {"search": "searched", "open": "opened", "recall": "recalled"}
 VERBS = READS | {
     "save": "saved", "edit": "changed", "pin": "pinned", "unpin": "unpinned", "tag": "tagged",
     "move": "moved", "import": "imported", "forget": "forgot", "restore": "restored",
-    "supersede": "replaced", "merge": "merged", "undo": "took back a change of",
-    "redo": "did again a change of", "purge": "purged", "tidy": "tidied",
-    "publish": "published", "unpublish": "withdrew",
+    "supersede": "replaced", "merge": "merged", "undo": "undid a change of",
+    "redo": "redid a change of", "purge": "purged", "tidy": "tidied",
+    "publish": "published", "unpublish": "unpublished",
 }  # fmt: skip
 LOGGED_OUT = "You are no longer logged in here."
 LOCKED = "The vault is locked."
@@ -39,8 +40,9 @@ Name = Annotated[str, Meta(max_length=200)]
 
 
 class Watching(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What to show: of a project, by a client; on the page what is older than a place. `rows`: each
-    event with its row of the page. `once`: end after the first look, for who asks now and then."""
+    """Filters of the activity: by project and client; on the page, older than `before`. `rows`:
+    send each event with its row of the page. `once`: end after the first events, for a client that
+    polls."""
 
     project: Name = ""
     by: Name = ""
@@ -71,9 +73,9 @@ async def live(service: Service, request: Request) -> Response:
 
 
 async def events(service: Service, request: Request) -> Response:
-    """The stream. It begins with `ready`, after which a page reads again what it may have missed,
-    or with `locked`, after which `ready` follows once it is unlocked. `over` says why it ended for
-    good."""
+    """Send the stream of events. It begins with `ready`, on which a page reloads what it may have
+    missed, or with `locked`, followed by `ready` after unlocking. `over` gives the reason for a
+    permanent end."""
     asked: Watching = from_parameters(Watching, request.query_params)
     service.feed.check()
     stream = _stream(service, asked, partial(run_in_threadpool, still_valid, request.scope))
@@ -94,7 +96,7 @@ async def _stream(
                 return
             if service.feed.pulse[0] < 0:
                 yield _event("locked", {"why": LOCKED})
-                if place is not None:  # the browser connects again, and waits for the unlocking
+                if place is not None:  # the browser reconnects and waits until it is unlocked
                     return
             elif not changed:
                 yield ": \n\n"
@@ -109,17 +111,17 @@ async def _stream(
 async def _news(
     service: Service, engine: Recollect, asked: Watching, place: ActivityPlace | None
 ) -> tuple[list[str], ActivityPlace | None]:
-    """The events since a place, and the next place; at first that everything can be read now."""
+    """Return the events since a place, and the next place; the first event is `ready`."""
     try:
         found = await service.ask(
             engine.activity, limit=MOST_AT_ONCE, after=place, project=asked.project, by=asked.by
         )
-    except RecollectError:  # the vault is being replaced; the next look finds it
+    except RecollectError:  # the vault is being replaced; try again later
         return [], place
     if place is None:
         return [_event("ready", {})], found.newest
     now = engine.now()
-    activities = [_described(entry, now, rows=asked.rows) for entry in reversed(found.entries)]
+    activities = [_entry_json(entry, now, rows=asked.rows) for entry in reversed(found.entries)]
     return [_event("activity", activity) for activity in activities], found.newest
 
 
@@ -127,9 +129,8 @@ def _event(name: str, data: dict[str, Any]) -> str:
     return f"event: {name}\ndata: {msgspec.json.encode(data).decode()}\n\n"
 
 
-def _described(entry: ActivityEntry, now: datetime, *, rows: bool) -> dict[str, Any]:
-    """An entry for scripts; `write`: whether it changed memories, so that lists are not up to
-    date."""
+def _entry_json(entry: ActivityEntry, now: datetime, *, rows: bool) -> dict[str, Any]:
+    """Return an entry for scripts. `write`: it changed memories, so that lists are outdated."""
     described = {
         "action": entry.action,
         "by": entry.author.client or entry.author.interface,

@@ -1,5 +1,4 @@
-"""Logging in, by a token that is typed once or by a link that works once, and logging out; and the
-page of those who have access."""
+"""Login with a token or a one-time link, logout, and the page of sessions and tokens."""
 
 from __future__ import annotations
 
@@ -18,19 +17,18 @@ from recollect.auth.credentials import Credentials
 from recollect.auth.token_store import TokenStore, digest, is_well_formed, real_time
 from recollect.errors import Forbidden, NotFound, UserError
 from recollect.interfaces.http.guard import LONGEST_NEXT, caller_of, session_secret, set_cookie
-from recollect.interfaces.web.rendering import page, redirect, submitted
+from recollect.interfaces.web.rendering import page, read_form, redirect
 from recollect.query.time.moments import read_time
 
-# A token has 47 characters; one of somebody's own making will not have more than this.
-LARGEST_LOGIN = 4096
+LARGEST_LOGIN = 4096  # bytes; a token has 47 characters, one of your own may be longer
 WRONG = "This token is not valid."
-USED = "This link was used already, or is too old. For a new one run: recollect open"
-# What a browser takes for a path of this server. `//host` and `/\host` lead to another.
+USED = "This link was already used or has expired. For a new one run: recollect open"
+# A path on this server. Browsers take `//host` and `/\host` for another host.
 LOCAL = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f-\uffff]*")
 
 
 def routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
-    """The forms and what they send. Not found while there is no token to log in with."""
+    """Return the routes of login and logout. They answer 404 while there are no tokens."""
     login = Login(credentials, audit)
     return [
         Route("/login", login.show, methods=["GET"]),
@@ -53,8 +51,8 @@ class Login:
         return _form(request)
 
     async def log_in(self, request: Request) -> Response:
-        """Begin a session for a token. After many wrong ones, only a token that `token create` made
-        is looked at: nobody guesses that, and so nobody can lock its owner out."""
+        """Begin a session for a token. After many wrong ones, only tokens of the form that `token
+        create` makes are checked: these cannot be guessed, so the owner cannot be locked out."""
         return await run_in_threadpool(self._log_in, request, await _small_body(request))
 
     def _log_in(self, request: Request, body: bytes) -> Response:
@@ -64,16 +62,16 @@ class Login:
         wait_s = self._credentials.attempts.wait_s(address)
         if wait_s and not is_well_formed(token):
             return _later(request, wait_s)
-        response = self._begun(request, digest(token))
+        response = self._begin_session(request, digest(token))
         if response is not None:
             return response
         self._credentials.attempts.count_failure(address)
         return _later(request, wait_s) if wait_s else _form(request, WRONG, 401)
 
     def show_link(self, request: Request) -> Response:
-        """A page that sends the link back by itself. A request that only looks, by a program that
-        checks links, uses nothing up; and the session begins on a page of this server, so that
-        the browser sends its cookie at once."""
+        """Show a page that submits the link itself. So a program that only checks links does not
+        use it up, and the session begins on a page of this server, which sends its cookie at
+        once."""
         self._check()
         return page("login_link.html", request, {})
 
@@ -81,11 +79,11 @@ class Login:
         self._check()
         sessions = self._credentials.sessions
         token_hash = sessions and sessions.use_link(request.path_params["link"])
-        if token_hash and (response := self._begun(request, token_hash)):
+        if token_hash and (response := self._begin_session(request, token_hash)):
             return response
         secret = session_secret(self._credentials, request.scope)
         if secret is not None and not self._credentials.check_session(secret).wrong:
-            return redirect(_wanted(request))  # it is logged in already
+            return redirect(_next_path(request))  # already logged in
         return _form(request, USED, 401)
 
     def log_out(self, request: Request) -> Response:
@@ -102,29 +100,29 @@ class Login:
         if not self._credentials.has_tokens():
             raise HTTPException(404)
 
-    def _begun(self, request: Request, token_hash: bytes) -> Response | None:
-        """A session for that token, and on to the page that was wanted; None where the token is
-        not valid."""
+    def _begin_session(self, request: Request, token_hash: bytes) -> Response | None:
+        """Begin a session for a token and redirect to the requested page; None if the token is not
+        valid."""
         browser = request.headers.get("user-agent", "")
         secret, check = self._credentials.begin_session(token_hash, browser)
         if check.session is None:
             self._audit.log_refusal(check.caller, "login", "", check.wrong)
             return None
         self._audit.log_write(check.caller, f"login {check.session.id}", "", 1)
-        response = redirect(_wanted(request))
+        response = redirect(_next_path(request))
         set_cookie(response, self._credentials, request, secret)
         return response
 
 
-def _wanted(request: Request) -> str:
-    """The path of this server that a login leads to; the first page where it is anything else."""
+def _next_path(request: Request) -> str:
+    """Return the path on this server that a login leads to; by default `/`."""
     path = request.query_params.get("next", "")
     inside = LOCAL.fullmatch(path) and len(path) <= LONGEST_NEXT
     return path if inside and not path.startswith(("/login", "/logout")) else "/"
 
 
 def _form(request: Request, wrong: str = "", status: int = 200) -> Response:
-    return page("login.html", request, {"wrong": wrong, "next": _wanted(request)}, status=status)
+    return page("login.html", request, {"wrong": wrong, "next": _next_path(request)}, status=status)
 
 
 def _later(request: Request, wait_s: int) -> Response:
@@ -135,7 +133,7 @@ def _later(request: Request, wait_s: int) -> Response:
 
 
 async def _small_body(request: Request) -> bytes:
-    """The body; whoever sends more than a token is not listened to."""
+    """Return the body; refuse one that is larger than a token can be."""
     body = bytearray()
     async for piece in request.stream():
         body += piece
@@ -145,7 +143,7 @@ async def _small_body(request: Request) -> bytes:
 
 
 def _token(body: bytes) -> str:
-    """The one field of the form."""
+    """Return the token in the form."""
     try:
         [(name, token)] = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=1)
     except ValueError as error:  # not UTF-8, no field, or several
@@ -155,9 +153,9 @@ def _token(body: bytes) -> str:
     return token.strip()
 
 
-# Who has access: the browsers that are logged in, and the tokens
+# Sessions and tokens
 
-# Looked for in this order: most browsers claim to be several.
+# Checked in this order, because most browsers claim to be several.
 BROWSERS = ("Firefox", "Edg", "OPR", "Chrome", "Safari")
 SYSTEMS = ("Android", "iPhone", "iPad", "Windows", "Mac OS X", "Linux")
 LASTING = {"30d": "30 days", "90d": "90 days", "365d": "a year", "": "until it is revoked"}
@@ -165,8 +163,8 @@ SHOWN = {"Edg": "Edge", "OPR": "Opera", "Mac OS X": "macOS"}
 
 
 def access_routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
-    """The list, and what its buttons send. Any caller sees the sessions of its own token; who may
-    do everything sees all of them."""
+    """Return the routes of the access page. A caller sees the sessions of its own token; one with
+    all capabilities sees all sessions."""
 
     def show(request: Request, **made: object) -> Response:
         caller, stored = caller_of(request.scope), credentials.stored
@@ -187,14 +185,14 @@ def access_routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
     def manager(request: Request) -> tuple[Caller, TokenStore]:
         caller = caller_of(request.scope)
         if credentials.stored is None or not credentials.may_manage(caller):
-            raise Forbidden("Only a token that allows everything makes and revokes tokens.")
+            raise Forbidden("Creating and revoking tokens needs a token with all capabilities.")
         return caller, credentials.stored
 
     async def create(request: Request) -> Response:
-        """Make a token and show it, this once: the page is not kept by the browser, and nothing
-        else has the token."""
+        """Create a token and show it once: browsers do not cache the page, and only its digest is
+        stored."""
         caller, stored = manager(request)
-        form = await submitted(request)
+        form = await read_form(request)
         try:
             expires = form.get("expires") and read_time(form["expires"], real_time(), "expires")
             secret, token = await run_in_threadpool(
@@ -210,15 +208,15 @@ def access_routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
 
     async def revoke(request: Request) -> Response:
         caller, stored = manager(request)
-        for id in (await submitted(request)).getlist("id"):
+        for id in (await read_form(request)).getlist("id"):
             await run_in_threadpool(stored.revoke, id)
             audit.log_write(caller, f"revoke token {id}", "", 1)
         return redirect("/sessions#tokens")
 
     async def end(request: Request) -> Response:
-        """End the session that the form names, or with `others` all but this one."""
+        """End the session in the form; with `others`, all sessions but this one."""
         caller, current = caller_of(request.scope), request.scope.get("browser_session")
-        form = await submitted(request)
+        form = await read_form(request)
         sessions = await run_in_threadpool(credentials.visible_sessions, caller)
         visible = {session.id for session in sessions}
         ids = form.getlist("id")
@@ -240,8 +238,7 @@ def access_routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
 
 
 def browser_name(user_agent: str) -> str:
-    """`Firefox on Linux`, from what a browser says of itself; its first word where it says neither
-    in a known way."""
+    """Return `Firefox on Linux` for a User-Agent; its first word if the browser is unknown."""
     found = [
         next((SHOWN.get(name, name) for name in names if name in user_agent), "")
         for names in (BROWSERS, SYSTEMS)

@@ -1,7 +1,7 @@
-"""Markdown as HTML that is safe to show: a whole text, or a snippet in one line with its matches.
+"""Markdown as safe HTML: a whole text, or a snippet in one line with marked matches.
 
-HTML in the text stays text, pictures become links, and a link leads to a web address, to another
-memory or to a file of the vault. Code has classes, no styles, as the page's policy demands.
+HTML in the text is escaped, pictures become links, and links lead to web addresses, other memories
+or files of the vault. Code has classes instead of styles, as the page's security policy requires.
 """
 
 from __future__ import annotations
@@ -37,26 +37,25 @@ from recollect.memory_json import id_path
 from recollect.present.snippet import pieces
 
 WEB = re.compile(r"https?://[^\s<>\"'`\ue000\ue001]+[^\s<>\"'`.,;:!?)\]}\ue000\ue001]")
-# What may be an id or a path: a word of several parts, as ids and the names of files are.
+# A possible id or path: a word of several parts.
 NAME = re.compile(r"\w[\w/-]*(?:[.:@][\w/-]+)*")
 PARTS = re.compile(r"(?=.*[^\W\d_]).*(?:[^\W_][/._:@-]\w|\d)")
-MOST_NAMES = 200  # looked up for one text: a list of files has hundreds, and nobody reads on
-# Characters that are read as Markdown, half a second of it; what is made to be slow takes three.
-MOST_MARKDOWN = 50_000
-MOST_CODE = 20_000  # characters that are highlighted: a tenth of a second
+MOST_NAMES = 200  # looked up for one text
+MOST_MARKDOWN = 50_000  # characters: half a second of parsing, three for text made to be slow
+MOST_CODE = 20_000  # characters to highlight: a tenth of a second
 LINKS = ("http://", "https://", "mailto:")
 OUTWARD = "noreferrer noopener nofollow"
-# The beginning and the end of a match while a snippet is parsed.
+# Marks of the beginning and end of a match while a snippet is parsed.
 OPEN, CLOSE = "\ue000", "\ue001"
 MATCH = re.compile(f"{OPEN}([^{OPEN}{CLOSE}]*){CLOSE}")
-COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)  # of HTML: nobody is meant to read it
+COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 CODE_SPAN = re.compile("`([^`]+)`")
-CUT_SPAN = re.compile(rf"…[^`]*[\w{CLOSE}]`(?![`\w{OPEN}])")  # its first backtick ends a span
+CUT_SPAN = re.compile(rf"…[^`]*[\w{CLOSE}]`(?![`\w{OPEN}])")  # the first backtick ends a span
 STRAY = re.compile(f"[{OPEN}{CLOSE}]")
 FENCE = re.compile(r"^\s{0,3}(?:```|~~~)[ \t]*(\S*)", re.MULTILINE)
 # Types of files whose text is prose.
 PROSE = frozenset({MARKDOWN, RST, TEXT, HTML, PDF, DOCX, NOTEBOOK})
-# Kinds of tokens, the particular ones first, and the classes that they are shown by.
+# Kinds of tokens, the specific ones first, and their CSS classes.
 CLASSES: tuple[tuple[_TokenType, str], ...] = (
     (Comment, "c"), (Keyword, "k"), (Operator.Word, "k"), (String, "s"), (Number, "m"),
     (Name.Function, "f"), (Name.Class, "f"), (Name.Decorator, "f"), (Name.Tag, "k"),
@@ -64,51 +63,50 @@ CLASSES: tuple[tuple[_TokenType, str], ...] = (
     (Generic.Inserted, "i"), (Generic.Deleted, "d"), (Generic.Heading, "k"),
 )  # fmt: skip
 
-Links = Mapping[str, str]  # a name in the text → the id of the memory that it leads to
+Links = Mapping[str, str]  # a name in the text → the id of its memory
 NO_LINKS: Links = {}
 
 
-def rendered(text: str, links: Links = NO_LINKS, *, under: int = 1) -> Markup:
-    """The text as HTML. Its headings begin below the page's heading of the level `under`."""
+def render(text: str, links: Links = NO_LINKS, *, under: int = 1) -> Markup:
+    """Return a text as HTML, its headings below the level `under`."""
     if len(text) > MOST_MARKDOWN:
         return Markup('<pre class="plain" tabindex="0">{}</pre>').format(text)
     return Markup(_parser().render(text, {"links": links, "under": under}))
 
 
 def code(text: str, file: str) -> Markup:
-    """The source code of a file of that name."""
+    """Return the source code of a file as HTML; its name tells the language."""
     return Markup('<pre tabindex="0"><code>{}</code></pre>').format(
-        highlighted(text, _lexer_for(file))
+        highlight(text, _lexer_for(file))
     )
 
 
 def is_source(file: str) -> bool:
-    """Whether a file of that name is shown as code."""
+    """Return True if a file of this name is source code."""
     return _lexer_for(file) is not None
 
 
 def names(text: str) -> list[str]:
-    """What in a text may be the id of a memory or the path of a file."""
-    linked = (unquote(found) for found in re.findall(r"\]\(\s*<?([^)\s>#]+)", text))
-    found = dict.fromkeys([*linked, *(word for word in NAME.findall(text) if PARTS.match(word))])
+    """Return the possible ids and paths in a text."""
+    targets = (unquote(found) for found in re.findall(r"\]\(\s*<?([^)\s>#]+)", text))
+    found = dict.fromkeys([*targets, *(word for word in NAME.findall(text) if PARTS.match(word))])
     return [*found][:MOST_NAMES]
 
 
 def marked_line(marked: str) -> Markup:
-    """A snippet in one line, its matches in `<mark>`, without comments and the signs that Markdown
-    is made of. What the snippet's cut took the beginning of is read as what it was:
-    code."""
-    text = COMMENT.sub("", _signed(marked))
+    """Return a snippet in one line with matches in `<mark>`, without comments and Markdown signs.
+    Code whose beginning was cut off is still read as code."""
+    text = COMMENT.sub("", _with_match_marks(marked))
     fences = FENCE.findall(text)
     if text.startswith("…") and fences and not fences[0] and (len(fences) % 2 or any(fences[1::2])):
         text = f"```\n{text}"
     elif CUT_SPAN.match(text):
         text = f"…`{text[1:]}"
-    return Markup(" ").join(part for part in _flowed(_parser().parse(text)) if part.strip())
+    return Markup(" ").join(part for part in _block_lines(_parser().parse(text)) if part.strip())
 
 
 def title_line(title: str) -> Markup:
-    """A title with what stands in backticks as code; all else in it is meant as it stands."""
+    """Return a title with text in backticks as code; other Markdown stays as it is."""
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if place % 2 else escape(part)
         for place, part in enumerate(CODE_SPAN.split(title))
@@ -116,23 +114,23 @@ def title_line(title: str) -> Markup:
 
 
 def marked_code(marked: str) -> Markup:
-    """A snippet of source code, its lines kept, its matches in `<mark>`."""
-    return _matches(_signed(marked).strip("\n"))
+    """Return a snippet of source code with its lines and with matches in `<mark>`."""
+    return _mark_matches(_with_match_marks(marked).strip("\n"))
 
 
-def _signed(marked: str) -> str:
-    """The snippet with one sign before and after each match, which no text has."""
+def _with_match_marks(marked: str) -> str:
+    """Put OPEN and CLOSE, which no text contains, around the matches of a snippet."""
     return "".join(
         f"{OPEN}{part}{CLOSE}" if matched else part
         for part, matched in pieces(STRAY.sub("", marked))
     )
 
 
-def _flowed(tokens: Sequence[Token]) -> Iterator[Markup]:
-    """Each block of a text in turn."""
+def _block_lines(tokens: Sequence[Token]) -> Iterator[Markup]:
+    """Yield each block of a text as one line."""
     for before, token in zip([None, *tokens], tokens, strict=False):
         if token.type in ("fence", "code_block"):
-            yield Markup("<code>{}</code>").format(_matches(" ".join(token.content.split())))
+            yield Markup("<code>{}</code>").format(_mark_matches(" ".join(token.content.split())))
         elif token.type == "inline":
             line = Markup("").join(map(_inline, token.children or ()))
             heading = before is not None and before.type in ("heading_open", "th_open")
@@ -149,14 +147,14 @@ SIMPLE = {
 
 def _inline(token: Token) -> Markup:
     if token.type == "code_inline":
-        return Markup("<code>{}</code>").format(_matches(token.content))
+        return Markup("<code>{}</code>").format(_mark_matches(token.content))
     if token.type in SIMPLE:
         return Markup(SIMPLE[token.type])
-    return _matches(token.content)
+    return _mark_matches(token.content)
 
 
-def _matches(text: str) -> Markup:
-    """Text, escaped, with its matches marked; a mark that lost its other half goes."""
+def _mark_matches(text: str) -> Markup:
+    """Escape a text and mark its matches; single OPEN and CLOSE signs are removed."""
     return Markup("").join(
         Markup("<mark>{}</mark>").format(part) if place % 2 else escape(STRAY.sub("", part))
         for place, part in enumerate(MATCH.split(text))
@@ -166,8 +164,8 @@ def _matches(text: str) -> Markup:
 # Code
 
 
-def highlighted(text: str, lexer: Lexer | None) -> Markup:
-    """Code with a class for each kind of token."""
+def highlight(text: str, lexer: Lexer | None) -> Markup:
+    """Return code as HTML with a class for each kind of token."""
     if lexer is None or len(text) > MOST_CODE:
         return escape(text)
     runs = groupby(lexer.get_tokens(text), key=lambda token: _class_of(token[0]))
@@ -193,7 +191,7 @@ def _lexer_named(name: str) -> Lexer | None:
 
 @cache
 def _lexer_for(file: str) -> Lexer | None:
-    """The lexer of a file's language; None for one of prose, whatever a highlighter knows of it."""
+    """Return the lexer of a file's language; None for prose, even if there is one."""
     if type_of(basename(file)) in PROSE:
         return None
     try:
@@ -215,11 +213,11 @@ def _parser() -> MarkdownIt:
 
 
 class SafeHtml(RendererHTML):
-    """Writes what the parser found; nothing of the text reaches the page unescaped."""
+    """Renders tokens as HTML; all text is escaped."""
 
     def fence(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
         [language, *_] = tokens[at].info.split(maxsplit=1) or [""]
-        shown = highlighted(tokens[at].content, _lexer_named(language.lower()))
+        shown = highlight(tokens[at].content, _lexer_named(language.lower()))
         return str(Markup('<pre tabindex="0"><code>{}</code></pre>\n').format(shown))
 
     def code_block(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
@@ -232,7 +230,7 @@ class SafeHtml(RendererHTML):
         return "</table></div>\n"
 
     def image(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        """A picture would be asked of another server: it is named, and the link shows it."""
+        """Render a picture as a link, because loading it would contact another server."""
         source = str(tokens[at].attrs.get("src", ""))
         alt = tokens[at].content.strip() or "picture"
         return str(_outward(source, f"[{alt}]") if source.startswith(LINKS) else escape(f"[{alt}]"))
@@ -243,7 +241,7 @@ def _outward(address: str, text: str) -> Markup:
 
 
 def _level(state: Any) -> None:
-    """Headings follow one another without a gap, as the outline of a page must."""
+    """Renumber headings so that no level is skipped."""
     above: list[int] = []
     for token in state.tokens:
         if token.type == "heading_open":
@@ -261,12 +259,12 @@ def _link(state: Any) -> None:
     links = state.env.get("links", {})
     for token in state.tokens:
         if token.type == "inline":
-            token.children = [*_linked(token.children or [], links)]
+            token.children = [*_add_links(token.children or [], links)]
 
 
-def _linked(children: Sequence[Token], links: Links) -> Iterator[Token]:
-    """The same tokens with links to web addresses and memories; those that lead nowhere go."""
-    inside: list[bool] = []  # of each link that is open, whether it leads anywhere
+def _add_links(children: Sequence[Token], links: Links) -> Iterator[Token]:
+    """Add links to web addresses and memories; remove links without a target."""
+    inside: list[bool] = []  # for each open link, True if it has a target
     for token in children:
         if token.type == "link_open":
             target = _target(str(token.attrs.get("href", "")), links)
@@ -282,13 +280,13 @@ def _linked(children: Sequence[Token], links: Links) -> Iterator[Token]:
         elif token.type == "text":
             yield from _split(token.content, links)
         elif token.content in links:
-            yield from _around(_target(token.content, links), [token])
+            yield from _wrap_link(_target(token.content, links), [token])
         else:
             yield token
 
 
 def _target(href: str, links: Links) -> dict[str, str | int | float]:
-    """Where a link leads: a web address, or a memory that goes by that name; else nowhere."""
+    """Return the attributes of a link to a web address or to a memory; empty without a target."""
     if href.lower().startswith(LINKS):
         return {"href": href, "rel": OUTWARD}
     id = links.get(unquote(href).partition("#")[0])
@@ -296,16 +294,16 @@ def _target(href: str, links: Links) -> dict[str, str | int | float]:
 
 
 def _split(text: str, links: Links) -> Iterator[Token]:
-    """Text as tokens, with links where it names something."""
+    """Split a text into tokens, with links for web addresses and names of memories."""
     last = 0
-    for start, end, target in _named(text, links):
+    for start, end, target in _find_targets(text, links):
         yield _text(text[last:start])
-        yield from _around(target, [_text(text[start:end])])
+        yield from _wrap_link(target, [_text(text[start:end])])
         last = end
     yield _text(text[last:])
 
 
-def _named(text: str, links: Links) -> Iterator[tuple[int, int, dict[str, Any]]]:
+def _find_targets(text: str, links: Links) -> Iterator[tuple[int, int, dict[str, Any]]]:
     last = 0
     for web in [*WEB.finditer(text), None]:
         end = web.start() if web else len(text)
@@ -321,7 +319,7 @@ def _text(content: str) -> Token:
     return Token("text", "", 0, content=content)
 
 
-def _around(attrs: dict[str, Any], tokens: Sequence[Token]) -> Iterator[Token]:
+def _wrap_link(attrs: dict[str, Any], tokens: Sequence[Token]) -> Iterator[Token]:
     yield Token("link_open", "a", 1, attrs=attrs)
     yield from tokens
     yield Token("link_close", "a", -1)

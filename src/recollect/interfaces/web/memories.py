@@ -1,4 +1,4 @@
-"""A memory's own page, the form to write or change one, forgetting, restoring and pinning."""
+"""The page of a memory, and forgetting, restoring, pinning, replacing it or undoing its changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from recollect.interfaces.web.rendering import (
     page_before,
     problem_piece,
     query_string,
-    submitted,
+    read_form,
 )
 from recollect.maths import logistic
 from recollect.memory_json import id_path
@@ -37,7 +37,7 @@ from recollect.settings import EDITORS, Editor
 from recollect.types import NO_CHAIN, FilePlace
 from recollect.vaults.known import HOME
 
-MOST_UNASKED = 5  # memories that an undo changes without a question
+MOST_UNASKED = 5  # memories that an undo changes without confirmation
 REDO = {"redo": 1}
 FOLDED = 600  # characters of details that are shown without unfolding
 NARROWS = ("project", "kind", "source", "domain", "space")
@@ -47,7 +47,7 @@ NARROWS = ("project", "kind", "source", "domain", "space")
 
 
 async def show(service: Service, request: Request) -> Response:
-    """The memory, whole. What is related is asked for afterwards: it may need a model."""
+    """Show the whole memory. Related memories load later, as they may need a model."""
     engine = service.engine
     then = read_as_of(request.query_params, engine.now())
     values = await service.ask(describe, engine, memory_id(request), then)
@@ -64,7 +64,7 @@ async def show(service: Service, request: Request) -> Response:
 
 
 async def preview(service: Service, request: Request) -> Response:
-    """The memory beside a list: nobody has opened it."""
+    """Show the memory next to a list. This does not count as opening it."""
     try:
         then = read_as_of(request.query_params, service.engine.now())
         id = memory_id(request)
@@ -76,7 +76,7 @@ async def preview(service: Service, request: Request) -> Response:
 
 
 async def related(service: Service, request: Request) -> Response:
-    """Related memories: a piece of the memory's page, or a page where there is no script."""
+    """Show related memories: as a piece of the memory's page, or as a page without script."""
     id, alone = memory_id(request), "piece" not in request.query_params
     try:
         [memory] = await service.ask(service.engine.looked_up, [id])
@@ -96,12 +96,12 @@ async def related(service: Service, request: Request) -> Response:
 def describe(
     engine: Recollect, id: str, then: datetime | None, *, opened: bool = True
 ) -> dict[str, Any]:
-    """Everything that the page of a memory shows; of one from the past, nothing around it.
+    """Return the values of a memory's page; for a memory of the past, without its surroundings.
 
-    `vault`: the other vault that holds it; empty for one's own. `fields`: the label and name of
-    each text besides the main one. `file`: its surroundings, where it is a passage of a file.
-    `editor`: the link that opens the file in an editor. `facts`: short fields; the third part leads
-    to the memories that share the value.
+    `vault`: the other vault that holds it; empty for the own one. `fields`: label and name of each
+    text besides the main one. `file`: the surrounding text, if it is a passage of a file. `editor`:
+    the link that opens the file in an editor. `facts`: short fields with a link to memories that
+    share the value.
     """
     [found] = engine.located([id], as_of=then, opened=opened)
     memory, own = found.memory, found.vault == HOME
@@ -140,8 +140,7 @@ def describe(
 
 
 def editor_link(editor: Editor, place: FilePlace) -> str:
-    """The address by which the editor opens the line that matches, or the first; empty where no
-    editor is chosen."""
+    """Return the link that opens the matching line in the editor; empty without an editor."""
     line = place.line or place.first_line
     return EDITORS[editor].format(path=quote(place.path), line=line)
 
@@ -165,30 +164,30 @@ async def restore(service: Service, request: Request) -> Response:
 
 
 async def undo_last(service: Service, request: Request) -> Response:
-    """Take back the operation that the form names, or else the caller's last change; with `redo` do
-    again what was taken back last. Where many memories would change, the person is asked first."""
-    form, place = await submitted(request), page_before(request)
+    """Undo the operation in the form, or the caller's last change; with `redo`, redo the last
+    undone one. If many memories would change, ask for confirmation first."""
+    form, place = await read_form(request), page_before(request)
     operation, agreed = number(form, "operation"), number(form, "agreed") or MOST_UNASKED
 
     def agree(undone: Undone) -> None:
         if operation is None and len(undone.memories) > agreed:
-            raise _Asks(undone)
+            raise _NeedsConfirmation(undone)
 
     try:
         if "redo" in form:
             done = await service.ask(service.engine.redo)
         else:
             done = await service.ask(service.engine.undo, operation=operation, agree=agree)
-    except _Asks as asks:
-        said = f"Your last change is the {_name_change(asks.undone)}. Take it back?"
-        return answer_form(request, said, place, {"agreed": len(asks.undone.memories)})
+    except _NeedsConfirmation as asks:
+        question = f"Your last change is the {_name_change(asks.undone)}. Undo it?"
+        return answer_form(request, question, place, {"agreed": len(asks.undone.memories)})
     verb, back = ("Redone", {"agreed": len(done.memories)}) if "redo" in form else ("Undone", REDO)
     return answer_form(
         request, f"{verb}: {_name_change(done)}.", "/browse" if done.forgotten else place, back
     )
 
 
-class _Asks(Exception):
+class _NeedsConfirmation(Exception):
     """Raised before an undo that changes many memories."""
 
     def __init__(self, undone: Undone) -> None:
@@ -203,16 +202,16 @@ def _name_change(done: Undone) -> str:
 
 
 async def undo(service: Service, request: Request) -> Response:
-    """Take back its last change, or all since a version, unless it was changed meanwhile."""
-    id, form = memory_id(request), await submitted(request)
+    """Undo its last change, or all since a version, unless it was changed in the meantime."""
+    id, form = memory_id(request), await read_form(request)
     to, newest = (number(form, name) for name in ("to", "newest"))
     done = await service.ask(service.engine.undo, id, to=to, if_version=newest)
     place = "/browse" if id in done.forgotten else f"/memory/{id_path(id)}"
-    return answer_form(request, "The change is taken back.", place, REDO)
+    return answer_form(request, "The change was undone.", place, REDO)
 
 
 def number(form: QueryParams, name: str) -> int | None:
-    """The number in a field of a form; None where it is not there."""
+    """Return the number in a form's field; None if it is missing or empty."""
     value = form.get(name, "")
     if value and not value.isdecimal():
         raise UserError(f"{name} must be a number.")
@@ -220,16 +219,16 @@ def number(form: QueryParams, name: str) -> int | None:
 
 
 async def pin(service: Service, request: Request) -> Response:
-    """Pin it, or with the field `unpin` no longer."""
-    id, off = memory_id(request), "unpin" in await submitted(request)
-    await service.ask(service.engine.unpin if off else service.engine.pin, [id])
-    said = "No longer pinned." if off else "Pinned: it is core now, the most trusted tier."
-    return await answer_change(service, request, said, f"/memory/{id_path(id)}", id)
+    """Pin a memory, or unpin it if the form has the field `unpin`."""
+    id, unpin = memory_id(request), "unpin" in await read_form(request)
+    await service.ask(service.engine.unpin if unpin else service.engine.pin, [id])
+    message = "Unpinned." if unpin else "Pinned: it is now core, the most trusted tier."
+    return await answer_change(service, request, message, f"/memory/{id_path(id)}", id)
 
 
 async def supersede(service: Service, request: Request) -> Response:
-    """Put the memory whose id was typed in the place of this one."""
-    id, form = memory_id(request), await submitted(request)
+    """Mark this memory as replaced by the one whose id was entered."""
+    id, form = memory_id(request), await read_form(request)
     await service.ask(service.engine.supersede, id, form.get("by", "").strip())
-    said = "Another memory has taken its place; this one is valid until now."
-    return await answer_change(service, request, said, f"/memory/{id_path(id)}", id)
+    message = "Marked as replaced; it is no longer valid."
+    return await answer_change(service, request, message, f"/memory/{id_path(id)}", id)

@@ -1,4 +1,4 @@
-"""The page with the form that a memory is written and changed in."""
+"""The page with the form for writing and changing a memory."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from recollect.interfaces.web.rendering import (
     heading,
     memory_id,
     page,
-    submitted,
+    read_form,
 )
 from recollect.memory_json import id_path, revision
 from recollect.secrets.redaction import describe_counts
 from recollect.types import Memory
 from recollect.vaults.known import HOME
 
-# Runs on the page that somebody reads, and opens the form. An address has a longest length, so a
-# long selection is cut.
+# Runs on any web page and opens the form with its title and selection, which is cut to fit an
+# address.
 BOOKMARKLET = (
     "javascript:(()=>{let s=String(getSelection());while(encodeURIComponent(s).length>9000)"
     "s=s.slice(0,-200);open('%snew?'+new URLSearchParams({title:document.title.slice(0,200),"
@@ -39,14 +39,14 @@ BOOKMARKLET = (
 
 DONE = {
     "added": "Saved.",
-    "updated": "There was a memory with this id already; it was updated.",
-    "repeated": "A memory says the same already, so it was updated.",
-    "unchanged": "A memory says exactly this already; nothing was changed.",
+    "updated": "A memory with this id already existed; it was updated.",
+    "repeated": "An existing memory says the same, so it was updated.",
+    "unchanged": "An existing memory says exactly this; nothing was changed.",
 }
 
 
 class Prefilled(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the address of the empty form may fill in; only the form itself saves anything."""
+    """Fields that the address of the empty form can fill in. Nothing is saved until it is sent."""
 
     title: str = ""
     text: str = ""
@@ -57,30 +57,31 @@ class Prefilled(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 async def new(service: Service, request: Request) -> Response:
     asked: Prefilled = from_parameters(Prefilled, request.query_params)
-    return _form(request, None, editing.shown(None) | editing.typed(QueryParams(asdict(asked))))
+    values = editing.form_values(None) | editing.sent_values(QueryParams(asdict(asked)))
+    return _form(request, None, values)
 
 
 async def save_new(service: Service, request: Request) -> Response:
-    """Save the new memory, and say whether it existed already; with `more`, show all fields."""
-    form = await submitted(request)
+    """Save the new memory and tell whether it existed; with `more`, show all fields instead."""
+    form = await read_form(request)
     if "more" in form:
-        values = editing.shown(None) | editing.typed(form)
+        values = editing.form_values(None) | editing.sent_values(form)
         return _form(request, None, values, unsaved=True)
     try:
         [saved] = await service.ask(service.engine.save_all, [make_draft(editing.as_draft(form))])
     except (UserError, StoreError) as error:
         if for_script(request):
             raise
-        return _refused(request, None, form, error)
+        return _show_error(request, None, form, error)
     outcome = "repeated" if saved.repeated and saved.outcome == "updated" else saved.outcome
-    said, id = DONE[outcome] + _redaction_note(saved), saved.memory.id
+    message, id = DONE[outcome] + _redaction_note(saved), saved.memory.id
     new = "" if outcome == "unchanged" else id
-    return await answer_change(service, request, said, f"/memory/{id_path(id)}", new)
+    return await answer_change(service, request, message, f"/memory/{id_path(id)}", new)
 
 
 async def edit(service: Service, request: Request) -> Response:
     memory = await service.ask(_find_own, service.engine, memory_id(request))
-    return _form(request, memory, editing.shown(memory))
+    return _form(request, memory, editing.form_values(memory))
 
 
 def _find_own(engine: Recollect, id: str) -> Memory:
@@ -92,8 +93,9 @@ def _find_own(engine: Recollect, id: str) -> Memory:
 
 
 async def save_edit(service: Service, request: Request) -> Response:
-    """Save the changes, unless somebody else was quicker; then what was typed stays in the form."""
-    id, form = memory_id(request), await submitted(request)
+    """Save the changes. If the memory was changed in the meantime, show the form again with
+    both."""
+    id, form = memory_id(request), await read_form(request)
     try:
         memory = await service.ask(_find_own, service.engine, id)
     except NotFound:
@@ -105,18 +107,17 @@ async def save_edit(service: Service, request: Request) -> Response:
     except Changed:
         return await _conflict(service, request, form)
     except (UserError, StoreError) as error:
-        return _refused(request, memory, form, error)
+        return _show_error(request, memory, form, error)
     place = f"/memory/{id_path(id)}"
     if saved is None or saved.outcome == "unchanged":
         return await answer_change(service, request, "Nothing was changed.", place)
-    return await answer_change(
-        service, request, f"The change is saved.{_redaction_note(saved)}", place, id
-    )
+    message = f"The change was saved.{_redaction_note(saved)}"
+    return await answer_change(service, request, message, place, id)
 
 
 def _save_changes(engine: Recollect, memory: Memory, form: QueryParams) -> Saved | None:
     """Save what was changed; return None if the form changes nothing."""
-    changes = editing.as_edit(editing.changed(form), memory)
+    changes = editing.as_edit(editing.changed_values(form), memory)
     if not changes:
         return None
     return engine.edited(memory.id, if_revision=form.get("revision", "") or None, **changes)
@@ -128,7 +129,7 @@ def _redaction_note(saved: Saved) -> str:
 
 
 async def _conflict(service: Service, request: Request, form: QueryParams) -> Response:
-    """The form again, from the memory as it is now, with what was typed laid over it."""
+    """Show the form again, with the current memory and the changes made here."""
     try:
         [memory] = await service.ask(service.engine.show, [memory_id(request)])
     except NotFound:
@@ -137,22 +138,22 @@ async def _conflict(service: Service, request: Request, form: QueryParams) -> Re
     return _form(request, memory, values, differences=differences, status=412)
 
 
-def _refused(
+def _show_error(
     request: Request, memory: Memory | None, form: QueryParams, error: RecollectError
 ) -> Response:
-    """The form again, with what was typed and what is wrong with it."""
-    values = editing.shown(memory) | editing.typed(form)
+    """Show the form again, with its values and the error."""
+    values = editing.form_values(memory) | editing.sent_values(form)
     status = 503 if isinstance(error, StoreError) else 400
     return _form(request, memory, values, problem=str(error), form=form, status=status)
 
 
 def _gone(request: Request, form: QueryParams) -> Response:
-    """Forgotten while it was edited: what was typed must not be lost with it."""
+    """Show the form of a memory that was forgotten in the meantime, so that no text is lost."""
     problem = (
-        "This memory was forgotten meanwhile. What you typed is still here; saving it now makes a "
-        "new memory."
+        "This memory was forgotten in the meantime. Your text is still here; save it to make a new "
+        "memory."
     )
-    values = editing.shown(None) | editing.typed(form)
+    values = editing.form_values(None) | editing.sent_values(form)
     return _form(request, None, values, problem=problem, status=404)
 
 
@@ -167,9 +168,9 @@ def _form(
     unsaved: bool = False,
     status: int = 200,
 ) -> Response:
-    """The form. After an error it keeps the digests that it was handed out with. `unsaved`: it
-    holds what was typed elsewhere, which leaving the page would lose."""
-    was, state = editing.digests(editing.shown(memory)), revision(memory) if memory else ""
+    """Show the form. `form`: the one that was sent, whose digests are kept after an error.
+    `unsaved`: it has unsaved text, so warn before leaving the page."""
+    was, state = editing.digests(editing.form_values(memory)), revision(memory) if memory else ""
     if form is not None:
         was, state = form.get("was", ""), form.get("revision", "")
     tags = dict.fromkeys((*(memory.tags if memory else ()), *values["tags"]))
@@ -178,7 +179,7 @@ def _form(
         "title": heading(memory) if memory else "New memory",
         "action": f"/edit/{id_path(memory.id)}" if memory else "/new",
         "sections": editing.SECTIONS,
-        "unfolded": editing.unfolded(values, problem, all_of_them=bool(differences)),
+        "unfolded": editing.open_sections(values, problem, all_of_them=bool(differences)),
         "labels": editing.labels(),
         "values": values,
         "tags": [(tag, tag in values["tags"]) for tag in tags],
@@ -196,6 +197,6 @@ def _form(
 
 
 async def values_in_use(service: Service, request: Request) -> Response:
-    """The values of other memories, as suggestions for fields."""
+    """Return values of other memories, as suggestions for fields."""
     facets = await service.ask(service.engine.facets)
     return page("_values.html", request, {"facets": facets})

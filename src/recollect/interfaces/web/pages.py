@@ -34,8 +34,8 @@ GET, POST = ("GET",), ("POST",)
 
 
 class Page(NamedTuple):
-    """One page, or what one of its forms sends. Every page shows memories, and so needs search:use;
-    `needs` is what it needs more. `pool`: whose threads do its work, unless a form is sent."""
+    """One page, or the target of a form. `needs`: capabilities besides search:use, which all pages
+    need. `pool`: the threads of a GET; a POST uses WRITES."""
 
     methods: tuple[str, ...]
     path: str
@@ -45,15 +45,14 @@ class Page(NamedTuple):
         READS  # SEARCHES for those that search, or read every memory to count something
     )
 
-    async def checked(self, service: Service, request: Request) -> Response:
-        """Answer, if the caller may see the page."""
+    async def respond(self, service: Service, request: Request) -> Response:
+        """Check the caller's capabilities and answer."""
         service.engine.require(SEARCH, *self.needs, action=f"{request.method} {self.path}")
         POOL.set(self.pool_of(request.method))
         INTERFACE.set("page")
         return await self.answer(service, request)
 
     def pool_of(self, method: str) -> ThreadPool:
-        """What a form sends changes something."""
         return WRITES if method == "POST" else self.pool
 
 
@@ -109,7 +108,7 @@ PAGES = (
 
 
 class KeptFiles(StaticFiles):
-    """Static files, which a browser may keep for ever: their address changes with their content."""
+    """Static files that browsers cache for ever: their address changes with their content."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         response = await super().get_response(path, scope)
@@ -128,7 +127,7 @@ def routes(service: Service) -> list[BaseRoute]:
     }
     return [
         *(
-            Route(page.path, partial(page.checked, service), methods=[*page.methods])
+            Route(page.path, partial(page.respond, service), methods=[*page.methods])
             for page in PAGES
         ),
         Mount("/static", KeptFiles(directory=STATIC)),

@@ -1,6 +1,5 @@
-"""Projects and tags as places: what each is about, in one page, and a list of all of them. The
-palette: pages, commands, recipes, projects and memories, to go to by a few letters; and the form of
-`n`."""
+"""Pages of projects and tags with their memories; and the palette, which finds pages, recipes,
+projects and memories by a few letters."""
 
 from __future__ import annotations
 
@@ -29,9 +28,9 @@ TAGS_IN_COMMON = 6  # of a project's own tags, by which other projects are relat
 
 
 async def everything(service: Service, request: Request) -> Response:
-    """The projects and tags there are."""
+    """List all projects and tags."""
     counts = await service.ask(service.engine.facets)
-    values = {"projects": linked("project", counts.project), "tags": linked("tag", counts.tags)}
+    values = {"projects": _links("project", counts.project), "tags": _links("tag", counts.tags)}
     return page("projects.html", request, values)
 
 
@@ -40,13 +39,13 @@ async def place(what: str, service: Service, request: Request) -> Response:
     return page("place.html", request, await service.ask(about, service.engine, what, name))
 
 
-def linked(what: str, counts: Mapping[str, int]) -> list[tuple[str, str, int]]:
-    """Each value with the address of its page and its number of memories."""
+def _links(what: str, counts: Mapping[str, int]) -> list[tuple[str, str, int]]:
+    """Return each value with the path of its page and its number of memories."""
     return [(value, f"/{what}/{id_path(value)}", count) for value, count in counts.items()]
 
 
 def about(engine: Recollect, what: str, name: str) -> dict[str, Any]:
-    """Everything the page of a project or a tag shows."""
+    """Return the values of the page of a project or a tag."""
     here = Filter(project=name) if what == "project" else Filter(tags=(name,))
     counts = engine.facets(here)
     total = sum(engine.dates(here).made.values())
@@ -67,15 +66,17 @@ def about(engine: Recollect, what: str, name: str) -> dict[str, Any]:
         "kinds": counts.kind,
         "query": query_string(**{what: name}),
         "parts": [(label, key, memories) for label, key, memories in parts if memories],
-        "tags": linked("tag", {tag: n for tag, n in counts.tags.items() if tag != name}),
-        "projects": linked("project", counts.project if what == "tag" else related(engine, name)),
+        "tags": _links("tag", {tag: n for tag, n in counts.tags.items() if tag != name}),
+        "projects": _links(
+            "project", counts.project if what == "tag" else similar_projects(engine, name)
+        ),
         "folders": folders if what == "project" else [],
         "now": engine.now(),
     }
 
 
-def related(engine: Recollect, project: str) -> dict[str, int]:
-    """Other projects, by how many of their memories have a tag that is common in this one."""
+def similar_projects(engine: Recollect, project: str) -> dict[str, int]:
+    """Count, for other projects, their memories with a common tag of this project."""
     shared: Counter[str] = Counter()
     for tag in [*engine.facets(Filter(project=project)).tags][:TAGS_IN_COMMON]:
         shared.update(engine.facets(Filter(tags=(tag,))).project)
@@ -86,8 +87,8 @@ def related(engine: Recollect, project: str) -> dict[str, int]:
 
 RECENT = 8
 FOUND = 6
-MOST_PROJECTS = 1000  # that letters find at once; then the page of all of them is offered
-# What each leads to, the capability that it needs, and other words that people look for it by.
+MOST_PROJECTS = 1000  # in the palette; with more, it links to the page of all projects
+# Label, path, needed capability, and other words to find it by.
 COMMANDS = (
     ("New memory", "/new", WRITE, "write save capture n"),
     ("Search", "/", SEARCH, "find"),
@@ -109,7 +110,7 @@ class PaletteQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class PaletteOption(NamedTuple):
-    """Something to go to; `words`: what it is found by beside its label."""
+    """An entry of the palette. `words`: found by these as well as by its label."""
 
     label: str
     href: str
@@ -117,16 +118,16 @@ class PaletteOption(NamedTuple):
 
 
 async def palette(service: Service, request: Request) -> Response:
-    """Everything that there is to go to, of which the page shows what fits the letters."""
-    groups = await service.ask(_everything, service.engine)
+    """Return all entries; the page shows those that match the letters."""
+    groups = await service.ask(_palette_groups, service.engine)
     return page("_palette.html", request, {"groups": groups})
 
 
 async def found(service: Service, request: Request) -> Response:
-    """The memories that answer what was typed so far, without waiting for a reranker."""
+    """Search memories for the letters so far, without a reranker."""
     try:
         asked: PaletteQuery = from_parameters(PaletteQuery, request.query_params)
-        memories = await service.ask(_found, service.engine, asked.query)
+        memories = await service.ask(_find_memories, service.engine, asked.query)
     except RecollectError as error:
         return problem_piece(request, error)
     return page("_palette.html", request, {"groups": [("Memories", memories)]})
@@ -137,7 +138,7 @@ async def capture(service: Service, request: Request) -> Response:
     return page("_capture.html", request, {"projects": projects})
 
 
-def _everything(engine: Recollect) -> list[tuple[str, list[PaletteOption]]]:
+def _palette_groups(engine: Recollect) -> list[tuple[str, list[PaletteOption]]]:
     recent = engine.list(limit=RECENT, newest=True)
     commands = [
         PaletteOption(label, href, words)
@@ -159,7 +160,7 @@ def _everything(engine: Recollect) -> list[tuple[str, list[PaletteOption]]]:
     return [("Commands", commands), ("Recent", named), ("Projects", projects), ("Recipes", recipes)]
 
 
-def _found(engine: Recollect, query: str) -> list[PaletteOption]:
+def _find_memories(engine: Recollect, query: str) -> list[PaletteOption]:
     results = engine.search(query, limit=FOUND, changes=engine.deferral(query)) if query else ()
     return [
         PaletteOption(heading(result.memory), f"/memory/{id_path(result.id)}") for result in results

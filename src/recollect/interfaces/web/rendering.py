@@ -1,5 +1,4 @@
-"""What every page uses: templates and what stands in them, forms, and where the browser goes
-after."""
+"""Common parts of all pages: templates and their filters, forms, and redirects."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ from recollect.interfaces.web.markdown_html import (
     marked_code,
     marked_line,
     names,
-    rendered,
+    render,
     title_line,
 )
 from recollect.memory_json import id_of_path, id_path
@@ -46,12 +45,12 @@ from recollect.version import __version__
 
 # Texts of memories
 
-HEADING = 90  # characters of a text that stand for a missing title
-READ = 20_000  # characters of a memory in which names of others are looked for
+HEADING = 90  # characters of a text that replace a missing title
+READ = 20_000  # characters of a memory that are searched for names of others
 
 
 def heading(memory: Memory) -> str:
-    """The title, or how the text begins, without comments and signs of Markdown before it."""
+    """Return the title, or the first words of the text without comments and Markdown signs."""
     if title_of(memory).strip():
         return title_of(memory)
     [first, *_] = COMMENT.sub("", memory.text).strip("#>*-+ \t\n").splitlines() or [memory.id]
@@ -59,7 +58,7 @@ def heading(memory: Memory) -> str:
 
 
 class Texts:
-    """A memory's fields as HTML. `find` tells which names in them lead to other memories."""
+    """A memory's fields as HTML. `find`: returns the ids of memories for names in them."""
 
     def __init__(self, memory: Memory, find: Callable[[Sequence[str]], Links]) -> None:
         self._memory = memory
@@ -69,25 +68,25 @@ class Texts:
         }
 
     def text(self, under: int = 1) -> Markup:
-        """The text, below a heading of the level `under`; of a file of source code, as code."""
+        """Return the text below a heading of level `under`; source code is highlighted."""
         memory = self._memory
         if memory.path and is_source(memory.path):
             return code(memory.text, memory.path)
-        return rendered(memory.text, self._links, under=under)
+        return render(memory.text, self._links, under=under)
 
     def field(self, name: str, under: int = 2) -> Markup:
-        return rendered(getattr(self._memory, name), self._links, under=under)
+        return render(getattr(self._memory, name), self._links, under=under)
 
 
 def beginning(memory: Memory, most: int) -> Markup:
-    """The text as HTML, up to `most` characters; a whole line more or less."""
+    """Return the first `most` characters of the text as HTML."""
     if memory.path and is_source(memory.path):
         return code(memory.text[:most], memory.path)
-    return rendered(memory.text if len(memory.text) <= most else f"{memory.text[:most]} …", under=5)
+    return render(memory.text if len(memory.text) <= most else f"{memory.text[:most]} …", under=5)
 
 
 def opening(memory: Memory, most: int) -> Markup:
-    """The start of the text, up to `most` characters, cut between words where possible."""
+    """Return up to `most` characters of the text in one line, cut between words if possible."""
     text = (memory.text or memory.context or memory.details).strip()
     if len(text) > most:
         kept = text[:most]
@@ -99,23 +98,23 @@ def opening(memory: Memory, most: int) -> Markup:
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
-MOST_SAID = 300  # characters: a cookie holds 4 kB, and one may take nine bytes there
-# The field that the form of an undo sends: the `operation` to take back, `agreed` how many memories
-# may change, or `redo`. Empty: there is nothing to take back.
+MOST_SAID = 300  # characters: a cookie holds 4 kB, and one character may take nine bytes
+# The fields of an undo form: the `operation` to undo, `agreed` for how many memories may change, or
+# `redo`. Empty: nothing can be undone.
 Undo = Mapping[str, int]
-# The ages that facets count, as a chip says them.
+# The ages that facets count → their labels.
 AGES = {"1d": "Past day", "7d": "Past week", "30d": "Past month", "365d": "Past year"}
 
 
 @cache
 def static(name: str) -> str:
-    """The address of a static file; it changes with the content, so that browsers may keep it."""
+    """Return the address of a static file. It changes with the content, for caching."""
     digest = blake2b((STATIC / name).read_bytes(), digest_size=6).hexdigest()
     return f"/static/{name}?v={digest}"
 
 
 def query_string(**parameters: object) -> str:
-    """`q=tokens&tag=auth`; empty values are dropped."""
+    """Return `q=tokens&tag=auth`, without empty values."""
     pairs: list[tuple[str, object]] = []
     for name, value in parameters.items():
         values = value if isinstance(value, list | tuple) else [value]
@@ -123,9 +122,9 @@ def query_string(**parameters: object) -> str:
     return urlencode(pairs)
 
 
-def dated(then: str, now: datetime, begins: datetime | None) -> dict[str, str]:
-    """What a field for a date shows and takes, and what leads to memories as they were then. It
-    takes no day that was over when history `begins`."""
+def date_field(then: str, now: datetime, begins: datetime | None) -> dict[str, str]:
+    """Return the value and limits of the date field, and the query of links to memories at that
+    date. `begins`: the time at which history begins."""
     return {
         "day": then if re.fullmatch(r"\d{4}-\d\d-\d\d", then) else "",
         "today": day(now),
@@ -157,8 +156,8 @@ def environment() -> Environment:
 def page(
     name: str, request: Request, values: Mapping[str, Any], *, status: int = 200
 ) -> HTMLResponse:
-    """A template as a response. `here` is the path, by which the menu marks the current page; `may`
-    says what the caller may do, and so what the page offers; `said` is what was just done."""
+    """Render a template as a response. Its common values: `here`, the path, which the menu marks;
+    `may`, the caller's capabilities; `said`, the message about the last change."""
     caller: Caller = request.scope.get("caller", NOBODY)
     common = {
         "here": request.url.path,
@@ -174,7 +173,7 @@ def page(
 
 
 def say_on_next_page(request: Request, response: Response, said: str, undo: Undo) -> None:
-    """Let the next page say this once, with a button that takes it back."""
+    """Show this message once on the next page, with a button to undo the change."""
     value = quote(msgspec.json.encode({"text": said[:MOST_SAID], "undo": undo}))
     response.set_cookie(
         _said_cookie(request), value, max_age=60, httponly=True, samesite="strict",
@@ -183,12 +182,12 @@ def say_on_next_page(request: Request, response: Response, said: str, undo: Undo
 
 
 def _said_cookie(request: Request) -> str:
-    """A browser sends a cookie to every port of a host, so its name holds the port."""
+    """Return the cookie's name with the port, as browsers send a cookie to every port of a host."""
     return f"recollect_said_{request.url.port or ''}"
 
 
 def _read_said(request: Request) -> dict[str, Any] | None:
-    """What the request before this one did."""
+    """Return the message and undo fields from the cookie, or None."""
     try:
         said = msgspec.json.decode(unquote(request.cookies.get(_said_cookie(request), "")))
     except msgspec.DecodeError:
@@ -197,7 +196,7 @@ def _read_said(request: Request) -> dict[str, Any] | None:
 
 
 def problem_page(request: Request, status: int, title: str, detail: str) -> HTMLResponse:
-    """The page that says what went wrong."""
+    """Return the page for an error."""
     values = {"title": title, "detail": detail, "status": status}
     return page("problem.html", request, values, status=status)
 
@@ -208,13 +207,12 @@ MOST_FIELDS = 2000  # a memory of a thousand tags, and the rest
 
 
 def problem_piece(request: Request, error: RecollectError) -> Response:
-    """The error, in place of a piece of a page."""
+    """Return an error in place of a piece of a page."""
     return page("_problem.html", request, {"detail": str(error)}, status=status_of(error))
 
 
-async def submitted(request: Request) -> QueryParams:
-    """The fields of a form; of one that is there twice the last counts. A browser sends it in this
-    encoding and no other."""
+async def read_form(request: Request) -> QueryParams:
+    """Return the fields of a form; if one is sent twice, `get` returns the last."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await request.body()
     if body and kind != "application/x-www-form-urlencoded":
@@ -235,13 +233,13 @@ def memory_id(request: Request) -> str:
 async def answer_change(
     service: Service, request: Request, said: str, place: str, id: str = ""
 ) -> Response:
-    """Answer a form that changed something, with a way to undo it. `id`: a memory it changed."""
+    """Answer a form that changed something and can be undone. `id`: a memory that it changed."""
     operation = await service.ask(last_operation, service.engine, id) if id else None
     return answer_form(request, said, place, {"operation": operation} if operation else {})
 
 
 def last_operation(engine: Recollect, id: str) -> int | None:
-    """Return the number of the operation that changed the memory last; None without history."""
+    """Return the number of the memory's last operation; None without history."""
     try:
         return engine.history(id)[0].operation or None
     except NotFound:
@@ -249,7 +247,7 @@ def last_operation(engine: Recollect, id: str) -> int | None:
 
 
 def answer_form(request: Request, said: str, place: str, undo: Undo) -> Response:
-    """Say what was done: as JSON to a script; a browser goes to `place`, which says it once."""
+    """Return the message as JSON to a script; else redirect to `place`, which shows it once."""
     if for_script(request):
         return JSONResponse({"said": said, "to": place, "undo": undo})
     response = redirect(place)
@@ -258,16 +256,16 @@ def answer_form(request: Request, said: str, place: str, undo: Undo) -> Response
 
 
 def for_script(request: Request) -> bool:
-    """Return True if a script sent the form and shows the answer itself."""
+    """Return True if a script sent the form and shows the message itself."""
     return "application/json" in request.headers.get("accept", "")
 
 
 def page_before(request: Request) -> str:
-    """Return the path of the page that the form is on; `/` where the browser does not say."""
+    """Return the path of the page with the form; `/` if the browser does not send it."""
     before = urlsplit(request.headers.get("referer", ""))
     return urlunsplit(("", "", before.path or "/", before.query, ""))
 
 
 def redirect(path: str) -> Response:
-    """Go to the result of a change, so that a reload does not repeat it."""
+    """Redirect to the result of a change, so that a reload does not repeat the change."""
     return RedirectResponse(path, status_code=303)

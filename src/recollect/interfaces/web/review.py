@@ -1,4 +1,4 @@
-"""The inbox: what wants a decision, one form for each item."""
+"""The review inbox, with one form for each item."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from recollect.interfaces.web.rendering import (
     page,
     problem_piece,
     query_string,
-    submitted,
+    read_form,
 )
 from recollect.types import ReviewKind
 
@@ -35,7 +35,7 @@ UNCHANGING = ("keep", "later")  # decisions that change no memory
 
 
 async def inbox(service: Service, request: Request) -> Response:
-    """The page. A script asks for the items afterwards: to find them takes seconds in a large
+    """Show the page. A script loads the items later, as finding them takes seconds in a large
     vault. Without script the address has `items`."""
     kind = request.query_params.get("kind") or None
     values = {"address": f"/review/items?{query_string(kind=kind)}", "kind": kind, "items": None}
@@ -45,7 +45,7 @@ async def inbox(service: Service, request: Request) -> Response:
 
 
 async def items(service: Service, request: Request) -> Response:
-    """The items with their forms, as a piece of the page."""
+    """Show the items with their forms, as a piece of the page."""
     try:
         values = await _find_items(service, request.query_params.get("kind") or None)
     except RecollectError as error:
@@ -54,7 +54,7 @@ async def items(service: Service, request: Request) -> Response:
 
 
 async def _find_items(service: Service, kind: str | None) -> dict[str, Any]:
-    # The engine refuses a kind that there is not.
+    # The engine refuses an unknown kind.
     found = await service.ask(service.engine.review, kind=cast(ReviewKind | None, kind))
     return {
         "items": found.items,
@@ -67,9 +67,8 @@ async def _find_items(service: Service, kind: str | None) -> dict[str, Any]:
 
 
 async def decide(service: Service, request: Request) -> Response:
-    """Carry it out, and go on with the rest. To edit a memory its own page is better;
-    what would become one has its text here."""
-    fields = await submitted(request)
+    """Carry out a decision and show the remaining items. `text`: the edited text of a proposal."""
+    fields = await read_form(request)
     decision = fields.get("decision", "")
     text = fields.get("text", "") if decision == "edit" else ""
     changes = {"text": text} if text else None
@@ -81,5 +80,5 @@ async def decide(service: Service, request: Request) -> Response:
 
 
 def _last_operations(engine: Recollect, ids: Sequence[str]) -> list[int]:
-    """Return the numbers of the operations that changed these memories last."""
+    """Return the numbers of the last operations on these memories."""
     return [number for id in ids if (number := last_operation(engine, id))]

@@ -1,5 +1,5 @@
-"""The search page: one box, results while typing, filters, and the reason for each rank; and what
-it shows while the vault is empty."""
+"""The search page: results while typing, filters, explanations; and first steps for an empty
+vault."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ from recollect.interfaces.setup.clients import CLIENTS, Machine
 from recollect.interfaces.web.chips import (
     Address,
     Counts,
-    apart,
     chip_groups,
     chosen_chips,
+    count_unfiltered,
     deep_chip,
     facets_without,
-    narrowing,
+    filter_names,
     reading_chips,
 )
 from recollect.interfaces.web.memories import editor_link
-from recollect.interfaces.web.rendering import answer_change, dated, opening, page, submitted
+from recollect.interfaces.web.rendering import answer_change, date_field, opening, page, read_form
 from recollect.interfaces.web.waterfall import not_shown, scale_of, took
 from recollect.present import sentences
 from recollect.present.words import counted
 from recollect.types import TIMES, Filter, Memory, Result
 from recollect.vaults.known import HOME
 
-LIMITS = (10, 20, 50, 100)  # shown at first, and after each "more"; Browse shows everything
+LIMITS = (10, 20, 50, 100)  # at first, and after each "more"; Browse shows everything
 NEWEST = 6
 EXAMPLES = 5
 START_CHARACTERS = 240
 
 
-# The buttons of a result, here and in the lab, and what each of them says.
+# The buttons of a result, here and in the lab → the feedback that each gives.
 VERDICTS: dict[str, dict[str, bool]] = {
     "right": {"accept": True},
     "accept": {"accept": True},
@@ -72,21 +72,21 @@ async def results(service: Service, request: Request) -> Response:
 
 
 async def judge(service: Service, form: QueryParams, query: str) -> None:
-    """Record what the button that sent the form says of a result."""
+    """Record the feedback of the button that sent the form."""
     for name, verdict in VERDICTS.items():
         if id := form.get(name):
             await service.ask(service.engine.feedback, query, id, **verdict)
 
 
 async def feedback(service: Service, request: Request) -> Response:
-    form = await submitted(request)
+    form = await read_form(request)
     await judge(service, form, form.get("query", ""))
     back = urlencode(parse_qsl(form.get("back", "")))
     return RedirectResponse(f"/?{back}", 303)
 
 
 def _values(engine: Recollect, parameters: QueryParams) -> dict[str, Any]:
-    """Everything the templates need; an error takes the place of the results."""
+    """Return the values of the templates; an error replaces the results."""
     address = Address(tuple(p for p in parameters.multi_items() if p[0] != "quick"))
     values: dict[str, Any] = {
         "address": address,
@@ -96,12 +96,12 @@ def _values(engine: Recollect, parameters: QueryParams) -> dict[str, Any]:
         "default": engine.settings.search.recipe,
         "recipe": parameters.get("recipe") or engine.settings.search.recipe,
         "chosen": chosen_chips(address),
-        "cleared": address.without(*narrowing(address)).link(),
+        "cleared": address.without(*filter_names(address)).link(),
         "error": None, "status": 200, "response": None, "pending": False, "groups": [],
-        **dated("".join(address.values("as_of")[-1:]), engine.now(), engine.history_begins()),
+        **date_field("".join(address.values("as_of")[-1:]), engine.now(), engine.history_begins()),
     }  # fmt: skip
     try:
-        asked = _asked(address)
+        asked = _read_search(address)
         then = asked.then(engine)
         values |= {"as_of": sentences.as_of(then), "now": then or engine.now()}
         recipe = engine.recipe(asked.recipe)
@@ -115,8 +115,8 @@ def _values(engine: Recollect, parameters: QueryParams) -> dict[str, Any]:
     return values
 
 
-def _asked(address: Address) -> SearchParameters:
-    """The search that the address asks for, with the view and facets of the page."""
+def _read_search(address: Address) -> SearchParameters:
+    """Return the search in the address, with the view and facets of the page."""
     pairs = address.without("facets", "explain", "view").pairs
     asked: SearchParameters = from_parameters(SearchParameters, QueryParams([("q", ""), *pairs]))
     limit = asked.limit or LIMITS[0]
@@ -129,8 +129,8 @@ def _asked(address: Address) -> SearchParameters:
 def _found(
     engine: Recollect, asked: SearchParameters, address: Address, *, quick: bool
 ) -> dict[str, Any]:
-    """The answer and what the page says about it. `quick` skips what a person who still types would
-    wait for; the page then asks again."""
+    """Return the results and remarks on them. `quick`: skip slow parts while a person is typing;
+    the page then asks again."""
     deferred = engine.deferral(asked.query, asked.recipe) if quick else {}
     pending = bool(deferred) or (quick and asked.deep)
     if pending:
@@ -147,23 +147,23 @@ def _found(
         "evidence": sentences.evidence(response),
         "nothing": sentences.no_results(response, "").rstrip("."),
         "unanswered": response.evidence == "none" and bool(response.results),
-        "reranking": ("", "Reranking the best results…") if pending else _reranking(response),
-        "degraded": [_degraded(part, response) for part in response.degraded],
-        "warned": [_degraded(part, response) for part in warned],
+        "reranking": ("", "Reranking the best results…") if pending else _rerank_note(response),
+        "degraded": [_describe_degraded(part, response) for part in response.degraded],
+        "warned": [_describe_degraded(part, response) for part in warned],
         "found": sentences.found(response),
         "groups": chip_groups(
             address,
             response.facets,
             engine.facets()._asdict(),
-            {} if quick else apart(address, partial(_found_without, engine, asked)),
+            {} if quick else count_unfiltered(address, partial(_facets_without, engine, asked)),
         ),
         "scale": scale_of(result.explain for result in response),
         "judged": engine.judged(response.query, [result.id for result in response]),
         "more": _more(asked, response, address),
-        "did": _did(response),
+        "did": _describe_work(response),
         "readings": reading_chips(address, response),
-        "literally": address.without("ignore").putting("literal", "true").link(),
-        "understanding": _understands_again(address),
+        "literally": address.without("ignore").set("literal", "true").link(),
+        "understanding": _not_literal_link(address),
         "start_of": start_of,
         "editors": {
             result.id: editor_link(engine.settings.serve.editor, result.file)
@@ -173,32 +173,32 @@ def _found(
     }
 
 
-def _found_without(engine: Recollect, asked: SearchParameters, facet: str) -> Counts:
-    """The counts of what would be found without the filter of this name."""
+def _facets_without(engine: Recollect, asked: SearchParameters, facet: str) -> Counts:
+    """Return the counts of the results without the filter of this name."""
     changes = asked.set | engine.deferral(asked.query, asked.recipe)
     wider = {facet: None, "limit": 1, "deep": False, "set": changes}
     return msgspec.structs.replace(asked, **wider).search(engine).facets
 
 
-def _reranking(response: types.Response) -> tuple[str, str] | None:
-    """What came of reranking: the style and the words. None where the deadline cut it short:
-    `_degraded` says that."""
+def _rerank_note(response: types.Response) -> tuple[str, str] | None:
+    """Return a style and a note on reranking; None if the deadline cut it short, which
+    `_describe_degraded` reports."""
     read = response.counts["reranked"]
     if any(part.channel == "rerank" for part in response.degraded):
         return None if read else ("warn", "Not reranked")
     return ("", f"Reranked the best {read}") if read else None
 
 
-def _degraded(part: types.Degraded, response: types.Response) -> tuple[str, str]:
-    """What is missing and why, and what that means for the results."""
+def _describe_degraded(part: types.Degraded, response: types.Response) -> tuple[str, str]:
+    """Return what is missing and why, and the effect on the results."""
     if not sentences.took_part(part, response):
-        means = "The results come from the other channels alone."
+        means = "The results come only from the other channels."
         if part.channel == "rerank":
-            means = "The order is that of the first ranking."
+            means = "The results keep the order before reranking."
     elif part.channel == "rerank":
-        means = "What it did not read counts as no better than the worst it read."
+        means = "Results that it did not read rank below those it read."
     else:
-        means = "It took part as far as it could."
+        means = "Its partial results are included."
     return sentences.degraded(part, response).rstrip("."), means
 
 
@@ -210,11 +210,11 @@ def _more(
     larger = next((limit for limit in LIMITS if limit > (asked.limit or 0)), None)
     if larger is None or not dropped.get("limit"):
         return None
-    return larger, "/?" + address.putting("limit", str(larger)).query()
+    return larger, "/?" + address.set("limit", str(larger)).query()
 
 
-def _did(response: types.Response) -> dict[str, Any]:
-    """What the search did, in numbers."""
+def _describe_work(response: types.Response) -> dict[str, Any]:
+    """Return the counts and times of the search."""
     counts = dict(response.counts)
     dropped = counts.pop("dropped")
     assert isinstance(dropped, dict)
@@ -228,14 +228,14 @@ def _did(response: types.Response) -> dict[str, Any]:
     }
 
 
-def _understands_again(address: Address) -> str | None:
-    """The link that takes the query no longer literally, where it is."""
+def _not_literal_link(address: Address) -> str | None:
+    """Return the link that ends a literal search; None if it is not literal."""
     off = address.values("literal")[-1:] == ["true"]
     return address.without("literal").link() if off else None
 
 
 def start_of(result: Result) -> str:
-    """The beginning of a memory's text, for one that no keyword matched."""
+    """Return the beginning of a memory's text, for a result without a matching keyword."""
     return opening(result.memory, START_CHARACTERS)
 
 
@@ -243,11 +243,11 @@ def start_of(result: Result) -> str:
 
 
 def _start(engine: Recollect, asked: SearchParameters, address: Address) -> dict[str, Any]:
-    """The page without a query: how much there is, the newest, and example queries."""
+    """Return the values without a query: counts, the newest memories, and example queries."""
     then, filter = asked.then(engine), asked.filter(engine)
     narrowed = filter.narrows()
     counts = engine.facets(filter, as_of=then)._asdict()
-    others = apart(address, partial(facets_without, engine, filter, then))
+    others = count_unfiltered(address, partial(facets_without, engine, filter, then))
     total = sum(engine.dates(filter, as_of=then).made.values())
     limit = asked.limit if narrowed and asked.limit else NEWEST
     memories = engine.list(filter, limit, as_of=then)
@@ -267,43 +267,45 @@ def _start(engine: Recollect, asked: SearchParameters, address: Address) -> dict
 def _examples(
     memories: Sequence[Memory], tags: Mapping[str, int], address: Address
 ) -> list[tuple[str, str]]:
-    """Queries that find something here, taken from what is here."""
+    """Return example queries made of titles and tags, with links."""
     titles = [memory.title for memory in memories if 8 < len(memory.title) <= 60]
     words = [*titles[:2], *tags][:EXAMPLES]
-    return [(text, address.putting("q", text).link()) for text in words]
+    return [(text, address.set("q", text).link()) for text in words]
 
 
 MOST_SAMPLES = 1000  # there are fewer
 
 
 def first_steps() -> dict[str, Any]:
-    """What was found on this machine: tools to import from with their place, agents to connect."""
+    """Return what is on this machine: tools to import from, with their files, and agents."""
     machine = Machine(os.environ)
     agents = [client for client in CLIENTS.values() if client.is_installed(machine)]
     return {"tools": detect_tools(machine.expand("~")), "agents": agents}
 
 
-# The first minutes: what to do with an empty vault, and samples to load and take away again
+# Sample memories
 
 
 async def load_samples(service: Service, request: Request) -> Response:
-    """Save the samples, unless they are there; those that were removed come back."""
+    """Save the samples that are missing; restore those that were removed."""
     engine = service.engine
     saved = await service.ask(engine.save_all, list(sample(engine.now())))
-    return await answer_change(service, request, "The samples are loaded.", "/", saved[0].memory.id)
+    return await answer_change(
+        service, request, "The samples were loaded.", "/", saved[0].memory.id
+    )
 
 
 async def remove_samples(service: Service, request: Request) -> Response:
-    """Forget the samples, but for those that somebody changed."""
+    """Forget the samples that were not changed."""
     ids = await service.ask(loaded_samples, service.engine)
     if ids:
         await service.ask(service.engine.forget, ids)
-    said = f"Removed {counted(len(ids), 'sample')}."
-    return await answer_change(service, request, said, "/", ids[0] if ids else "")
+    message = f"Removed {counted(len(ids), 'sample')}."
+    return await answer_change(service, request, message, "/", ids[0] if ids else "")
 
 
 def loaded_samples(engine: Recollect) -> list[str]:
-    """The ids of the samples that are in the vault as they were loaded."""
+    """Return the ids of the samples that are unchanged in the vault."""
     samples = _samples()
     found = engine.list(Filter(among=tuple(samples)), MOST_SAMPLES)
     return [
@@ -315,7 +317,7 @@ def loaded_samples(engine: Recollect) -> list[str]:
 
 @cache
 def _samples() -> dict[str, dict[str, Any]]:
-    """The fields of each sample, by its id, without the times: those are relative to now."""
+    """Return the fields of each sample by its id, without times, which are relative to now."""
     return {
         str(draft.id): {name: value for name, value in draft.fields.items() if name not in TIMES}
         for draft in sample(datetime.now(UTC))

@@ -1,4 +1,4 @@
-"""A recipe's constants as sliders: in groups, each with a useful range."""
+"""The constants of a recipe as sliders, in groups, each with a useful range."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import NamedTuple
 
 from recollect.recipes.constants import Constant
 
-# The constants that matter most: shown first, and open.
+# The constants that matter most: shown first and open.
 WEIGHTS = "weights"
 WEIGHING = {"weight", "with_vectors", "factor"}
 WEIGHED = {"weights", "factors"}
-NOTCHES = 200  # steps along a slider: finer than a hand, coarse enough for round numbers
-TINY = 0.05  # a smaller constant gets a range of its own size, not one up to 1
+NOTCHES = 200  # steps of a slider: fine enough for a hand, coarse enough for round numbers
+TINY = 0.05  # a smaller constant gets a range of its own size instead of one up to 1
 
 
 class Slider(NamedTuple):
-    """One constant. `value` and `declared` are as a person would type them; `low`, `high` and
-    `step` are the slider's alone: the number beside it may be anything the recipe allows."""
+    """One constant. `value` and `declared`: as a person would type them. `low`, `high`, `step`: of
+    the slider only; its number field takes anything that the recipe allows."""
 
     name: str
     label: str
@@ -43,8 +43,10 @@ class SliderGroup(NamedTuple):
         return sum(slider.changed for slider in self.sliders)
 
 
-def grouped(declared: list[Constant], changes: Mapping[str, object]) -> tuple[SliderGroup, ...]:
-    """Weights first, then part by part in the order of the recipe."""
+def slider_groups(
+    declared: list[Constant], changes: Mapping[str, object]
+) -> tuple[SliderGroup, ...]:
+    """Return the weights, then the parts in the order of the recipe."""
     groups: dict[str, list[Slider]] = {WEIGHTS: []}
     for constant in declared:
         group, label = _place(constant.name)
@@ -56,21 +58,21 @@ def grouped(declared: list[Constant], changes: Mapping[str, object]) -> tuple[Sl
     )
 
 
-def unchanged(value: object, declared: float) -> bool:
-    """Whether a value that was typed or sent is the declared one."""
+def is_default(value: object, declared: float) -> bool:
+    """Return True if a value is the declared one."""
     try:
         return isclose(float(str(value)), declared, rel_tol=1e-11)
     except ValueError:
         return value == ""
 
 
-def typed(value: float) -> str:
-    """`0.18` for 0.18000000000000002, `60` for 60.0."""
+def number_text(value: float) -> str:
+    """Return `0.18` for 0.18000000000000002, and `60` for 60.0."""
     return f"{value:.12g}"
 
 
 def _place(name: str) -> tuple[str, str]:
-    """The group a constant belongs to, and what it is called there."""
+    """Return the group of a constant, and its label there."""
     parts = name.split(".")
     if parts[-1] in WEIGHING or parts[-2] in WEIGHED:
         return WEIGHTS, _weight_label(parts)
@@ -80,21 +82,23 @@ def _place(name: str) -> tuple[str, str]:
 
 
 def _weight_label(parts: list[str]) -> str:
-    """`fuse.vector`, `proximity`, `semantic.with_vectors`, `rerank`."""
+    """Return a label such as `fuse.vector`, `proximity`, `semantic.with_vectors` or `rerank`."""
     if parts[-2] in WEIGHED:
         return f"{parts[-3]}.{parts[-1]}"
     return parts[-2] if parts[-1] != "with_vectors" else f"{parts[-2]}.with_vectors"
 
 
-def _slider(constant: Constant, label: str, asked: object) -> Slider:
+def _slider(constant: Constant, label: str, change: object) -> Slider:
     low, high = _range(constant)
-    value = typed(constant.value) if asked is None else _text(asked)
+    declared = number_text(constant.value)
+    is_number = isinstance(change, int | float) and not isinstance(change, bool)
+    value = number_text(float(str(change))) if is_number else str(change)
     return Slider(
         name=constant.name,
         label=label,
-        value=value,
-        declared=typed(constant.value),
-        changed=asked is not None,
+        value=declared if change is None else value,
+        declared=declared,
+        changed=change is not None,
         constant=constant,
         low=low,
         high=high,
@@ -102,13 +106,8 @@ def _slider(constant: Constant, label: str, asked: object) -> Slider:
     )
 
 
-def _text(asked: object) -> str:
-    number = isinstance(asked, int | float) and not isinstance(asked, bool)
-    return typed(float(str(asked))) if number else str(asked)
-
-
 def _range(constant: Constant) -> tuple[float, float]:
-    """From 0 to a few times the declared value, or the whole range where that is small."""
+    """Return 0 to a few times the declared value, or the whole range if that is small."""
     least, most, size = constant.least, constant.most, abs(constant.value)
     if most - least <= 2:
         low, high = least, most
@@ -119,7 +118,7 @@ def _range(constant: Constant) -> tuple[float, float]:
 
 
 def _step(width: float) -> float:
-    """A round number, near to the width over NOTCHES: 0.01, 0.02, 0.05, 0.1, …"""
+    """Return a round number near width / NOTCHES: 0.01, 0.02, 0.05, 0.1, …"""
     raw = width / NOTCHES
     power = 10.0 ** floor(log10(raw))
     return next(power * times for times in (1, 2, 5, 10) if raw <= power * times * 1.000001)

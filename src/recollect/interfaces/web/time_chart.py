@@ -1,12 +1,12 @@
-"""The timeline's picture: bars above the axis for what was made, below it for what expires.
+"""The chart of the timeline: bars above the axis for created memories, below it for expiring ones.
 
-Heights are square roots of counts, and files have bars of their own, so that an import of thousands
-does not flatten the days on which a person wrote three memories.
-"""
+Heights are square roots of counts, and memories from files have their own bars, so that an import
+of thousands does not flatten the days on which a person wrote three memories."""
 
 from __future__ import annotations
 
 from calendar import monthrange
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from math import ceil, floor, log10, sqrt
@@ -18,16 +18,12 @@ from recollect.store.base import Dates
 Grain = Literal["day", "week", "month", "year"]
 Span = Literal["fit", "all", "year", "quarter", "month"]
 
-# More bars than this would be thinner than a finger and a screen allow.
-MOST_BARS = 130
-# Without a choice, a grain is taken whose bars are easy to distinguish.
-USUAL_BARS = 64
-# How far "fit" looks ahead: one memory that expires in 2099 must not flatten the picture.
+MOST_BARS = 130  # more would be too thin for a screen and a finger
+USUAL_BARS = 64  # the most for a grain that is chosen automatically
+# How far "fit" looks ahead: one memory that expires in 2099 must not flatten the chart.
 AHEAD = timedelta(days=400)
-# The least that "fit" shows: a new vault is drawn as days, not as one bar.
-LEAST = timedelta(days=13)
-# The most that "all" shows: memories farther from today are counted in words.
-FARTHEST = timedelta(days=64 * 365)
+LEAST = timedelta(days=13)  # the least that "fit" shows, so that a new vault is drawn as days
+FARTHEST = timedelta(days=64 * 365)  # the most that "all" shows; others are counted in words
 SPANS: dict[Span, tuple[str, timedelta | None]] = {
     "fit": ("Fit", None),
     "all": ("Everything", None),
@@ -38,24 +34,24 @@ SPANS: dict[Span, tuple[str, timedelta | None]] = {
 GRAINS: dict[Grain, int] = {"day": 1, "week": 7, "month": 30, "year": 365}
 
 
-def spanned(dates: Dates, span: Span, today: date) -> tuple[date, date] | None:
-    """The first and last day of the picture; None where there is nothing to draw."""
+def span_days(dates: Dates, span: Span, today: date) -> tuple[date, date] | None:
+    """Return the first and last day of the chart; None if there is nothing to draw."""
     days = [*dates.made, *dates.expiring]
     if not days:
         return None
     around = SPANS[span][1]
     if around is not None:
-        return _moved(today, -around), _moved(today, around)
+        return _move(today, -around), _move(today, around)
     first, last = min(*days, today), max(*days, today)
     if span == "fit" and dates.made:
-        first = min(_begun(dates.made, today), _moved(today, -LEAST))
-        last = min(last, max(*dates.made, _moved(today, AHEAD)))
-    return max(first, _moved(today, -FARTHEST)), min(last, _moved(today, FARTHEST))
+        first = min(_first_day(dates.made, today), _move(today, -LEAST))
+        last = min(last, max(*dates.made, _move(today, AHEAD)))
+    return max(first, _move(today, -FARTHEST)), min(last, _move(today, FARTHEST))
 
 
-def _begun(made: Mapping[date, int], today: date) -> date:
-    """The first day on which memories were made, without the few that are by far older than all
-    others: a wrong date must not flatten the picture."""
+def _first_day(made: Mapping[date, int], today: date) -> date:
+    """Return the first day with memories, without a few that are far older than all others: a wrong
+    date must not flatten the chart."""
     few = max(1, sum(made.values()) // 50)
     days, passed = sorted(made), 0
     for day in days:
@@ -66,56 +62,56 @@ def _begun(made: Mapping[date, int], today: date) -> date:
 
 
 def start_of(day: date, grain: Grain) -> date:
-    """The first day of the stretch that the day lies in; weeks begin on Monday."""
+    """Return the first day of the period with this day; weeks begin on Monday."""
     match grain:
         case "day":
             return day
         case "week":
-            return _moved(day, -timedelta(days=day.weekday()))
+            return _move(day, -timedelta(days=day.weekday()))
         case "month":
             return day.replace(day=1)
     return day.replace(month=1, day=1)
 
 
 def end_of(start: date, grain: Grain) -> date:
-    """The last day of the stretch that begins here."""
+    """Return the last day of the period that begins here."""
     match grain:
         case "day":
             return start
         case "week":
-            return _moved(start, timedelta(days=6))
+            return _move(start, timedelta(days=6))
         case "month":
             return start.replace(day=monthrange(start.year, start.month)[1])
     return start.replace(month=12, day=31)
 
 
 def bars_needed(window: tuple[date, date], grain: Grain) -> int:
-    """About how many bars a grain gives."""
+    """Estimate the number of bars of a grain."""
     return (window[1] - window[0]).days // GRAINS[grain] + 1
 
 
 def chosen_grain(window: tuple[date, date], by: Grain | None) -> Grain:
-    """The chosen grain where it fits; else the finest with bars that are easy to distinguish."""
+    """Return the chosen grain if it fits; else the finest with at most USUAL_BARS bars."""
     if by and bars_needed(window, by) <= MOST_BARS:
         return by
     return next((grain for grain in GRAINS if bars_needed(window, grain) <= USUAL_BARS), "year")
 
 
-def _moved(day: date, by: timedelta) -> date:
-    """The day moved by so much, and never out of the calendar."""
+def _move(day: date, by: timedelta) -> date:
+    """Return the day moved by a number of days, within the calendar."""
     try:
         return day + by
     except OverflowError:
         return date.max if by > timedelta(0) else date.min
 
 
-# The picture
+# The chart
 
-HEIGHT = 240  # of both sides together, in pixels; the labels stand outside
+HEIGHT = 240  # pixels of both sides together, without the labels
 LEAST_SIDE = 28
 
 
-def drawn(
+def draw(
     dates: Dates,
     files: Mapping[date, int],
     window: tuple[date, date],
@@ -123,15 +119,15 @@ def drawn(
     today: date,
     narrowing: Mapping[str, object],
 ) -> dict[str, Any]:
-    """Bars above the axis for what was made, below it for what expires, on one scale. `files`: how
-    many of those made on each day are parts of files.
+    """Return the bars above and below the axis, on one scale. `files`: the number of memories from
+    files for each day.
 
-    Of each bar, `made` counts `files` as well, which have a bar of their own; `x` and `width` are
-    percentages, the rest pixels."""
+    In each bar, `made` includes `files`, which also have their own bar; `x` and `width` are
+    percentages, heights are pixels."""
     grain = chosen_grain(window, by)
     starts = _starts(window, grain)
     made, expiring, of_files = (
-        _gathered(counts, grain, starts[0], end_of(starts[-1], grain)) for counts in (*dates, files)
+        _sum_by(grain, counts, starts[0], end_of(starts[-1], grain)) for counts in (*dates, files)
     )
     apart = {start: count - of_files.get(start, 0) for start, count in made.items()}
     most = (
@@ -154,7 +150,7 @@ def drawn(
             "up": _tall(sqrt(apart.get(start, 0)) * scale),
             "up_files": _tall(sqrt(of_files.get(start, 0)) * scale),
             "down": _tall(sqrt(expiring.get(start, 0)) * scale),
-            "href": zoomed(start, end_of(start, grain), narrowing),
+            "href": _zoom_link(start, end_of(start, grain), narrowing),
         }
         for place, start in enumerate(starts)
     )
@@ -173,7 +169,7 @@ def drawn(
 
 
 def _starts(window: tuple[date, date], grain: Grain) -> list[date]:
-    """The first day of each bar; the latest MOST_BARS of them."""
+    """Return the first day of each bar, for the latest MOST_BARS bars."""
     starts, at, last = [], start_of(window[0], grain), window[1]
     while at <= last:
         starts.append(at)
@@ -184,17 +180,16 @@ def _starts(window: tuple[date, date], grain: Grain) -> list[date]:
     return starts[-MOST_BARS:]
 
 
-def _gathered(counts: Mapping[date, int], grain: Grain, first: date, last: date) -> dict[date, int]:
-    gathered: dict[date, int] = {}
+def _sum_by(grain: Grain, counts: Mapping[date, int], first: date, last: date) -> Counter[date]:
+    sums: Counter[date] = Counter()
     for day, count in counts.items():
         if first <= day <= last:
-            start = start_of(day, grain)
-            gathered[start] = gathered.get(start, 0) + count
-    return gathered
+            sums[start_of(day, grain)] += count
+    return sums
 
 
 def _sides(made: float, expiring: float) -> tuple[float, float]:
-    """How much of the height is above the axis and below it: as much as the counts need."""
+    """Divide the height between above and below the axis, in proportion to the largest counts."""
     if not expiring:
         return HEIGHT, 0
     above = HEIGHT * made / (made + expiring)
@@ -203,25 +198,25 @@ def _sides(made: float, expiring: float) -> tuple[float, float]:
 
 
 def _tall(height: float) -> float:
-    """The height of a bar: at least 2 pixels, so that one memory among thousands is seen."""
+    """Return the height of a bar: at least 2 pixels, so that a single memory is visible."""
     return round(max(height, 2.0), 1) if height else 0
 
 
 def _steps(most: float, axis: float, scale: float) -> tuple[tuple[float, str], ...]:
-    """A few horizontal lines above the axis, at round numbers; `most` is the largest root."""
+    """Return a few horizontal lines above the axis, at round numbers; `most`: the largest root."""
     heights = [most * share for share in (0.3, 0.6, 1.0)]
-    numbers = dict.fromkeys(_rounded(height**2) for height in heights if height >= 1)
+    numbers = dict.fromkeys(_round_down(height**2) for height in heights if height >= 1)
     return tuple((round(axis - sqrt(number) * scale, 1), f"{number:,}") for number in numbers)
 
 
-def _rounded(number: float) -> int:
-    """The largest of 1, 2, 5, 10, 20, 50 … that is no more than the number."""
+def _round_down(number: float) -> int:
+    """Return the largest of 1, 2, 5, 10, 20, 50 … that is at most the number."""
     power = 10 ** floor(log10(number))
     return int(next(n * power for n in (5, 2, 1) if n * power <= number))
 
 
 def _ticks(starts: list[date], grain: Grain, step: float) -> tuple[tuple[float, str], ...]:
-    """A label under about every eighth of the picture, where a bar begins."""
+    """Return a label for about every eighth of the chart, at the middle of a bar."""
     every = max(1, ceil(len(starts) / 8))
     return tuple(
         (round(place * step + step / 2, 3), _short(start, grain))
@@ -247,16 +242,16 @@ def _short(start: date, grain: Grain) -> str:
     return f"{month} {start.year}" if grain == "month" else f"{start.day} {month}"
 
 
-def zoomed(first: date, last: date, narrowing: Mapping[str, object]) -> str:
-    """The address of the timeline of this stretch alone, both ends included."""
+def _zoom_link(first: date, last: date, narrowing: Mapping[str, object]) -> str:
+    """Return the address of the timeline of these days, both ends included."""
     span = {"first": first.isoformat(), "last": last.isoformat()}
     return f"/timeline?{query_string(**{**narrowing, **span})}"
 
 
 def _outside(dates: Dates, first: date, last: date) -> str:
-    """How many memories are outside the picture, in words."""
+    """Say how many memories are outside the chart."""
     parts = []
-    for counts, what in ((dates.made, "made"), (dates.expiring, "expiring")):
+    for counts, what in ((dates.made, "created"), (dates.expiring, "expiring")):
         before = sum(count for day, count in counts.items() if day < first)
         after = sum(count for day, count in counts.items() if day > last)
         parts += [f"{before:,} {what} earlier"] if before else []

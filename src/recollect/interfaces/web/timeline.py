@@ -1,4 +1,4 @@
-"""When memories were made, hold and expire: a picture to zoom into, a table, lists."""
+"""The timeline: when memories were created, are valid and expire, as a chart, a table and lists."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from recollect.interfaces.web.time_chart import (
     Span,
     bars_needed,
     chosen_grain,
-    drawn,
-    spanned,
+    draw,
+    span_days,
 )
 from recollect.store.base import Dates
 from recollect.times import moved
@@ -38,7 +38,7 @@ BARS = 12  # of validity
 
 
 class TimelineParameters(FilterParameters):
-    """Which memories, and how they are drawn."""
+    """Filters, and the grain and span of the chart."""
 
     by: Grain | None = None
     span: Span = "fit"
@@ -51,17 +51,17 @@ async def timeline(service: Service, request: Request) -> Response:
     engine, now = service.engine, service.engine.now()
     narrowed = await service.ask(asked.filter, engine)
     dates = await service.ask(engine.dates, narrowed)
-    ends = await service.ask(expiry, engine, narrowed, dates, now)
+    ends = await service.ask(list_expiring, engine, narrowed, dates, now)
     today = now.astimezone(UTC).date()
     chosen = (asked.first, asked.last) if asked.first and asked.last else None
-    window = (min(chosen), max(chosen)) if chosen else spanned(dates, asked.span, today)
+    window = (min(chosen), max(chosen)) if chosen else span_days(dates, asked.span, today)
     files = await service.ask(engine.dates, replace(narrowed, tier="file"))
     values = {
-        "picture": drawn(dates, files.made, window, asked.by, today, parameters(asked))
+        "picture": draw(dates, files.made, window, asked.by, today, parameters(asked))
         if window
         else None,
         "window": window,
-        "made": await service.ask(made_within, engine, narrowed, window)
+        "made": await service.ask(list_made, engine, narrowed, window)
         if window and chosen
         else None,
         "valid": await service.ask(validity_bars, engine, narrowed, window) if window else [],
@@ -81,12 +81,12 @@ async def timeline(service: Service, request: Request) -> Response:
     return page("timeline.html", request, values)
 
 
-# What was made, and how long it holds
+# Created memories, and their validity
 
 
-def made_within(engine: Recollect, narrowed: Filter, window: tuple[date, date]) -> dict[str, Any]:
-    """Memories made in a stretch of time, newest first, and how many there are."""
-    here = replace(narrowed, made_since=_midnight(window[0]), made_before=_next_day(window[1]))
+def list_made(engine: Recollect, narrowed: Filter, window: tuple[date, date]) -> dict[str, Any]:
+    """Return the memories created in these days, newest first, and their number."""
+    here = replace(narrowed, made_since=_start_of(window[0]), made_before=_end_of(window[1]))
     total = sum(engine.dates(here).made.values())
     return {"total": total, "memories": engine.list(here, LISTED, newest=True)}
 
@@ -94,9 +94,9 @@ def made_within(engine: Recollect, narrowed: Filter, window: tuple[date, date]) 
 def validity_bars(
     engine: Recollect, narrowed: Filter, window: tuple[date, date]
 ) -> list[dict[str, Any]]:
-    """Those of limited validity that ends in the picture, the next to end first; and how long each
-    holds, within the picture: `x` and `width` are percentages."""
-    start, end = _midnight(window[0]), _next_day(window[1])
+    """Return the memories that expire within the chart, the next first, with their time of
+    validity: `x` and `width` are percentages of the chart."""
+    start, end = _start_of(window[0]), _end_of(window[1])
     length = (end - start).total_seconds()
 
     def place(moment: datetime) -> float:
@@ -111,20 +111,22 @@ def validity_bars(
     return bars
 
 
-def _midnight(day: date) -> datetime:
+def _start_of(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
 
 
-def _next_day(day: date) -> datetime:
-    return moved(_midnight(day), timedelta(days=1))
+def _end_of(day: date) -> datetime:
+    return moved(_start_of(day), timedelta(days=1))
 
 
-# What expires
+# Expiring memories
 
 
-def expiry(engine: Recollect, narrowed: Filter, dates: Dates, now: datetime) -> dict[str, Any]:
-    """What expires soon, soonest first, and what has expired, latest first: the first of them, and
-    how many there are. Where there are more than are listed, whole days are counted."""
+def list_expiring(
+    engine: Recollect, narrowed: Filter, dates: Dates, now: datetime
+) -> dict[str, Any]:
+    """Return the memories that expire soon, soonest first, and those that have expired, latest
+    first, with their numbers. Numbers above LISTED count whole days."""
     if not dates.expiring:
         return {"coming": 0, "past": 0, "soon": (), "gone": ()}
     today = now.astimezone(UTC).date()
@@ -140,7 +142,7 @@ def expiry(engine: Recollect, narrowed: Filter, dates: Dates, now: datetime) -> 
     }
 
 
-# The choices beside it
+# Choices of span and grain
 
 
 class Choice(Struct, frozen=True):
@@ -162,7 +164,7 @@ def _spans(asked: TimelineParameters) -> list[Choice]:
 
 
 def _grains(asked: TimelineParameters, window: tuple[date, date]) -> list[Choice]:
-    """Those that would give too many bars are shown, but cannot be chosen."""
+    """Return all grains; those with too many bars cannot be chosen."""
     to = partial(narrowing_path, "/timeline", asked)
     return [
         Choice(

@@ -1,5 +1,5 @@
-"""The vault's state: what it holds, what takes part in a search, and what to repair; and the long
-work that the page begins."""
+"""The upkeep page: contents of the vault, models, problems and settings; and its background
+jobs."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ from recollect.interfaces.web.rendering import (
     page,
     problem_piece,
     query_string,
+    read_form,
     redirect,
-    submitted,
 )
 from recollect.present.words import counted
 from recollect.store.vault import Finding
 
 SIZES = ("bytes", "kB", "MB", "GB", "TB")
-MOST_NAMED = 10  # kinds and projects; the rest is added up
+MOST_LISTED = 10  # kinds and projects; the others are added up
 ABOUT = {
-    "file": "The file itself, by SQLite's own check",
+    "file": "The file, by SQLite's own check",
     "memories": "Each memory, by its checksum",
-    "references": "Rows that point at each other",
+    "references": "References between rows",
     "stemmed index": "Keyword index of word stems",
     "plain index": "Keyword index of whole words",
     "subwords index": "Keyword index of parts of identifiers",
-    "memory count": "How many memories there are",
-    "vocabulary": "How often each word occurs",
-    "history": "Earlier versions of memories, read back",
-    "vectors": "Vectors, each of the right size and of a live memory",
-    "vector index": "Codes of the vectors, which a search compares",
-    "waiting vectors": "What is noted as waiting for a vector",
-    "topic hashes": "Hashes that tags are filtered by",
+    "memory count": "Number of memories",
+    "vocabulary": "Frequency of each word",
+    "history": "Earlier versions of memories",
+    "vectors": "Vectors: size, and a memory for each",
+    "vector index": "Codes of vectors that searches compare",
+    "waiting vectors": "Memories queued for a vector",
+    "topic hashes": "Hashes for filtering by tags",
 }
 
 
 class Model(NamedTuple):
-    """A model that takes part, or why none does."""
+    """A model in use, or the problem with it."""
 
     name: str
     identity: str
@@ -57,7 +57,7 @@ class Model(NamedTuple):
 
 
 def worker_of(request: Request) -> Worker:
-    """The one of the application."""
+    """Return the application's worker."""
     worker: Worker = request.app.state.worker
     return worker
 
@@ -65,14 +65,14 @@ def worker_of(request: Request) -> Worker:
 async def overview(service: Service, request: Request) -> Response:
     worker = worker_of(request)
     stats = await service.ask(service.engine.stats)
-    models = await service.ask(active, service.engine)
+    models = await service.ask(list_models, service.engine)
     made, waiting = stats["vectors"], stats["waiting"]
     values = {
         "stats": stats,
-        "size": sized(stats["bytes"]),
+        "size": size_text(stats["bytes"]),
         "models": models,
         "groups": shares(stats),
-        "degraded": degraded(service.engine, models),
+        "degraded": list_problems(service.engine, models),
         "admin": None,
         "made": made,
         "waiting": waiting,
@@ -84,17 +84,17 @@ async def overview(service: Service, request: Request) -> Response:
         "now": service.engine.now(),
     }
     if service.engine.may(ADMIN):
-        values["admin"] = await service.ask(looked_after, service.engine)
+        values["admin"] = await service.ask(admin_values, service.engine)
     return page("upkeep.html", request, values)
 
 
 async def work(service: Service, request: Request) -> Response:
-    """Begin one of the jobs, and show how far it is: as a piece, or without script on the page."""
+    """Start a job and show its progress, as a piece of the page or on the page without script."""
     worker = worker_of(request)
     alone = request.method == "POST" and "piece" not in request.query_params
     try:
         if request.method == "POST":
-            form = await submitted(request)
+            form = await read_form(request)
             worker.start(service.engine, form.get("do", ""), form)
     except RecollectError as error:
         if alone:
@@ -106,13 +106,13 @@ async def work(service: Service, request: Request) -> Response:
 
 
 async def unlock(service: Service, request: Request) -> Response:
-    """Open the locked vault with the passphrase of the form, which goes no further. Who guesses
-    waits, as with tokens: each try costs the server a quarter of a second."""
+    """Unlock the vault with the passphrase in the form, which is not stored. After wrong ones the
+    caller must wait, as with tokens: each try costs the server a quarter of a second."""
     attempts: Attempts = request.app.state.attempts
     address = request.client.host if request.client else ""
     if wait_s := attempts.wait_s(address):
-        raise HTTPException(429, f"Too many wrong passphrases. Try again in {wait_s} s.")
-    form = await submitted(request)
+        raise HTTPException(429, f"Too many wrong passphrases. Try again in {wait_s} seconds.")
+    form = await read_form(request)
     try:
         await service.ask(service.engine.unlock, form.get("passphrase", ""))
     except Locked:
@@ -121,38 +121,38 @@ async def unlock(service: Service, request: Request) -> Response:
     return redirect("/")
 
 
-# What is shown
+# The values of the page
 
 
-def active(engine: Recollect) -> list[Model]:
-    """Both models; opens them where they are not open yet."""
+def list_models(engine: Recollect) -> list[Model]:
+    """Return both models; load them if needed."""
     found = []
-    for name, opened in (
+    for name, load in (
         ("Embedding", engine.models.embedder),
         ("Reranking", engine.models.reranker),
     ):
         try:
-            found.append(Model(name, opened().identity))
+            found.append(Model(name, load().identity))
         except ProviderError as error:
             found.append(Model(name, "none", str(error)))
     return found
 
 
-def degraded(engine: Recollect, models: list[Model]) -> list[str]:
-    """What does not work as it should, in sentences."""
+def list_problems(engine: Recollect, models: list[Model]) -> list[str]:
+    """Return sentences about what does not work."""
     sentences = []
     if engine.read_only:
         sentences.append("The vault is read-only: memories can be found, but not saved or changed.")
     sentences += [
-        f"{model.name}: no model takes part, because {model.problem.rstrip('.')}."
+        f"{model.name} does not work: {model.problem.rstrip('.')}."
         for model in models
         if model.problem
     ]
     return sentences
 
 
-def looked_after(engine: Recollect) -> dict[str, Any]:
-    """What only an administrator sees. A policy's outcome is what it would do now."""
+def admin_values(engine: Recollect) -> dict[str, Any]:
+    """Return the values for administrators. The outcome of a policy is what it would do now."""
     tidies = engine.may(WRITE, DELETE, ADMIN)
     return {
         "folders": engine.folders(),
@@ -164,7 +164,7 @@ def looked_after(engine: Recollect) -> dict[str, Any]:
 
 
 def shares(stats: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Memories by tier, kind and project, as parts of all of them; `share` is a percentage."""
+    """Return memories by tier, project and kind; `share` is a percentage of all memories."""
     whole = max(stats["memories"], 1)
     groups = []
     for key, label, name in (
@@ -173,16 +173,16 @@ def shares(stats: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
         ("kinds", "By kind", "kind"),
     ):
         counts = list(stats[key].items())
-        named = len(counts) if len(counts) == MOST_NAMED + 1 else MOST_NAMED
+        listed = len(counts) if len(counts) == MOST_LISTED + 1 else MOST_LISTED
         parts = [
             (
                 value or "none",
                 count,
                 f"/browse?{query_string(**{name: value})}" if name and value else "",
             )
-            for value, count in counts[:named]
+            for value, count in counts[:listed]
         ]
-        if rest := counts[named:]:
+        if rest := counts[listed:]:
             parts.append((f"{len(rest):,} others", sum(count for _, count in rest), ""))
         shown = [
             {"label": text, "count": n, "share": round(100 * n / whole, 2), "href": href}
@@ -192,21 +192,21 @@ def shares(stats: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
     return groups
 
 
-def sized(count: int) -> str:
-    """`403 MB`."""
+def size_text(count: int) -> str:
+    """Return a number of bytes as `403 MB`."""
     size, unit = float(count), 0
     while size >= 1000 and unit < len(SIZES) - 1:
         size, unit = size / 1000, unit + 1
     return f"{size:.1f} {SIZES[unit]}" if unit and size < 10 else f"{size:.0f} {SIZES[unit]}"
 
 
-# Long work: one job at a time, in a thread, with its progress
+# Background jobs: one at a time, in a thread, with their progress
 
 Form = Mapping[str, str]
 
 
-class Checked(NamedTuple):
-    """What the last check found."""
+class CheckResult(NamedTuple):
+    """The findings of the last check."""
 
     at: datetime
     seconds: float
@@ -221,30 +221,30 @@ class Checked(NamedTuple):
 def _check(engine: Recollect, form: Form, work: Worker, *, fix: bool = False) -> str:
     start = time.monotonic()
     findings = engine.doctor(fix=fix)
-    work.checked = Checked(engine.now(), time.monotonic() - start, findings, fix)
+    work.checked = CheckResult(engine.now(), time.monotonic() - start, findings, fix)
     return f"The check found {counted(work.checked.problems, 'problem')}."
 
 
 def _embed(engine: Recollect, form: Form, work: Worker) -> str:
     if failure := engine.embed_now(work.progress):
         raise ProviderError(failure, transient=True)
-    return "Every memory has a vector now."
+    return "All memories now have vectors."
 
 
 def _reindex(engine: Recollect, form: Form, work: Worker) -> str:
     made = engine.reindex(everything="everything" in form, progress=work.progress)
-    return f"The indexes are rebuilt, and {counted(made, 'vector')} made."
+    return f"The indexes were rebuilt, with {counted(made, 'new vector')}."
 
 
 def _backup(engine: Recollect, form: Form, work: Worker) -> str:
     made = engine.backup()
-    return f"Saved and verified: {made.file}, with {counted(made.holds.memories, 'memory')}."
+    return f"Saved and verified {made.file} with {counted(made.holds.memories, 'memory')}."
 
 
 def _measure(engine: Recollect, form: Form, work: Worker) -> str:
     spent = engine.measure()
     if not spent:
-        return "No model takes part, so there is nothing to measure."
+        return "There is no model to measure."
     return "; ".join(f"{name}: {ms:,.1f} ms" for name, ms in spent.items()) + "."
 
 
@@ -255,7 +255,7 @@ def _tidy(engine: Recollect, form: Form, work: Worker) -> str:
 def _sync(engine: Recollect, form: Form, work: Worker) -> str:
     path, project = form.get("path", "").strip(), form.get("project", "").strip()
     if not path:
-        raise UserError("Name the folder by its whole path, such as /home/me/notes.")
+        raise UserError("Enter the full path of the folder, such as /home/me/notes.")
     follow = True if "follow" in form else None
     done = engine.add_folder(path, project=project or None, follow=follow, progress=work.progress)
     changes = [f"{count:,} {what}" for what, count in done.files.items()]
@@ -264,11 +264,11 @@ def _sync(engine: Recollect, form: Form, work: Worker) -> str:
 
 def _remove(engine: Recollect, form: Form, work: Worker) -> str:
     gone = engine.remove_folder(form.get("path", ""))
-    return f"Removed. {counted(gone, 'memory')} of its files went to the trash; the files stay."
+    return f"Removed. {counted(gone, 'memory')} moved to the trash; the files stay."
 
 
 class Job(NamedTuple):
-    """What is done, what that is called while it goes on, and what the caller needs for it."""
+    """A background job, its title while it runs, and the capabilities that it needs."""
 
     run: Callable[[Recollect, Form, Worker], str]
     title: str
@@ -289,26 +289,26 @@ JOBS = {
 
 
 class Worker:
-    """The work that goes on, or was done last. A thread of its own, which ends with the process:
-    every job can be begun again."""
+    """The running job, or the last one. Its thread ends with the process, as every job can be
+    restarted."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self.title = self.outcome = self.problem = ""
         self.running = False
         self.done, self.total = 0, 0
-        self.checked: Checked | None = None
+        self.checked: CheckResult | None = None
 
     def start(self, engine: Recollect, name: str, form: Form) -> None:
         if name not in JOBS:
-            raise UserError(f"There is no work {name!r}; there are: {', '.join(JOBS)}.")
+            raise UserError(f"There is no job {name!r}; there are: {', '.join(JOBS)}.")
         job = JOBS[name]
         engine.require(*job.needs, action=f"upkeep {name}")
         with self._guard:
             if self.running and self.title == job.title:
                 return
             if self.running:
-                raise UserError(f"{self.title} goes on still. Wait until it is done.")
+                raise UserError(f"{self.title} is still running. Wait until it is done.")
             self.title, self.outcome, self.problem = job.title, "", ""
             self.running, self.done, self.total = True, 0, 0
         arguments = (engine, job, form)
@@ -328,6 +328,6 @@ class Worker:
             self.running = False
 
     def progress(self, done: int, total: int | None = None) -> None:
-        """Note how much is done of `total`; without one, how much more."""
+        """Record that `done` of `total` is done; without `total`, that `done` more is."""
         self.done = done if total is not None else self.done + done
         self.total = total or 0

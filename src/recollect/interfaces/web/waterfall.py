@@ -1,4 +1,4 @@
-"""The pictures of a score and of the time of a search: positions and labels of the bars."""
+"""Charts of scores and of search times: positions and labels of their bars."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from recollect.present.words import number
 from recollect.recipes.parts import PartInfo, part_infos
 from recollect.types import Family, Result, Term
 
-# Each family of parts has a colour of its own in base.css, in this order: one signal has the same
-# colour in every picture.
+# Colours of the families of parts in base.css, in this order: a signal has one colour everywhere.
 TONES = {family: tone for tone, family in enumerate(get_args(Family), start=1)}
-# A part to which a user's recipe gave another name.
+# A part that a user's recipe has renamed.
 UNKNOWN = PartInfo("", "trust")
 
 DROPPED = {
-    "pool": "too far behind when the channels were merged",
-    "limit": "ranked below those shown",
-    "near_duplicates": "says the same as one that is shown",
-    "score_floor": "scored under the recipe's floor",
-    "meaning_floor": "shares no word, and hardly stands out in meaning",
-    "least_cosine": "too far away in meaning",
+    "pool": "ranked too low when the channels were merged",
+    "limit": "ranked below the results shown",
+    "near_duplicates": "say the same as a result shown",
+    "score_floor": "scored below the recipe's minimum",
+    "meaning_floor": "share no word and are hardly related in meaning",
+    "least_cosine": "not related enough in meaning",
 }
 TIMED = {
     "embed": "embed the query",
@@ -35,7 +34,8 @@ TIMED = {
 
 
 class Bar(NamedTuple):
-    """A step in the picture: from `x` over `width`, in percent, to `end`, where the next begins."""
+    """A step of a waterfall. `x`, `width`: its position in percent. `end`: where the next
+    begins."""
 
     name: str
     value: float
@@ -50,7 +50,7 @@ class Bar(NamedTuple):
 
 
 class Waterfall(NamedTuple):
-    """Bars from 0 to the total, the position of 0, and all bars in one line."""
+    """The bars from 0 to the total, the position of 0, and all bars in one line."""
 
     name: str
     bars: tuple[Bar, ...]
@@ -60,7 +60,7 @@ class Waterfall(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """The smallest and the largest value that has to be drawn; 0 is always between them."""
+    """The smallest and the largest value to draw; 0 is always between them."""
 
     least: float
     most: float
@@ -70,24 +70,24 @@ class Scale(NamedTuple):
         return round(100 * (value - self.least) / span, 2) if span else 0.0
 
     def figure(self, value: float) -> str:
-        """As many decimals for all that is on the scale, so that figures stand below each other:
-        four digits of the largest."""
+        """Format a number with the decimals of this scale, four digits of the largest, so that
+        columns align."""
         largest = max(abs(self.least), abs(self.most))
         decimals = min(8, max(0, 3 - floor(log10(largest)))) if largest else 0
         return f"{value:.{decimals}f}".replace("-", "−")
 
-    def signed(self, value: float) -> str:
-        """`+3.35`, `−0.50`: the sign is written, so that nobody depends on the colour."""
+    def with_sign(self, value: float) -> str:
+        """Return `+3.35` or `−0.50`; the sign helps readers who cannot see the colour."""
         return f"+{self.figure(value)}" if value > 0 else self.figure(value)
 
 
-# How far up the scale a result is, and what that is called.
+# Share of the scale → how good a match is.
 STRENGTHS = ((0.8, "among the best matches"), (0.5, "a good match"), (0.25, "a fair match"))
 WEAKEST = "a weak match, compared with the best"
 
 
 def scale_of(terms: Iterable[Term]) -> Scale:
-    """One scale for several pictures, so that their bars can be compared."""
+    """Return one scale for several charts, so that their bars can be compared."""
     ends = [0.0]
     for term in terms:
         reached = 0.0
@@ -98,7 +98,7 @@ def scale_of(terms: Iterable[Term]) -> Scale:
 
 
 def waterfall(term: Term, scale: Scale | None = None) -> Waterfall:
-    """The picture of one score; on a scale of its own unless one is given."""
+    """Return the chart of one score, on its own scale by default."""
     scale = scale or scale_of([term])
     bars, reached = [], 0.0
     for step in steps(term):
@@ -114,22 +114,21 @@ def _bar(step: ScoreStep, start: float, end: float, scale: Scale) -> Bar:
     about, family = part_infos().get(step.name, UNKNOWN)
     x, stop = sorted((scale.place(start), scale.place(end)))
     return Bar(
-        step.name, step.value, scale.signed(step.value), step.formula, step.how,
+        step.name, step.value, scale.with_sign(step.value), step.formula, step.how,
         about, TONES[family],
         x, round(stop - x, 2), scale.place(end),
     )  # fmt: skip
 
 
-def signed(value: float) -> str:
-    """`+3.35`, `−0.5`, `0`, for a figure that stands alone."""
+def with_sign(value: float) -> str:
+    """Return a single number as `+3.35`, `−0.5` or `0`."""
     sign = "+" if value > 0 else "−" if value < 0 else ""
     return sign + number(abs(value))
 
 
 def took(timings: Mapping[str, float]) -> list[dict[str, Any]]:
-    """How long each part of a search took, in its order. `stages` is the sum of its stages, and a
-    stage that asks a model times that once more under its own name: neither counts twice. `share`
-    is in percent of the longest."""
+    """Return the time of each part of a search. `stages`, which is a sum, and the model time of a
+    stage, which it includes, are left out. `share`: percent of the longest."""
     own = {name for name in timings if f"stages.{name}" in timings}
     parts = {
         name: spent
@@ -149,13 +148,13 @@ def _part(name: str) -> str:
 
 
 def not_shown(dropped: Mapping[str, int]) -> list[tuple[int, str]]:
-    """How many memories are not shown for which reason, most first."""
+    """Return the number of dropped memories for each reason, most first."""
     reasons = sorted(dropped.items(), key=lambda counted: -counted[1])
     return [(count, DROPPED.get(reason, f"dropped by {reason}")) for reason, count in reasons]
 
 
 def strength(result: Result, scale: Scale) -> str:
-    """How good a match is, compared with the best of the same search, in words: the scores of
-    recipes have no common scale, and may begin below 0."""
+    """Describe a match compared with the best of the same search. Scores of different recipes are
+    not comparable and may be negative."""
     share = scale.place(result.score) / 100
     return next((words for least, words in STRENGTHS if share >= least), WEAKEST)

@@ -15,6 +15,6 @@ def test_without_the_package_the_lab_says_what_to_install(
 ) -> None:
     monkeypatch.setattr(lab_sides, "find_spec", lambda name: None)
     with Recollect(home=tmp_path) as memory:
-        found = lab_sides.scored(memory)
+        found = lab_sides.score_sides(memory)
     assert found["sides"] == {}
     assert "pip install 'recollect-memory[eval]'" in found["problem"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from recollect.interfaces.web.markdown_html import code, marked_line, names, rendered, title_line
+from recollect.interfaces.web.markdown_html import code, marked_line, names, render, title_line
 from recollect.interfaces.web.rendering import heading
 from recollect.types import Memory
 
@@ -38,7 +38,7 @@ def test_comments_and_signs_of_markdown_are_in_no_snippet_and_no_heading() -> No
 
 
 def test_a_text_has_headings_lists_tables_links_and_coloured_code() -> None:
-    shown = rendered(TEXT, LINKS)
+    shown = render(TEXT, LINKS)
     for part in (
         "<h2>Rotation</h2>",
         "<h3>Steps</h3>",  # no level is left out
@@ -55,11 +55,11 @@ def test_a_text_has_headings_lists_tables_links_and_coloured_code() -> None:
         "[no](javascript:x())",
     ):
         assert part in shown, part
-    assert "<h4>Rotation</h4>" in rendered(TEXT, under=3)
+    assert "<h4>Rotation</h4>" in render(TEXT, under=3)
 
 
 def test_a_link_that_leads_nowhere_is_text() -> None:
-    assert rendered("[a file](../other.md) and x-1") == "<p>a file and x-1</p>\n"
+    assert render("[a file](../other.md) and x-1") == "<p>a file and x-1</p>\n"
 
 
 def test_names_are_those_of_memories_and_files() -> None:

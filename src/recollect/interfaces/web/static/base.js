@@ -1,7 +1,7 @@
-// What every page shares: short messages, asking the server, changes that can be undone, and keys.
+// Common to all pages: short messages, requests, changes that can be undone, and keys.
 
-// A message that goes away by itself; `action` is { label, run } for a button in it, and `undo` the field of
-// the form that takes back what it tells, as the server names it.
+// A message that disappears by itself. `action`: { label, run } of a button in it. `undo`: the field of the
+// form that undoes the change.
 export function toast(text, { action, undo = {}, bad = false } = {}) {
   const box = document.createElement("div");
   box.className = bad ? "toast bad" : "toast";
@@ -37,8 +37,8 @@ function undoForm(field, value) {
   return form;
 }
 
-// Send the page's forms that change memories without leaving the page: `refresh` shows what became of it.
-// Elsewhere the browser sends them, and the next page says what was done.
+// Send forms that change memories without leaving the page; `refresh` shows the result. On other pages the
+// browser sends them, and the next page shows the message.
 export function changeInPlace(refresh) {
   document.addEventListener("submit", async (event) => {
     const { target: form, submitter } = event;
@@ -56,7 +56,7 @@ export function changeInPlace(refresh) {
   });
 }
 
-// A button that copies what its attribute says.
+// Buttons that copy the text in their attribute.
 document.addEventListener("click", async (event) => {
   const text = event.target.closest("[data-copies]")?.dataset.copies;
   if (text === undefined) return;
@@ -64,12 +64,12 @@ document.addEventListener("click", async (event) => {
     await navigator.clipboard.writeText(text);
     toast("Copied.");
   } catch {
-    toast("The browser does not allow copying here.", { bad: true });
+    toast("The browser does not allow this page to copy.", { bad: true });
   }
 });
 
-// Keys: one registry, one handler. A binding returns false where it does not apply, and the key does what
-// it does otherwise. In a field only the search box has keys of its own, and those have names.
+// Keys: one registry and one handler. A binding returns false if it does not apply; then the key has its
+// usual effect. In text fields only named keys of the search box work.
 const bindings = new Map();
 const FIELDS = "input:not([type=checkbox], [type=radio]), select, textarea, [contenteditable]";
 
@@ -91,7 +91,7 @@ document.addEventListener("keydown", (event) => {
   if ((bindings.get(key) ?? []).some((run) => run(event) !== false)) event.preventDefault();
 });
 
-// Put the focus on the row so many further down a list; before the first of them `above` gets it.
+// Move the focus `step` rows in a list; before the first row, `above` gets it.
 export function moveThrough(rows, step, above) {
   const here = rows.indexOf(document.activeElement);
   const to = here < 0 && step < 0 ? 0 : here + step;
@@ -100,7 +100,7 @@ export function moveThrough(rows, step, above) {
   row?.scrollIntoView({ block: "nearest" });
 }
 
-// JSON from the API; what went wrong is thrown as one sentence.
+// JSON from the API; an error is thrown as one sentence.
 export async function ask(path, { method = "GET", body, headers = {}, signal } = {}) {
   const options = { method, signal, headers: { Accept: "application/json", ...headers } };
   if (body instanceof URLSearchParams) options.body = body;
@@ -115,7 +115,7 @@ export async function ask(path, { method = "GET", body, headers = {}, signal } =
   return reply;
 }
 
-// A piece of a page as HTML text; with a form's values where there is a `body`.
+// A piece of a page as HTML; `body`: the values of a form to send.
 export async function piece(path, { signal, body } = {}) {
   const method = body === undefined ? "GET" : "POST";
   const answer = await reach(path, { method, body, signal, headers: { Accept: "text/html" } });
@@ -124,7 +124,7 @@ export async function piece(path, { signal, body } = {}) {
   return reply;
 }
 
-// Put the piece that was asked for into its place, or what went wrong.
+// Load a piece into its place, or show the error there.
 export async function show(place, asked) {
   try {
     place.innerHTML = await asked;
@@ -142,6 +142,6 @@ async function reach(path, options) {
     return await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Error("The server cannot be reached; is it still running?");
+    throw new Error("The server cannot be reached. Check that it is running.");
   }
 }

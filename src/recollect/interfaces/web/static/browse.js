@@ -1,6 +1,6 @@
-// Filters that are counted after the page is there, and the keys of the listing.
+// Filters, loaded after the page, and the keys of the list.
 
-// By the address the page loaded it from: under any other it would be a second one.
+// Imported by the same address as in the page, so that it is the same module.
 const { bindKeys, moveThrough, piece, show } = await import(document.querySelector('script[src*="/base.js"]').src);
 
 const panel = document.querySelector("[data-filters]");
@@ -24,7 +24,7 @@ const asOf = document.querySelector("[data-as-of-field]");
 asOf?.addEventListener("change", () => asOf.form.requestSubmit());
 
 const titles = () => [...document.querySelectorAll("[data-row] .entry-title")];
-const arrow = (step) => () => titles().includes(document.activeElement) && moveThrough(titles(), step);  // elsewhere they scroll
+const arrow = (step) => () => titles().includes(document.activeElement) && moveThrough(titles(), step);  // otherwise they scroll
 
 bindKeys({
   j: () => moveThrough(titles(), 1),

@@ -1,6 +1,6 @@
-// The lab: sliders that re-rank at once, rows that move to their new place, lines between the lists.
+// The lab: sliders that rerank at once, rows that move to their new rank, lines between the lists.
 
-// The very module that the page has loaded: another address would be another copy of it.
+// Imported by the same address as in the page, so that it is the same module.
 const { ask, piece, toast } = await import(document.querySelector('script[src*="/base.js"]').src);
 
 const form = document.querySelector("[data-lab]");
@@ -9,9 +9,9 @@ const summary = form.querySelector("[data-summary]");
 const NAMES = ["left", "right"];
 const PASSING = /^(left|right)\.(of|as|replace|name)$/;
 const CALM = matchMedia("(prefers-reduced-motion: reduce)");
-const PAUSE = 50; // milliseconds between two requests of one side: as quick as an eye can follow
+const PAUSE = 50; // milliseconds between two requests of one side
 const TYPED = 250; // after the last letter of the query or a filter
-const SETTLED = 250; // after the last answer: then what stands below, and what is said aloud
+const SETTLED = 250; // after the last answer: load the part below and announce the result
 
 const state = { left: fresh(), right: fresh(), open: "", from: "", diff: false, query: "", head: [], shown: "left", groups: new Map() };
 
@@ -50,13 +50,13 @@ function write({ push = false } = {}) {
   history[push ? "pushState" : "replaceState"](null, "", `/lab?${parameters()}`);
 }
 
-// What the fields above the lists say is in force once nobody types.
+// The fields above the lists take effect after a pause in typing.
 function commit() {
   state.head = pairsOf(all("input", form.querySelector(".lab-head")));
   state.query = form.elements.q.value;
 }
 
-// Asking: at most one request of a side is under way, and the latest wish is what comes next.
+// Requests: at most one per side at a time; then the latest state is requested.
 
 function rerank(name) {
   state[name].asked = true;
@@ -83,7 +83,7 @@ async function run(name, side) {
       problem = error.message;
     }
     clearTimeout(slow);
-    if (side !== state[name]) return; // the whole page was asked for meanwhile
+    if (side !== state[name]) return; // the whole page was requested in the meantime
     sideOf(name).removeAttribute("aria-busy");
     show(name, reply, problem);
     await new Promise((resume) => setTimeout(resume, Math.max(0, PAUSE - (performance.now() - began))));
@@ -99,7 +99,7 @@ async function reload({ push = true, focus = "" } = {}) {
   body.setAttribute("aria-busy", "true");
   try {
     const reply = parsed(await piece(`/lab/results?${parameters()}`));
-    if (mine !== state.left) return true; // asked for again meanwhile
+    if (mine !== state.left) return true; // requested again in the meantime
     if (reply.querySelector("[data-problem]") && !reply.querySelector("[data-bench]")) {
       toast(reply.querySelector("[data-problem]").textContent, { bad: true });
       return false;
@@ -146,8 +146,7 @@ function show(name, reply, problem) {
   glide(name, places);
 }
 
-// Keeps the focus where it was: on the same button of the same memory, else on the memory, else on
-// the one that took its place.
+// Keep the focus: on the same button of the same memory, else on the memory, else on the one at its rank.
 function holding(side) {
   const active = document.activeElement;
   const row = active?.closest?.("[data-row]");
@@ -181,7 +180,7 @@ function label() {
   }
 }
 
-// As the template's `moved` says it.
+// The same text as the template's `moved`.
 function tag(box, left, right) {
   const by = left - right;
   const [kind, text, more] =
@@ -243,7 +242,7 @@ function light(id) {
   draw();
 }
 
-// What is said aloud, once the lists have come to rest
+// The announcement for screen readers, after the last change
 
 let settling = 0;
 
@@ -300,7 +299,7 @@ async function below() {
   }
 }
 
-// How well both sides answer one's own questions: a second of searches, so it comes last.
+// The scores on the user's own questions: a second of searches, so they are loaded last.
 
 let scoring = null;
 
@@ -359,7 +358,7 @@ function slider(name, number) {
   slide.append(range);
   number.parentElement.title = title;
   number.parentElement.after(slide, reset);
-  const place = () => { // what is typed may lie beyond what the slider reaches
+  const place = () => { // the number may be outside the slider's range
     range.min = Math.min(low, number.value);
     range.max = Math.max(high, number.value);
     range.value = number.value;
@@ -389,7 +388,7 @@ function slider(name, number) {
   });
 }
 
-// Marks what is changed, and counts it: in each group, and in all.
+// Mark and count the changes, in each group and in all.
 function count(name) {
   const panel = panelOf(name);
   let total = all("[data-other]", panel).length;
@@ -406,7 +405,7 @@ function count(name) {
   }
   badge(panel.querySelector("[data-total]"), total);
   panel.querySelector("[data-reset-all]").hidden = !total;
-  const save = sideOf(name).querySelector("[data-save]"); // not for everybody
+  const save = sideOf(name).querySelector("[data-save]"); // needs the capability
   if (!save) return;
   save.disabled = !total;
   save.title = total ? "" : "Change a constant first";
@@ -456,7 +455,7 @@ function tab(name) {
 
 // Feedback and saving
 
-// What was dismissed may leave both lists: the message can take it back as well.
+// A dismissed result may leave both lists, so the message has an undo button.
 async function vote(about, verdict) {
   const feedback = verdict === "undo" ? { undo: true } : { accepted: verdict === "accept" };
   try {
@@ -476,7 +475,7 @@ async function vote(about, verdict) {
 async function unlearn(name) {
   try {
     await ask(`/api/v1/recipes/${encodeURIComponent(recipeOf(name))}/learned`, { method: "DELETE" });
-    toast("The weights are as declared again.");
+    toast("The weights were reset.");
     for (const one of NAMES) rerank(one);
   } catch (error) {
     toast(error.message, { bad: true });
@@ -489,11 +488,11 @@ async function save(name, replace = false) {
   const wanted = field.value.trim();
   const taken = [...side.querySelector("[data-recipe]").options].some((one) => one.value === wanted);
   if (!wanted) {
-    saying(side, "Give the recipe a name first.");
+    saying(side, "Enter a name for the recipe first.");
     return field.focus();
   }
   if (wanted === recipeOf(name)) return saying(side, "A recipe cannot extend itself; choose another name.");
-  if (taken && !replace) return saying(side, `There is a recipe ${wanted} already.`, () => save(name, true));
+  if (taken && !replace) return saying(side, `A recipe named ${wanted} already exists.`, () => save(name, true));
   const set = {};
   for (const [key, value] of pairsOf(all("input", side.querySelector("[data-constants]")))) {
     set[key.slice(name.length + 5)] = Number.isNaN(Number(value)) ? value : Number(value);
@@ -520,16 +519,16 @@ function saying(side, text, replace = null) {
   box.append(button);
 }
 
-// The constants of a recipe that is no longer chosen are not asked for any more.
+// Drop the constants of a recipe that is no longer chosen.
 function quiet(side, now) {
   for (const one of all("[data-constants] [name]", side)) one.disabled = now;
 }
 
-// What people do
+// Events
 
 form.addEventListener("submit", async (event) => {
   const button = event.submitter;
-  if (button?.dataset.plain !== undefined) return; // the page that comes is the answer
+  if (button?.dataset.plain !== undefined) return; // the browser loads the next page
   event.preventDefault();
   if (button?.dataset.vote) {
     const recipe = recipeOf(button.closest("[data-side]").dataset.side);
@@ -573,7 +572,7 @@ form.addEventListener("keydown", (event) => {
     event.preventDefault();
     form.requestSubmit(event.target.parentElement.querySelector("button"));
   } else if (event.target.matches("[data-find], [data-range]")) {
-    event.preventDefault(); // what it says is in force already
+    event.preventDefault(); // it has already taken effect
   }
 });
 

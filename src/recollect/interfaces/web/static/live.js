@@ -1,13 +1,13 @@
-// What happens while a page is open: the feed, lists that stay up to date, and a bar when the server
-// is away. A page that cannot be seen has no connection: a browser has six for each server.
+// Live updates: the feed, lists that stay up to date, and a bar when the server is away. Hidden pages
+// disconnect, because a browser has six connections for each server.
 
 const { piece } = await import(document.querySelector('script[src*="/base.js"]').src);
 
-const START_MS = 1500; // a page that is left at once asks for nothing; the feed does not wait
-const AWAY_MS = 1200; // a restart that is over sooner is not told
-const AGAIN_MS = 5000; // where the browser does not connect again by itself
+const START_MS = 1500; // do not connect from pages that are left at once; the feed does not wait
+const AWAY_MS = 1200; // do not report a shorter restart
+const AGAIN_MS = 5000; // if the browser does not reconnect by itself
 const LIST_MS = 400; // after the last of several writes
-const AWAY = "The server cannot be reached. This page goes on by itself once it is back.";
+const AWAY = "The server cannot be reached. This page reconnects by itself.";
 
 const feed = document.querySelector("[data-feed]");
 const bar = document.querySelector("[data-server-bar]");
@@ -21,7 +21,7 @@ function connect() {
   source = new EventSource(feed?.dataset.feed ?? "/live/events");
   source.addEventListener("ready", () => {
     tell("");
-    catchUp(); // what came between the page and the connection
+    catchUp(); // changes between loading the page and connecting
     state();
   });
   source.addEventListener("activity", (event) => arrived(JSON.parse(event.data)));
@@ -43,7 +43,7 @@ function failed() {
   timer = setTimeout(gone ? ask : () => tell(AWAY), gone ? 0 : AWAY_MS);
 }
 
-// A refusal, of which an EventSource knows nothing: what does the server say?
+// An EventSource does not tell why it was refused, so ask the server.
 async function ask() {
   let why = AWAY;
   try {
@@ -74,7 +74,7 @@ function catchUp() {
   if (lists().length) listed();
 }
 
-// The feed: rows come in at the top; who points at one, or is in the list, is not moved.
+// The feed: new rows appear at the top, unless the pointer or the focus is in the list.
 
 const pause = document.querySelector("[data-feed-pause]");
 const shown = document.querySelector("[data-feed-state]");
@@ -97,7 +97,7 @@ const paused = () => pressed || feed.matches(":hover, :focus-within");
 
 function state() {
   if (!feed) return;
-  const text = paused() ? "Paused" : "As it happens";
+  const text = paused() ? "Paused" : "Updating live";
   shown.textContent = waiting.length ? `${text}, ${waiting.length} new` : text;
 }
 
@@ -128,8 +128,8 @@ if (feed) {
   for (const field of document.querySelectorAll(".live-filters select")) field.addEventListener("change", () => field.form.submit());
 }
 
-// Lists: read again where something was written. At the top of the page what is new is put in; who
-// has scrolled, points at the list or is in it is told how much is new, and says when.
+// Lists: reload after a write. At the top of the page they are updated at once. If the page is scrolled, or
+// the pointer or the focus is in the list, a button offers the update.
 
 let listTimer = 0;
 
@@ -153,7 +153,7 @@ async function renew(list) {
 async function listed() {
   for (const list of lists()) {
     const next = await newer(list);
-    if (next === undefined && list.matches(".first-steps")) location.reload(); // there is a memory now
+    if (next === undefined && list.matches(".first-steps")) location.reload(); // the vault is no longer empty
     if (!next || !list.isConnected || next.textContent === list.textContent) continue;
     const before = new Set(rowsOf(list));
     const more = rowsOf(next).filter((id) => !before.has(id)).length;
@@ -186,7 +186,7 @@ function offer(list, more) {
   if (!button.isConnected) document.body.append(button);
 }
 
-// Ages: they go on while the page is open, in the words that the server uses.
+// Ages: updated while the page is open, in the server's words.
 
 const UNITS = [[31536000, "year"], [2592000, "month"], [86400, "day"], [3600, "hour"], [60, "minute"]];
 const AGE_MS = 15000;

@@ -1,2 +1,2 @@
-// The link in the address logs in by itself; without scripts there is a button.
+// Submit the login link; without scripts there is a button.
 document.querySelector("[data-link]")?.requestSubmit();

@@ -1,6 +1,6 @@
-// A memory's page and the form. Everything works without this too, with a click more.
+// A memory's page and the form. Both also work without scripts.
 
-// By the address the page loaded it from: under any other it would be a second one.
+// Imported by the same address as in the page, so that it is the same module.
 const { piece, show } = await import(document.querySelector('script[src*="/base.js"]').src);
 
 const related = document.querySelector("[data-related]");
@@ -22,11 +22,11 @@ if (form) {
   });
   tags(form.querySelector("#field-add-tags"), form.querySelector("[data-tag-list]"));
   const values = document.querySelector("[data-values]");
-  // Counting them takes a moment in a large vault, and nobody waits for it.
+  // Counting them takes a moment in a large vault, so they are loaded later.
   piece(values.dataset.values).then((options) => { values.innerHTML = options; }, () => {});
 }
 
-// Enter or a comma makes a tag of what was typed; without script all of it is read when saving.
+// Enter or a comma adds a tag; without scripts the server splits the field.
 function tags(field, list) {
   const add = () => {
     const names = field.value.split(",").map((name) => name.trim()).filter(Boolean);

@@ -1,4 +1,4 @@
-// The inbox: looked up after the page is there, and decided by keys; the next item follows.
+// The inbox: loaded after the page, decided by keys; then the next item is marked.
 
 const { bindKeys, changeInPlace, piece, show } = await import(document.querySelector('script[src*="/base.js"]').src);
 
@@ -18,7 +18,7 @@ function mark(place, { focus = true } = {}) {
 
 async function look() {
   const looking = inbox.querySelector("[data-looking]"), start = Date.now();
-  const clock = looking && setInterval(() => { looking.textContent = `Looking through the memories … ${Math.round((Date.now() - start) / 1000)} s`; }, 1000);
+  const clock = looking && setInterval(() => { looking.textContent = `Looking for items … ${Math.round((Date.now() - start) / 1000)} s`; }, 1000);
   inbox.setAttribute("aria-busy", "true");
   await show(inbox, piece(inbox.dataset.inbox));
   inbox.removeAttribute("aria-busy");

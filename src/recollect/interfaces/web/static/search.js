@@ -1,16 +1,16 @@
-// Results as they are typed for. The server draws them; here is only when to ask, and the keys.
+// Results while typing. The server renders them; this decides when to ask, and handles the keys.
 //
-// While someone types, the page asks for a quick answer, which leaves out the model that reads
-// query and memory together. After a pause it asks for the whole answer, and what changes its place
-// glides there. It never moves under a hand: whoever is already among the results is asked first.
+// During typing, the page asks for quick answers without reranking. After a pause it asks for the whole
+// answer, and results glide to their new rank. If the focus is already in the results, a button offers the
+// new order instead.
 
-// By the address the page loaded it from: another one would be another module.
+// Imported by the same address as in the page, so that it is the same module.
 const { ask, bindKeys, changeInPlace, moveThrough, piece, toast } = await import(document.querySelector('script[src*="/base.js"]').src);
 
 const QUICK_MS = 120; // after a key: a quick answer
-const LONGEST_MS = 300; // after the first key: a quick answer, however fast the next ones come
+const LONGEST_MS = 300; // after the first key: a quick answer, even if more keys follow
 const WHOLE_MS = 350; // after a key: the whole answer
-const SETTLED_MS = 1500; // after a key: the query is meant, and Back leads to it
+const SETTLED_MS = 1500; // after a key: the query becomes an entry of the history
 
 const form = document.querySelector("[data-ask]");
 const box = form.querySelector("[data-box]");
@@ -21,13 +21,13 @@ const status = document.querySelector("[data-said]");
 const away = document.querySelector("[data-away]");
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
-let asked = new URLSearchParams(location.search); // what the address says
-let settled = true; // whether the next key begins another entry of the history
-let turn = 0; // the newest request; answers to older ones are not shown
+let asked = new URLSearchParams(location.search); // the address
+let settled = true; // the next key begins a new entry of the history
+let turn = 0; // the newest request; older answers are dropped
 let request = null;
 let timers = [];
-let unasked = 0; // when the first key was typed that no request knows of
-let paused = false; // whether the person has stopped typing
+let unasked = 0; // time of the first key since the last request
+let paused = false; // no key for a while
 let failed = null;
 
 // The address
@@ -98,14 +98,14 @@ function typed() {
   forgetTimers();
   const next = wanted();
   next.delete("limit");
-  next.delete("ignore"); // another query is read anew
+  next.delete("ignore"); // they belong to the old query
   go(next, { push: settled });
   settled = false;
   unasked ||= Date.now();
   later(() => load({ quick: true }), Math.max(0, Math.min(QUICK_MS, unasked + LONGEST_MS - Date.now())));
   paused = false;
   later(() => {
-    paused = true; // a quick answer that is still under way is waited for: it comes first
+    paused = true; // wait for a running quick answer
     const answered = !found.hasAttribute("aria-busy");
     if (answered && (!away.hidden || found.querySelector("[data-pending]"))) load();
   }, WHOLE_MS);
@@ -129,7 +129,7 @@ function parsed(html) {
 
 function show(html, { keepPlace }) {
   const next = parsed(html);
-  if (!next) throw new Error("The server answered with something else than results.");
+  if (!next) throw new Error("The server's answer has no results.");
   const before = found.querySelector("[data-answer]");
   if (before?.hasAttribute("data-pending") && sameQuestion(before, next) && busyInList() && reordered(before, next)) {
     offer(before, next);
@@ -154,7 +154,7 @@ function reordered(before, next) {
   return idsIn(next).some((id, place) => id !== old[place]);
 }
 
-// The order would change while someone is in the list: they say when.
+// Do not change the order while the focus is in the list; offer a button.
 function offer(before, next) {
   const line = before.querySelector("[data-reranking]");
   const button = document.createElement("button");
@@ -190,7 +190,7 @@ function focused() {
   return { chip: here.dataset.chip, result: here.closest("[data-result]")?.dataset.result };
 }
 
-// Where it was; what is gone gives way to what stands in its place now.
+// Restore the focus; if the result is gone, use the one at its rank.
 function refocus(focus, stays) {
   if (!focus) return;
   const all = (name) => [...found.querySelectorAll(`[data-${name}]`)];
@@ -209,14 +209,14 @@ function glide(places) {
   }
 }
 
-// One sentence for who cannot see the list change; not for every key.
+// One announcement for screen readers, not for every key.
 function announce() {
   const parts = [found.querySelector("[data-count]"), found.querySelector("[data-evidence]"), found.querySelector("[data-problem] p")];
   const text = parts.filter(Boolean).map((one) => one.textContent.trim()).join(", ");
   if (!found.querySelector("[data-pending]")) status.textContent = text;
 }
 
-// What people do
+// Events
 
 box.addEventListener("input", typed);
 asOf.addEventListener("change", () => {
@@ -283,26 +283,26 @@ async function decide(form, pressed) {
   }
 }
 
-const NOTED = { right: "Noted: this was right.", wrong: "Noted: not this.", undo: "Taken back." };
+const NOTED = { right: "Saved as right.", wrong: "Saved as wrong.", undo: "Feedback removed." };
 
 function outcome({ accepted, dismissed, weights }, name) {
   const moved = Object.entries(weights ?? {}).filter(([, one]) => Math.abs(one.now - one.declared) >= 0.0005);
   const learned = moved.map(([name, one]) => `${name} ${one.declared.toFixed(3)} → ${one.now.toFixed(3)}`).join(", ");
-  const counts = `So far ${accepted} right, ${dismissed} not.`;
+  const counts = `In all, ${accepted} right and ${dismissed} wrong.`;
   return `${NOTED[name]} ${counts}${learned ? ` Weights: ${learned}.` : ""}`;
 }
 
-// Reading beside the list
+// The preview next to the list
 
-const READ_MS = 90; // after a move: who goes through the list quickly waits for nothing
+const READ_MS = 90; // after a move, so that moving quickly loads nothing
 const preview = document.querySelector("[data-preview]");
 const beside = matchMedia("(min-width: 75rem)");
-let chosen = ""; // the id of the result that is read
+let chosen = ""; // the id of the result in the preview
 let reading = null;
 
-const rows = () => [...found.querySelectorAll("[data-result]")].filter((row) => row.checkVisibility()); // some are folded
+const rows = () => [...found.querySelectorAll("[data-result]")].filter((row) => row.checkVisibility()); // some are hidden
 
-// Reads that result, or where it is gone, or none was chosen, the first.
+// Show this result in the preview; by default the first.
 function choose(id) {
   const all = rows();
   const row = all.find((one) => one.dataset.result === id) ?? all[0];
@@ -346,11 +346,11 @@ found.addEventListener("click", (event) => {
   if (row && !event.target.closest("a, button, summary, details")) choose(row.dataset.result);
 });
 
-// What is done with a memory, here or beside the list; the search stays.
-document.addEventListener("submit", stopReading, true); // it may be gone in a moment
+// Changes of a memory, in the list or the preview.
+document.addEventListener("submit", stopReading, true); // it may be forgotten
 changeInPlace(async (form) => {
   const before = idsIn(found);
-  preview.replaceChildren(); // it is read again
+  preview.replaceChildren(); // reload the preview
   await load({ keepPlace: true });
   const back = rows().find((row) => !before.includes(row.dataset.result));
   if (form.matches("[action='/undo']")) back?.querySelector("[data-open]").focus();
@@ -375,7 +375,7 @@ function escape() {
   forgetTimers();
   if (document.activeElement !== box) box.focus();
   else if (box.value) { box.value = ""; typed(); }
-  else box.blur(); // the keys of a single letter work again
+  else box.blur(); // so that single-letter keys work
 }
 
 const arrow = (step) => ({ target }) => (target === box || found.contains(target)) && move(step);
@@ -398,5 +398,5 @@ bindKeys({
 
 found.addEventListener("recollect:listed", () => choose(chosen));
 choose("");
-// What was typed before this script was there.
+// Letters typed before this script was loaded.
 if (box.value.trim() !== (asked.get("q") ?? "").trim()) typed();

@@ -1,11 +1,10 @@
-// What every page offers: the keys, the palette, the small form for a new memory, and files that are
-// dropped.
+// On every page: keys, the palette, the small form for a new memory, and dropped files.
 
 const { ask, bindKeys, piece, singleKeys, toast } = await import(document.querySelector('script[src*="/base.js"]').src);
 
-const FOUND_MS = 130; // after a key: memories that answer what was typed
-const MOST_TEXT = 1_000_000; // characters, as the server allows in a text
-const MOST_BYTES = 12 << 20; // of a JSONL file: a request may have 16 MiB
+const FOUND_MS = 130; // after a key: search memories
+const MOST_TEXT = 1_000_000; // characters, the server's limit for a text
+const MOST_BYTES = 12 << 20; // of a JSONL file; a request may have 16 MiB
 const MOST_FILES = 50;
 const AT_ONCE = 500; // memories in a request
 
@@ -64,8 +63,8 @@ async function openPalette() {
 }
 
 function build() {
-  const made = dialog("palette", "Go anywhere");
-  made.innerHTML = '<input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list" aria-label="Search, go to a page, or run a command" placeholder="Search, or go to…" autocomplete="off" spellcheck="false" autofocus><div id="palette-list" class="palette-list" role="listbox" aria-label="Where to go"></div>';
+  const made = dialog("palette", "Search and commands");
+  made.innerHTML = '<input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list" aria-label="Search, go to a page, or run a command" placeholder="Search, or go to…" autocomplete="off" spellcheck="false" autofocus><div id="palette-list" class="palette-list" role="listbox" aria-label="Results"></div>';
   const box = made.querySelector("input");
   box.addEventListener("input", () => { fill(box.value.trim()); later(box.value.trim()); });
   box.addEventListener("keydown", (event) => {
@@ -141,7 +140,7 @@ function follow(option, aside) {
   else location.assign(href);
 }
 
-// A new memory, wherever one is
+// The form for a new memory
 
 let capture = null;
 
@@ -169,7 +168,7 @@ async function captureDialog() {
   made.innerHTML = html;
   const form = made.querySelector("form");
   form.addEventListener("submit", (event) => {
-    // All fields, or the first memory of all: the browser goes to the page that the form leads to.
+    // For all fields, or for the first memory, the browser submits the form.
     if (event.submitter?.name === "more" || document.querySelector(".first-steps")) return;
     event.preventDefault();
     save(form);
@@ -215,11 +214,11 @@ if (mayWrite) {
   });
 }
 
-// Files that are dropped: one text fills the form; several, or JSON Lines, are saved after a question.
+// Dropped files: one text fills the form; several, or JSON Lines, are saved after confirmation.
 
 async function take(files) {
   try {
-    if (files.length > MOST_FILES) throw new Error(`At most ${MOST_FILES} files at once; for a folder use: recollect add FOLDER`);
+    if (files.length > MOST_FILES) throw new Error(`You can drop at most ${MOST_FILES} files. For a folder run: recollect add FOLDER`);
     const drafts = (await Promise.all(files.map(read))).flat();
     if (drafts.length === 1 && !files[0].name.endsWith(".jsonl")) await openCapture(drafts[0]);
     else confirmAll(drafts, files);
@@ -256,7 +255,7 @@ function parsed(line, number, name) {
 }
 
 function confirmAll(drafts, files) {
-  if (!drafts.length) throw new Error(`There is no memory in ${files[0].name}.`);
+  if (!drafts.length) throw new Error(`${files[0].name} contains no memories.`);
   const made = dialog("confirm", "#confirm-title");
   made.innerHTML = '<form method="dialog" class="stack"><h2 id="confirm-title"></h2><p class="muted" data-names></p><div class="row"><button value="save" autofocus>Save</button> <button class="plain" value="">Cancel</button></div></form>';
   made.querySelector("h2").textContent = `Save ${drafts.length === 1 ? "1 memory" : `${drafts.length} memories`}?`;

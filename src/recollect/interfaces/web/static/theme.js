@@ -1,4 +1,4 @@
-// Light or dark. Runs before anything is drawn, so that the page never flashes in the other theme.
+// Light or dark. Runs before the page is drawn, so that it does not flash in the other theme.
 {
   const root = document.documentElement;
   const dark = matchMedia("(prefers-color-scheme: dark)");

@@ -1,5 +1,4 @@
-// The exact numbers of the bar under the pointer or the focus, arrow keys from bar to bar, and a span
-// that is dragged across the picture.
+// The numbers of the bar under the pointer or the focus, arrow keys between bars, and zooming by dragging.
 
 const bars = [...document.querySelectorAll("[data-bar]")];
 const readout = document.querySelector("[data-readout]");
@@ -17,7 +16,7 @@ if (bars.length) {
   });
 }
 
-// One stop for the Tab key; the arrows go on from there.
+// One stop for the Tab key; arrows move between bars.
 function move(event, place) {
   const to = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: bars.length - 1 }[event.key];
   if (to === undefined || !bars[to]) return;
@@ -28,7 +27,7 @@ function move(event, place) {
 }
 
 const chart = document.querySelector("[data-chart]");
-const LEAST_PX = 12; // a shorter way is a click
+const LEAST_PX = 12; // a shorter drag is a click
 
 if (chart) {
   const box = document.createElementNS("http://www.w3.org/2000/svg", "rect");
@@ -51,7 +50,7 @@ if (chart) {
     const width = chart.clientWidth;
     zoom([begun, at(event)].sort((a, b) => a - b).map((x) => x / width));
   });
-  // The bar below the pointer is a link: a drag is no click on it.
+  // The bar under the pointer is a link; a drag must not follow it.
   chart.addEventListener("click", (event) => { if (box.isConnected) event.preventDefault(); }, true);
 }
 

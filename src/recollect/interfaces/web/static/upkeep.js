@@ -1,5 +1,5 @@
-// Long work: begun by a form, followed until it is done, and then the parts that it may have changed are
-// read again. Without script each form leads back to the page.
+// Background jobs: started by a form and followed until they end; then the parts that may have changed are
+// reloaded. Without scripts each form leads back to the page.
 
 const { piece, show, toast } = await import(document.querySelector('script[src*="/base.js"]').src);
 
@@ -24,7 +24,7 @@ function follow() {
   }, EVERY);
 }
 
-// The numbers change every second, which nobody wants read aloud; the end is.
+// Announce only the end of a job, not its numbers, which change every second.
 async function refresh() {
   const done = work.querySelector("[data-outcome]")?.textContent;
   if (!done) return;
