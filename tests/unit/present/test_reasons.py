@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.interfaces.web.waterfall import scale_of, waterfall
+from recollect.interfaces.web.charts import scale_of, waterfall
 from recollect.present.explain import in_words
 from recollect.types import Term, combine, leaf, weighted
 

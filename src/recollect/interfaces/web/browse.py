@@ -1,20 +1,24 @@
-"""Lists of memories, page by page, with filters; changes of selected memories; the trash."""
+"""Lists of memories: browsing with filters, changes of selected ones, the trash, projects and tags,
+and the review."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from functools import partial
 from itertools import groupby
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 from urllib.parse import parse_qsl
 
 from markupsafe import Markup
 from msgspec import Meta, Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 from starlette.requests import Request
 from starlette.responses import Response
 
-from recollect.errors import RecollectError, UserError
+from recollect.engine import Recollect
+from recollect.errors import NotFound, RecollectError, UserError
 from recollect.interfaces.http.schemas import (
     PARAMETERS,
     FilterParameters,
@@ -32,19 +36,24 @@ from recollect.interfaces.web.chips import (
 )
 from recollect.interfaces.web.rendering import (
     answer_change,
+    answer_form,
     date_field,
     heading,
+    last_operation,
+    memory_id,
     opening,
     page,
     problem_piece,
     query_string,
     read_form,
 )
+from recollect.memory_json import id_of_path, id_path
 from recollect.present import sentences
 from recollect.present.words import counted
-from recollect.types import Memory
+from recollect.types import Filter, Memory, ReviewKind
 
 PER_PAGE = 50
+SOON = timedelta(days=30)
 LINE = 300  # characters of a memory; a line shows as many as fit
 # Earlier pages that the address remembers; more would make it too long for some servers.
 MOST_BACK = 20
@@ -216,3 +225,129 @@ async def bulk(service: Service, request: Request) -> Response:
     await service.ask(changes[action])
     message = f"{BULK[action]} {counted(len(set(ids)), 'memory')}."
     return await answer_change(service, request, message, "/browse", ids[0])
+
+
+# Projects and tags
+
+PLACE_LISTED = 6  # memories in each part of the page of a project or tag
+TAGS_IN_COMMON = 6  # of a project's own tags, by which other projects are related
+
+
+async def list_places(service: Service, request: Request) -> Response:
+    """List all projects and tags."""
+    counts = await service.ask(service.engine.facets)
+    values = {"projects": _links("project", counts.project), "tags": _links("tag", counts.tags)}
+    return page("projects.html", request, values)
+
+
+async def place(what: str, service: Service, request: Request) -> Response:
+    name = id_of_path(request.path_params["id"])
+    return page("place.html", request, await service.ask(about, service.engine, what, name))
+
+
+def _links(what: str, counts: Mapping[str, int]) -> list[tuple[str, str, int]]:
+    """Return each value with the path of its page and its number of memories."""
+    return [(value, f"/{what}/{id_path(value)}", count) for value, count in counts.items()]
+
+
+def about(engine: Recollect, what: str, name: str) -> dict[str, Any]:
+    """Return the values of the page of a project or a tag."""
+    here = Filter(project=name) if what == "project" else Filter(tags=(name,))
+    counts = engine.facets(here)
+    total = sum(engine.dates(here).made.values())
+    if not total:
+        raise NotFound(f"No memory has the {what} {name!r}.")
+    decisions = replace(here, kind="decision", valid_at=engine.now())
+    parts = (
+        ("Newest decisions", "decisions", engine.list(decisions, PLACE_LISTED, newest=True)),
+        ("Core memories", "core", engine.list(replace(here, tier="core"), PLACE_LISTED)),
+        ("Expiring within 30 days", "expiring", engine.expiring(here, PLACE_LISTED, within=SOON)),
+        ("Changed last", "newest", engine.list(here, PLACE_LISTED, newest=True)),
+    )
+    folders = [folder for folder in engine.folders() if folder.project == name]
+    return {
+        "what": what,
+        "name": name,
+        "total": total,
+        "kinds": counts.kind,
+        "query": query_string(**{what: name}),
+        "parts": [(label, key, memories) for label, key, memories in parts if memories],
+        "tags": _links("tag", {tag: n for tag, n in counts.tags.items() if tag != name}),
+        "projects": _links(
+            "project", counts.project if what == "tag" else similar_projects(engine, name)
+        ),
+        "folders": folders if what == "project" else [],
+        "now": engine.now(),
+    }
+
+
+def similar_projects(engine: Recollect, project: str) -> dict[str, int]:
+    """Count, for other projects, their memories with a common tag of this project."""
+    shared: Counter[str] = Counter()
+    for tag in [*engine.facets(Filter(project=project)).tags][:TAGS_IN_COMMON]:
+        shared.update(engine.facets(Filter(tags=(tag,))).project)
+    return {other: count for other, count in shared.most_common() if other != project}
+
+
+# The review inbox
+
+LABELS = {
+    "keep": "Keep",
+    "edit": "Edit",
+    "merge": "Merge",
+    "supersede": "Supersede",
+    "forget": "Forget",
+    "later": "Later",
+}
+
+UNCHANGING = ("keep", "later")  # decisions that change no memory
+
+
+async def inbox(service: Service, request: Request) -> Response:
+    """Show the page. A script loads the items later, as finding them takes seconds in a large
+    vault. Without script the address has `items`."""
+    kind = request.query_params.get("kind") or None
+    values = {"address": f"/review/items?{query_string(kind=kind)}", "kind": kind, "items": None}
+    if "items" in request.query_params:
+        values |= await _find_items(service, kind)
+    return page("review.html", request, values)
+
+
+async def items(service: Service, request: Request) -> Response:
+    """Show the items with their forms, as a piece of the page."""
+    try:
+        values = await _find_items(service, request.query_params.get("kind") or None)
+    except RecollectError as error:
+        return problem_piece(request, error)
+    return page("_review.html", request, values)
+
+
+async def _find_items(service: Service, kind: str | None) -> dict[str, Any]:
+    # The engine refuses an unknown kind.
+    found = await service.ask(service.engine.review, kind=cast(ReviewKind | None, kind))
+    return {
+        "items": found.items,
+        "counts": found.counts,
+        "total": sum(found.counts.values()),
+        "kind": kind,
+        "labels": LABELS,
+        "now": service.engine.now(),
+    }
+
+
+async def decide(service: Service, request: Request) -> Response:
+    """Carry out a decision and show the remaining items. `text`: the edited text of a proposal."""
+    fields = await read_form(request)
+    decision = fields.get("decision", "")
+    text = fields.get("text", "") if decision == "edit" else ""
+    changes = {"text": text} if text else None
+    done = await service.ask(service.engine.decide, memory_id(request), decision, changes=changes)
+    operations = await service.ask(_last_operations, service.engine, fields.getlist("memory"))
+    undo = {"operation": max(operations)} if operations and decision not in UNCHANGING else {}
+    kind = request.query_params.get("kind")
+    return answer_form(request, done, f"/review?{query_string(kind=kind, items=True)}", undo)
+
+
+def _last_operations(engine: Recollect, ids: Sequence[str]) -> list[int]:
+    """Return the numbers of the last operations on these memories."""
+    return [number for id in ids if (number := last_operation(engine, id))]

@@ -14,6 +14,7 @@ from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces.http.schemas import SearchParameters
 from recollect.interfaces.http.service import Service
+from recollect.interfaces.web.charts import with_sign
 from recollect.interfaces.web.lab_sides import (
     LEFT,
     PASSING,
@@ -32,7 +33,6 @@ from recollect.interfaces.web.lab_sides import (
 )
 from recollect.interfaces.web.rendering import page, read_form
 from recollect.interfaces.web.search import judge
-from recollect.interfaces.web.waterfall import with_sign
 from recollect.query.terms import keywords
 
 # The filters that have a field: name, label and hint.

@@ -15,9 +15,15 @@ from starlette.datastructures import QueryParams
 from recollect.engine import Recollect
 from recollect.errors import NotFound, ProviderError, RecollectError, UserError
 from recollect.interfaces.http.schemas import SETS, SearchParameters, from_parameters
+from recollect.interfaces.web.charts import (
+    Scale,
+    SliderGroup,
+    is_default,
+    number_text,
+    scale_of,
+    slider_groups,
+)
 from recollect.interfaces.web.rendering import heading
-from recollect.interfaces.web.sliders import SliderGroup, is_default, number_text, slider_groups
-from recollect.interfaces.web.waterfall import Scale, scale_of
 from recollect.present.explain import steps
 from recollect.recipes.base import Recipe
 from recollect.recipes.constants import constants

@@ -16,7 +16,7 @@ from recollect.engine.history import Undone
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.requests import read_as_of
-from recollect.interfaces.web import editing
+from recollect.interfaces.web.memory_form import FIELDS
 from recollect.interfaces.web.rendering import (
     Texts,
     answer_change,
@@ -107,13 +107,13 @@ def describe(
     memory, own = found.memory, found.vault == HOME
     file = engine.in_file(memory) if own and not then else None
     fields = [
-        (editing.FIELDS[name].label, name)
+        (FIELDS[name].label, name)
         for name in ("context", "why", "impact")
         if getattr(memory, name).strip() and not (file and name == "context")
     ]
     facts = [
         (
-            editing.FIELDS[name].label,
+            FIELDS[name].label,
             value,
             f"/project/{id_path(value)}"
             if name == "project"

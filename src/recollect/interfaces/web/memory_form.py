@@ -1,6 +1,13 @@
-"""The page with the form for writing and changing a memory."""
+"""The form for writing and changing a memory: its fields, and what was changed in them.
+
+A form is sent with all fields, and with a digest of each field's first value, so that changes made
+here can be told from changes made elsewhere in the meantime.
+"""
 
 from __future__ import annotations
+
+import re
+from typing import Any, Literal, get_args
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -10,11 +17,11 @@ from starlette.responses import Response
 
 from recollect.engine import Recollect
 from recollect.errors import Changed, NotFound, RecollectError, StoreError, UserError
+from recollect.hashing import content_digest
 from recollect.ingest.draft import make_draft
 from recollect.ingest.saving import Saved
 from recollect.interfaces.http.schemas import from_parameters
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.web import editing
 from recollect.interfaces.web.rendering import (
     answer_change,
     for_script,
@@ -25,8 +32,229 @@ from recollect.interfaces.web.rendering import (
 )
 from recollect.memory_json import id_path, revision
 from recollect.secrets.redaction import describe_counts
-from recollect.types import Memory
+from recollect.times import iso
+from recollect.types import Memory, Severity, Tier
 from recollect.vaults.known import HOME
+
+Shape = Literal["line", "text", "choice", "time", "tags"]
+Values = dict[str, Any]
+
+TIME_EXAMPLE = "2026-03-01 or 2026-03-01T09:30:00Z"
+BREAKS = re.compile(r"\r\n?|\n")
+
+
+class Field(Struct, frozen=True):
+    """One field of the form."""
+
+    name: str
+    label: str
+    hint: str = ""
+    shape: Shape = "line"
+    choices: tuple[tuple[str, str], ...] = ()
+    rows: int = 3
+    offered: bool = False  # suggest values of other memories
+
+
+class Section(Struct, frozen=True):
+    title: str
+    fields: tuple[Field, ...]
+    columns: bool = False
+
+
+SEVERITIES = (("", "None"), *((name, name.capitalize()) for name in get_args(Severity)))
+TIERS = {"core": "Core: pinned, most trusted", "capture": "Capture", "file": "File"}
+
+SECTIONS = (
+    Section(
+        "What it says",
+        (
+            Field("title", "Title", "One line that says it."),
+            Field("text", "Text", "What is worth keeping. A title or a text is needed.", "text",
+                  rows=8),
+            Field("tags", "Tags", shape="tags"),
+        ),
+    ),
+    Section(
+        "Background",
+        (
+            Field("context", "Context", "The situation it belongs to.", "text"),
+            Field("why", "Why", "The reason.", "text"),
+            Field("impact", "Impact", "What follows from it.", "text"),
+            Field("details", "Details", "The long version; shown, not searched.", "text", rows=5),
+        ),
+    ),
+    Section(
+        "Where it belongs",
+        (
+            Field("project", "Project", offered=True),
+            Field("kind", "Kind", "Any word; empty: fact.", offered=True),
+            Field("severity", "Severity", shape="choice", choices=SEVERITIES),
+            Field("tier", "Tier", shape="choice",
+                  choices=tuple((tier, TIERS[tier]) for tier in ("capture", "core", "file"))),
+            Field("domain", "Domain", "Such as security."),
+            Field("source", "Source", "Who or what recorded it.", offered=True),
+            Field("space", "Space", "Separates collections, such as work and personal."),
+            Field("path", "Path", "The file it comes from."),
+        ),
+        columns=True,
+    ),
+    Section(
+        "When it is valid",
+        (
+            Field("valid_from", "Valid from", shape="time"),
+            Field("valid_until", "Valid until", shape="time"),
+            Field("created_at", "Created", shape="time"),
+        ),
+        columns=True,
+    ),
+)  # fmt: skip
+FIELDS = {field.name: field for section in SECTIONS for field in section.fields}
+assert set(TIERS) == set(get_args(Tier))
+
+
+def labels() -> dict[str, str]:
+    return {name: field.label for name, field in FIELDS.items()}
+
+
+def form_values(memory: Memory | None) -> Values:
+    """Return the value of each field for this memory; without one, of an empty form."""
+    if memory is None:
+        return {"tags": ()} | {name: "" for name in FIELDS if name != "tags"} | {"tier": "capture"}
+    values: Values = {}
+    for name, field in FIELDS.items():
+        value = getattr(memory, name)
+        if field.shape == "tags":
+            values[name] = tuple(map(_unix_lines, value))
+        elif field.shape == "time":
+            values[name] = iso(value) if value else ""
+        else:
+            values[name] = _as_sent(field, value or "")
+    return values
+
+
+def sent_values(form: QueryParams) -> Values:
+    """Return the value of each field that the form sent."""
+    values: Values = {}
+    for name, field in FIELDS.items():
+        if field.shape == "tags" and ("tags" in form or "add_tags" in form):
+            kept = [_unix_lines(tag) for tag in form.getlist("tags")]
+            added = re.split(r"[,\n]", _unix_lines("\n".join(form.getlist("add_tags"))))
+            tags = [*kept, *(tag.strip() for tag in added)]
+            values[name] = tuple(dict.fromkeys(tag for tag in tags if tag.strip()))
+        elif name in form:
+            values[name] = _as_sent(field, form[name])
+    return values
+
+
+def digests(values: Values) -> str:
+    """Return the digests of all fields, as `title:1f0c… text:…`."""
+    return " ".join(f"{name}:{_digest(value)}" for name, value in values.items())
+
+
+def changed_values(form: QueryParams) -> Values:
+    """Return the fields changed in this form, without those for which the other version was
+    chosen."""
+    before = _first_digests(form)
+    theirs = {name for name in FIELDS if form.get(f"choose-{name}", "") == "theirs"}
+    return {
+        name: value
+        for name, value in sent_values(form).items()
+        if name not in theirs and _digest(value) != before.get(name, "")
+    }
+
+
+def as_edit(values: Values, memory: Memory) -> dict[str, Any]:
+    """Return the changes for the engine; an emptied field is reset to its default."""
+    edit: dict[str, Any] = {}
+    for name, value in values.items():
+        if name == "tags":
+            known = {_unix_lines(tag): tag for tag in memory.tags}
+            edit[name] = [known.get(tag, tag) for tag in value]
+        elif name == "created_at" and not value.strip():
+            raise UserError(f"created_at cannot be empty; write it like {TIME_EXAMPLE}.")
+        else:
+            edit[name] = value if value.strip() else None
+    return edit
+
+
+def as_draft(form: QueryParams) -> dict[str, object]:
+    """Return the fields of a new memory that are not empty."""
+    values = {
+        name: list(value) if name == "tags" else value
+        for name, value in sent_values(form).items()
+        if (value if name == "tags" else value.strip())
+    }
+    id = form.get("id", "").strip()
+    return values | ({"id": id} if id else {})
+
+
+class Difference(Struct, frozen=True):
+    """A field that was changed elsewhere in the meantime. `mine`: its value here; None if it was
+    not changed here."""
+
+    name: str
+    label: str
+    now: str
+    mine: str | None
+
+
+def merge_changes(form: QueryParams, memory: Memory) -> tuple[Values, list[Difference]]:
+    """Return the form's next values and the differences. Fields changed here keep their values; the
+    others take those of the memory."""
+    before, now, mine = _first_digests(form), form_values(memory), changed_values(form)
+    differences = [
+        Difference(name, FIELDS[name].label, _text(value), None)
+        if name not in mine
+        else Difference(name, FIELDS[name].label, _text(value), _text(mine[name]))
+        for name, value in now.items()
+        if _digest(value) != before.get(name) and mine.get(name) != value
+    ]
+    return now | mine, differences
+
+
+def field_of(problem: str) -> str | None:
+    """Return the field that an error message begins with."""
+    word = problem.split(maxsplit=1)[0] if problem.strip() else ""
+    return word if word in FIELDS else None
+
+
+def open_sections(values: Values, problem: str, *, all_of_them: bool = False) -> set[str]:
+    """Return the sections to open: the first, those with content, and the one with an error."""
+    empty = {"", (), form_values(None)["tier"]}
+    wrong = field_of(problem)
+    return {
+        section.title
+        for section in SECTIONS
+        if all_of_them
+        or section is SECTIONS[0]
+        or any(field.name == wrong or values[field.name] not in empty for field in section.fields)
+    }
+
+
+def _first_digests(form: QueryParams) -> dict[str, str]:
+    pairs = form.get("was", "").split()
+    return dict(pair.split(":", 1) for pair in pairs if ":" in pair)
+
+
+def _digest(value: object) -> str:
+    text = "\0".join(value) if isinstance(value, tuple) else str(value)
+    return content_digest(text, 8).hex()
+
+
+def _text(value: object) -> str:
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _as_sent(field: Field, text: str) -> str:
+    """Return a text as a browser sends it: with `\\n`, or without line breaks in a single line."""
+    return _unix_lines(text) if field.shape == "text" else BREAKS.sub(" ", text)
+
+
+def _unix_lines(text: str) -> str:
+    return BREAKS.sub("\n", text)
+
+
+# The pages with the form
 
 # Runs on any web page and opens the form with its title and selection, which is cut to fit an
 # address.
@@ -57,7 +285,7 @@ class Prefilled(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 async def new(service: Service, request: Request) -> Response:
     asked: Prefilled = from_parameters(Prefilled, request.query_params)
-    values = editing.form_values(None) | editing.sent_values(QueryParams(asdict(asked)))
+    values = form_values(None) | sent_values(QueryParams(asdict(asked)))
     return _form(request, None, values)
 
 
@@ -65,10 +293,10 @@ async def save_new(service: Service, request: Request) -> Response:
     """Save the new memory and tell whether it existed; with `more`, show all fields instead."""
     form = await read_form(request)
     if "more" in form:
-        values = editing.form_values(None) | editing.sent_values(form)
+        values = form_values(None) | sent_values(form)
         return _form(request, None, values, unsaved=True)
     try:
-        [saved] = await service.ask(service.engine.save_all, [make_draft(editing.as_draft(form))])
+        [saved] = await service.ask(service.engine.save_all, [make_draft(as_draft(form))])
     except (UserError, StoreError) as error:
         if for_script(request):
             raise
@@ -81,7 +309,7 @@ async def save_new(service: Service, request: Request) -> Response:
 
 async def edit(service: Service, request: Request) -> Response:
     memory = await service.ask(_find_own, service.engine, memory_id(request))
-    return _form(request, memory, editing.form_values(memory))
+    return _form(request, memory, form_values(memory))
 
 
 def _find_own(engine: Recollect, id: str) -> Memory:
@@ -117,7 +345,7 @@ async def save_edit(service: Service, request: Request) -> Response:
 
 def _save_changes(engine: Recollect, memory: Memory, form: QueryParams) -> Saved | None:
     """Save what was changed; return None if the form changes nothing."""
-    changes = editing.as_edit(editing.changed_values(form), memory)
+    changes = as_edit(changed_values(form), memory)
     if not changes:
         return None
     return engine.edited(memory.id, if_revision=form.get("revision", "") or None, **changes)
@@ -134,7 +362,7 @@ async def _conflict(service: Service, request: Request, form: QueryParams) -> Re
         [memory] = await service.ask(service.engine.show, [memory_id(request)])
     except NotFound:
         return _gone(request, form)
-    values, differences = editing.conflict(form, memory)
+    values, differences = merge_changes(form, memory)
     return _form(request, memory, values, differences=differences, status=412)
 
 
@@ -142,7 +370,7 @@ def _show_error(
     request: Request, memory: Memory | None, form: QueryParams, error: RecollectError
 ) -> Response:
     """Show the form again, with its values and the error."""
-    values = editing.form_values(memory) | editing.sent_values(form)
+    values = form_values(memory) | sent_values(form)
     status = 503 if isinstance(error, StoreError) else 400
     return _form(request, memory, values, problem=str(error), form=form, status=status)
 
@@ -153,24 +381,24 @@ def _gone(request: Request, form: QueryParams) -> Response:
         "This memory was forgotten in the meantime. Your text is still here; save it to make a new "
         "memory."
     )
-    values = editing.form_values(None) | editing.sent_values(form)
+    values = form_values(None) | sent_values(form)
     return _form(request, None, values, problem=problem, status=404)
 
 
 def _form(
     request: Request,
     memory: Memory | None,
-    values: editing.Values,
+    values: Values,
     *,
     problem: str = "",
-    differences: list[editing.Difference] | None = None,
+    differences: list[Difference] | None = None,
     form: QueryParams | None = None,
     unsaved: bool = False,
     status: int = 200,
 ) -> Response:
     """Show the form. `form`: the one that was sent, whose digests are kept after an error.
     `unsaved`: it has unsaved text, so warn before leaving the page."""
-    was, state = editing.digests(editing.form_values(memory)), revision(memory) if memory else ""
+    was, state = digests(form_values(memory)), revision(memory) if memory else ""
     if form is not None:
         was, state = form.get("was", ""), form.get("revision", "")
     tags = dict.fromkeys((*(memory.tags if memory else ()), *values["tags"]))
@@ -178,20 +406,20 @@ def _form(
         "memory": memory,
         "title": heading(memory) if memory else "New memory",
         "action": f"/edit/{id_path(memory.id)}" if memory else "/new",
-        "sections": editing.SECTIONS,
-        "unfolded": editing.open_sections(values, problem, all_of_them=bool(differences)),
-        "labels": editing.labels(),
+        "sections": SECTIONS,
+        "unfolded": open_sections(values, problem, all_of_them=bool(differences)),
+        "labels": labels(),
         "values": values,
         "tags": [(tag, tag in values["tags"]) for tag in tags],
         "was": was,
         "revision": state,
         "problem": problem,
         "unsaved": unsaved,
-        "wrong": editing.field_of(problem),
+        "wrong": field_of(problem),
         "differences": differences or [],
         "bookmarklet": BOOKMARKLET % str(request.base_url) if memory is None else "",
         "given_id": form.get("id", "") if form else "",
-        "example": editing.TIME_EXAMPLE,
+        "example": TIME_EXAMPLE,
     }
     return page("edit.html", request, shown, status=status)
 

@@ -24,6 +24,7 @@ from recollect.interfaces.http.problems import status_of
 from recollect.interfaces.http.schemas import SearchParameters, from_parameters
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.setup.clients import CLIENTS, Machine
+from recollect.interfaces.web.charts import not_shown, scale_of, took
 from recollect.interfaces.web.chips import (
     Address,
     Counts,
@@ -37,7 +38,6 @@ from recollect.interfaces.web.chips import (
 )
 from recollect.interfaces.web.memories import editor_link
 from recollect.interfaces.web.rendering import answer_change, date_field, opening, page, read_form
-from recollect.interfaces.web.waterfall import not_shown, scale_of, took
 from recollect.present import sentences
 from recollect.present.words import counted
 from recollect.types import TIMES, Filter, Memory, Result
