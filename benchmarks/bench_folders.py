@@ -26,7 +26,7 @@ from pathlib import Path
 import apsw
 
 from recollect import Recollect
-from recollect.documents.chunking import chunked
+from recollect.documents.chunking import split_document
 from recollect.documents.document import LeftOut
 from recollect.documents.reader import parse, read_bytes
 from recollect.settings import Embedding, Rerank, Settings
@@ -126,7 +126,7 @@ def bare_reading(folder: Path, database: Path) -> tuple[float, int]:
                 document = raw if isinstance(raw, LeftOut) else parse(raw, name)
                 if isinstance(document, LeftOut):
                     continue
-                rows = [(name, one.text) for one in chunked(document).chunks]
+                rows = [(name, one.text) for one in split_document(document).chunks]
                 parts += len(rows)
                 connection.executemany("INSERT INTO texts VALUES (?, ?)", rows)
     spent = time.perf_counter() - start

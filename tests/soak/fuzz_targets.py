@@ -24,9 +24,9 @@ from fuzzing import Target, fuzz, mutated
 
 from recollect import Recollect
 from recollect.documents import file_types, reader
-from recollect.documents.chunking import MOST_CHUNKS, chunked
+from recollect.documents.chunking import MOST_CHUNKS, split_document
 from recollect.documents.document import Document
-from recollect.documents.parser_program import BINARY_PARSERS, parsed
+from recollect.documents.parser_process import BINARY_PARSERS, parse_bytes
 from recollect.errors import RecollectError, UserError
 from recollect.ingest import exchange
 from recollect.ingest.exchange import (
@@ -205,10 +205,10 @@ def read_document(name: str, raw: bytes, chance: random.Random) -> None:
     """Through the reader and, where a process of its own would hide an error, in this one."""
     file_type = file_types.type_of(name)
     if file_type in BINARY_PARSERS:
-        found = parsed(file_type, raw)
+        found = parse_bytes(file_type, raw)
     else:
         # Grammars of code stay in theirs: they are C, and may take all the time there is.
-        own = reader.__dict__["PARSERS"] if name in CODE else SimpleNamespace(parsed=parsed)
+        own = reader.__dict__["PARSERS"] if name in CODE else SimpleNamespace(parse=parse_bytes)
         with mock.patch.object(reader, "PARSERS", own):
             found = reader.parse(raw, name)
     if not isinstance(found, Document):
@@ -216,7 +216,7 @@ def read_document(name: str, raw: bytes, chance: random.Random) -> None:
         return
     found.text.encode()
     assert all(one.line < two.line for one, two in pairwise(found.sections)), "sections in order"
-    chunks = chunked(found).chunks
+    chunks = split_document(found).chunks
     assert len(chunks) <= MOST_CHUNKS
     for chunk in chunks:
         assert chunk.text.strip()

@@ -1,8 +1,8 @@
-"""Splitting a document into chunks: at its headings or definitions, and within long sections.
+"""Splitting a document into chunks at its headings or definitions, and within long sections.
 
-Each section is split by itself, so that an edit in one leaves the chunks of the others as they are.
-A short section goes with what follows it under the same parent. A long section is split at
-paragraphs, then at lines, then within a line; there, and only there, chunks overlap.
+Each section is split separately, so that an edit does not change the chunks of other sections. A
+short section is joined with its next sibling. A long section is split at paragraphs, then at lines,
+then within a line; only chunks within a section overlap.
 """
 
 from __future__ import annotations
@@ -17,32 +17,29 @@ from recollect.documents.document import Chunk, Document, SectionStart
 from recollect.documents.file_types import MARKDOWN
 from recollect.documents.markdown import fence_after
 
-# What a model reads of a text, and a person of a result, is about this long.
+# Characters. A model reads about this much of a text, and a person of a result.
 TARGET = 1_500
 MOST = 2_500
-# One or two sentences: a statement across a border is whole in one chunk at least.
+# One or two sentences, so that a statement at a border is whole in at least one chunk.
 OVERLAP = 200
-# The length of a chunk without its overlap.
-LONGEST = MOST - OVERLAP
-# Text behind so much white space gets no overlap from before it.
-FAR = 20
+LONGEST = MOST - OVERLAP  # of a chunk without its overlap
+FAR = 20  # white space of this length ends the overlap
 SENTENCE = re.compile(r"[.!?][\"')\]]*\s+|[。！？]")
 SPACE = re.compile(r"\s")
-# A file, or a section with subsections, that is no longer than this is about one thing: one chunk.
+# A file, or a section with subsections, up to this length becomes one chunk.
 WHOLE = 2_000
-# A shorter section says too little to be found by itself; a shorter rest goes with the chunk
-# before it.
+# A shorter section is hard to find by itself; a shorter rest is joined to the chunk before it.
 SMALL = 400
-# So much is enough for several short sections in one chunk.
+# Short sections are joined up to this length.
 ENOUGH = 800
-# 2 MB in chunks of the usual length are some 1,400. Only a file of thousands of short sections has
-# more, and one file should not outweigh a vault.
+# 2 MB are about 1,400 chunks of the usual length. Only a file of thousands of short sections has
+# more, and one file should not dominate a vault.
 MOST_CHUNKS = 2_000
 SEPARATOR = " > "
 
 
 class Lines(NamedTuple):
-    """The lines of a document, and where each begins in it."""
+    """The lines of a document, and the position at which each begins."""
 
     texts: list[str]
     begins_at: list[int]
@@ -54,8 +51,8 @@ class Lines(NamedTuple):
         return not any(text.strip() for text in self.texts[start:end])
 
     def begins(self, line: int) -> bool:
-        """True for one line in four, where a chunk begins rather than elsewhere. It depends on the
-        line's text alone, so that it holds wherever the line moves."""
+        """Return True for one line in four, at which chunks prefer to begin. It depends only on the
+        line's text, so that it does not change when the line moves."""
         return zlib.crc32(self.texts[line].strip().encode(errors="replace")) % 4 == 0
 
 
@@ -68,8 +65,8 @@ class ChunkLines(NamedTuple):
 
 
 def split(lines: Lines, start: int, end: int, *, fenced: bool) -> Iterator[ChunkLines]:
-    """The lines from `start` up to `end` without the blank ones around them: one chunk, or several
-    that overlap. `fenced`: blocks between ``` stay whole where they can."""
+    """Split the lines from `start` to `end`, without blank lines around them, into one chunk or
+    several that overlap. `fenced`: keep blocks between ``` whole if possible."""
     while start < end and not lines.texts[start].strip():
         start += 1
     while start < end and not lines.texts[end - 1].strip():
@@ -82,14 +79,14 @@ def split(lines: Lines, start: int, end: int, *, fenced: bool) -> Iterator[Chunk
     before = start
     for first, last in _runs(lines, start, end, fenced=fenced):
         if lines.size(first, last) > LONGEST and last == first + 1:
-            yield from _of_line(lines.texts[first], first)
+            yield from _split_line(lines.texts[first], first)
         elif not lines.blank(first, last):
             yield _with_overlap(lines, before, first, last)
         before = first
 
 
 def _with_overlap(lines: Lines, before: int, first: int, last: int) -> ChunkLines:
-    """The lines of a run, behind the end of the run before it, which began at `before`."""
+    """Return the lines of a run after the end of the previous run, which began at `before`."""
     while last > first and not lines.texts[last - 1].strip():
         last -= 1
     texts = lines.texts[first:last]
@@ -110,7 +107,7 @@ def _with_overlap(lines: Lines, before: int, first: int, last: int) -> ChunkLine
 
 
 def _end_of(line: str) -> str:
-    """The last sentence or two of a long line; its last words where no sentence begins."""
+    """Return the last sentence or two of a long line, or its last words."""
     if len(line) <= OVERLAP:
         return line
     end = line[-OVERLAP:]
@@ -121,11 +118,11 @@ def _end_of(line: str) -> str:
 
 
 def _runs(lines: Lines, start: int, end: int, *, fenced: bool) -> Iterator[tuple[int, int]]:
-    """The first and last line of each chunk: paragraphs that make up about TARGET characters."""
+    """Yield the first and last line of each chunk: paragraphs of about TARGET characters."""
     borders = [start]
     begin = start
     for first, last in _blocks(lines, start, end, fenced=fenced):
-        if first > begin and _breaks(lines, begin, first, last):
+        if first > begin and _is_border(lines, begin, first, last):
             borders.append(first)
             begin = first
     borders.append(end)
@@ -134,10 +131,10 @@ def _runs(lines: Lines, start: int, end: int, *, fenced: bool) -> Iterator[tuple
     yield from pairwise(borders)
 
 
-def _breaks(lines: Lines, begin: int, first: int, last: int) -> bool:
-    """Whether a new chunk begins with the lines from `first` to `last`."""
+def _is_border(lines: Lines, begin: int, first: int, last: int) -> bool:
+    """Return True if a new chunk begins with the lines from `first` to `last`."""
     size, new = lines.size(begin, first), lines.size(first, last)
-    if size > LONGEST or new > LONGEST:  # a line that is several chunks
+    if size > LONGEST or new > LONGEST:  # a long line becomes several chunks
         return True
     if size + new > TARGET:
         return size >= TARGET // 2 or size + new > LONGEST
@@ -149,7 +146,7 @@ def _is_rest(lines: Lines, before: int, begin: int, end: int) -> bool:
 
 
 def _blocks(lines: Lines, start: int, end: int, *, fenced: bool) -> Iterator[tuple[int, int]]:
-    """Paragraphs, with the blank lines after them; where one is too long, its lines."""
+    """Yield paragraphs with the blank lines after them; if one is too long, its lines."""
     for first, last in _paragraphs(lines.texts, start, end, fenced=fenced):
         if lines.size(first, last) <= LONGEST:
             yield first, last
@@ -177,25 +174,22 @@ def _paragraphs(
     yield begin, end
 
 
-def _of_line(text: str, line: int) -> Iterator[ChunkLines]:
-    """Chunks of one long line, split at white space where there is some, else anywhere."""
+def _split_line(text: str, line: int) -> Iterator[ChunkLines]:
+    """Split a long line into chunks, at white space if possible."""
     begin, begin_new = 0, 0
     while len(text) - begin_new > LONGEST:
         space = SPACE.search(text, begin_new + TARGET, begin_new + LONGEST)
         end = space.end() if space else begin_new + TARGET
-        yield from _stripped(text[begin:end], line)
+        if text[begin:end].strip():
+            yield ChunkLines(text[begin:end].strip(), line, line)
         space = SPACE.search(text, end - OVERLAP, end - 1)
         begin, begin_new = space.end() if space else end - OVERLAP, end
-    yield from _stripped(text[begin:], line)
+    if text[begin:].strip():
+        yield ChunkLines(text[begin:].strip(), line, line)
 
 
-def _stripped(text: str, line: int) -> Iterator[ChunkLines]:
-    if text.strip():
-        yield ChunkLines(text.strip(), line, line)
-
-
-class Chunked(NamedTuple):
-    """The chunks of a document, and what to tell the user about them."""
+class SplitDocument(NamedTuple):
+    """The chunks of a document, and notes for the user."""
 
     chunks: list[Chunk]
     notes: tuple[str, ...] = ()
@@ -216,8 +210,8 @@ class _Section:
 
 
 class _Group(NamedTuple):
-    """Lines that stay together. `path`: the headings that all of them stand under; `bare`: there
-    is nothing but a heading."""
+    """Lines that stay together. `path`: the common headings above them. `bare`: they are only a
+    heading."""
 
     start: int
     end: int
@@ -225,9 +219,9 @@ class _Group(NamedTuple):
     bare: bool = False
 
 
-def chunked(document: Document) -> Chunked:
-    """The document's chunks, from top to bottom, with a note where some are left out. Every line
-    that is not blank is in one at least."""
+def split_document(document: Document) -> SplitDocument:
+    """Split a document into chunks, with a note if some are left out. Each line that is not blank
+    is in at least one chunk."""
     texts = document.text.split("\n")
     lines = Lines(texts, [0, *accumulate(len(text) + 1 for text in texts)])
     root = _tree(document.sections, len(texts))
@@ -238,9 +232,9 @@ def chunked(document: Document) -> Chunked:
         for part in split(lines, group.start, group.end, fenced=fenced)
     ]
     if len(chunks) <= MOST_CHUNKS:
-        return Chunked(chunks)
+        return SplitDocument(chunks)
     note = f"{len(chunks) - MOST_CHUNKS:,} of its {len(chunks):,} chunks are left out."
-    return Chunked(chunks[:MOST_CHUNKS], (note,))
+    return SplitDocument(chunks[:MOST_CHUNKS], (note,))
 
 
 def _line_numbers(document: Document, part: ChunkLines) -> tuple[int, int]:
@@ -251,7 +245,7 @@ def _line_numbers(document: Document, part: ChunkLines) -> tuple[int, int]:
 
 
 def _tree(starts: Sequence[SectionStart], count: int) -> _Section:
-    """The sections as a tree, below one that is the whole document."""
+    """Return the sections as a tree, whose root is the whole document."""
     root = _Section(0, -1, (), titled=False)
     open_sections = [root]
     last = -1
@@ -277,18 +271,18 @@ def _close(section: _Section, line: int) -> None:
 
 
 def _groups(section: _Section, lines: Lines) -> list[_Group]:
-    """The groups of lines of a section."""
+    """Return the groups of lines of a section."""
     if lines.size(section.start, section.end) <= (WHOLE if section.below else MOST):
         return [_Group(section.start, section.end, _heading(section, lines))]
     items = [_groups(below, lines) for below in section.below]
     if not lines.blank(section.start, section.own_end):
         bare = _is_bare(section, lines)
         items.insert(0, [_Group(section.start, section.own_end, section.path, bare)])
-    return _joined(items, lines)
+    return _join_short(items, lines)
 
 
 def _heading(section: _Section, lines: Lines) -> tuple[str, ...]:
-    """The headings of a section; of its only subsection where it has no text of its own."""
+    """Return the headings of a section; if it has no own text, those of its only subsection."""
     while len(section.below) == 1 and (
         lines.blank(section.start, section.own_end) or _is_bare(section, lines)
     ):
@@ -297,7 +291,7 @@ def _heading(section: _Section, lines: Lines) -> tuple[str, ...]:
 
 
 def _is_bare(section: _Section, lines: Lines) -> bool:
-    """Whether its own lines are its heading, with the line under or over it, and no more."""
+    """Return True if the section's own lines are only its heading, with a line under or over it."""
     if not section.titled:
         return False
     with_words = 0
@@ -308,10 +302,9 @@ def _is_bare(section: _Section, lines: Lines) -> bool:
     return True
 
 
-def _joined(items: list[list[_Group]], lines: Lines) -> list[_Group]:
-    """The groups of neighbours under one parent. Short ones are joined with each other or with one
-    that is not short. An item of several groups has its own headings, and nothing is added to it.
-    """
+def _join_short(items: list[list[_Group]], lines: Lines) -> list[_Group]:
+    """Join short siblings with each other, or with a sibling of one group. Siblings of several
+    groups have their own headings and stay as they are."""
     done: list[list[_Group]] = []
     short: _Group | None = None
     for item in items:
@@ -319,45 +312,45 @@ def _joined(items: list[list[_Group]], lines: Lines) -> list[_Group]:
             if short is not None and _is_enough(short, item[0], lines):
                 done.append([short])
                 short = None
-            short = item[0] if short is None else _together(short, item[0])
+            short = item[0] if short is None else _join(short, item[0])
             continue
         if short is not None:
-            item = _placed(short, done, item, lines)
+            item = _place_short(short, done, item, lines)
             short = None
         done.append(item)
     if short is not None:
-        done.append(_placed(short, done, [], lines))
+        done.append(_place_short(short, done, [], lines))
     return [group for item in done for group in item]
 
 
 def _is_enough(short: _Group, following: _Group, lines: Lines) -> bool:
-    """Whether the short sections so far go without the next one. Some sections always begin a chunk
-    once there is anything before them: after an edit, the chunks are soon the same again."""
+    """Return True if a new chunk begins before the next section. Some sections always begin one, so
+    that an edit changes only few chunks."""
     size = lines.size(short.start, short.end)
     return size >= ENOUGH or (size >= SMALL and lines.begins(following.start))
 
 
-def _placed(
+def _place_short(
     short: _Group, done: list[list[_Group]], following: list[_Group], lines: Lines
 ) -> list[_Group]:
-    """The following groups, after the short one was joined to them, or to the groups before it
-    (`done`), or put there by itself."""
+    """Join a short group to the following groups, which are returned, or to the groups in `done`,
+    or append it there."""
     if lines.size(short.start, short.end) < SMALL:
         if following and (
             short.bare
             or (len(following) == 1 and lines.size(short.start, following[0].end) <= MOST)
         ):
-            return [_together(short, following[0]), *following[1:]]
+            return [_join(short, following[0]), *following[1:]]
         if done and len(done[-1]) == 1 and lines.size(done[-1][0].start, short.end) <= MOST:
-            done[-1] = [_together(done[-1][0], short)]
+            done[-1] = [_join(done[-1][0], short)]
             return following
     done.append([short])
     return following
 
 
-def _together(first: _Group, second: _Group) -> _Group:
-    """Both groups as one, under the headings that they share. A bare first group takes the headings
-    of the second where these are below its own."""
+def _join(first: _Group, second: _Group) -> _Group:
+    """Join two groups under their common headings. A bare first group takes the headings of the
+    second if these are below its own."""
     if first.bare and second.path[: len(first.path)] == first.path:
         return _Group(first.start, second.end, second.path, second.bare)
     shared = 0

@@ -1,12 +1,12 @@
 """Source code: its definitions as sections, named `Class > method`, found by tree-sitter.
 
-Comments and decorators before a definition belong to it. Without a parser for the language a
-section begins at a line without indentation after a blank line, and has no name.
+Comments and decorators before a definition belong to it. Without a parser for the language, a
+section begins at each unindented line after a blank line and has no name.
 
-Grammars are C code, and at some files they take minutes, or all the memory there is: files that
-nobody vouches for are read through `parser_process.py`.
+Grammars are C code, and some files make them run for minutes or use all memory. So untrusted files
+are read in another process, see `parser_process.py`.
 
-Lines are counted from bytes: asking a node for its points corrupts memory in tree-sitter 0.26.0
+Lines are computed from bytes: reading the points of a node corrupts memory in tree-sitter 0.26.0
 (github.com/tree-sitter/py-tree-sitter, 466 and 472).
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Place = tuple[int, int, str]
 
-# For each language the package with its grammar, and the function that returns it.
+# Language → the package with its grammar, and the function that returns it.
 GRAMMARS = {
     "bash": ("tree_sitter_bash", "language"),
     "c": ("tree_sitter_c", "language"),
@@ -57,11 +57,11 @@ DEFINING = HOLDING | frozenset(
     union_item type_item macro_definition function_signature_item enum_specifier type_definition
     type_spec type_alias method singleton_method""".split()
 )
-# Definitions only with a body: without one, they name something that is defined elsewhere.
+# Definitions only if they have a body; without one, they refer to a definition elsewhere.
 WITH_BODY = frozenset(
     "class_specifier struct_specifier union_specifier enum_specifier namespace_definition".split()
 )
-# Nodes around a definition; without one in them they define nothing.
+# Nodes that may contain a definition.
 WRAPPING = frozenset(
     """decorated_definition export_statement template_declaration expression_statement
     ambient_declaration lexical_declaration variable_declaration type_declaration""".split()
@@ -73,7 +73,7 @@ NAMING = frozenset(
 FUNCTIONS = frozenset(
     "arrow_function function_expression generator_function class function".split()
 )
-# Nodes whose content counts as if they were not there.
+# Nodes that are ignored, but not their content.
 TRANSPARENT = frozenset(
     """preproc_ifdef preproc_if preproc_else preproc_elif linkage_specification
     declaration_list""".split()
@@ -83,16 +83,15 @@ LEADING = frozenset(
     """comment line_comment block_comment decorator attribute_item attribute_list
     inner_attribute_item""".split()
 )
-# Enough for a class in a class in a class in a namespace.
-DEEPEST = 5
+DEEPEST = 5  # enough for a class in a class in a class in a namespace
 LONGEST_NAME = 100
-# Lines that end a block begin none.
+# A line that starts like this ends a block and does not begin one.
 ENDS = ("}", ")", "]", "end", "fi", "done", "esac", "*/", "-->", "</")
 
 
 def places(source: bytes, language: str) -> list[Place] | None:
-    """Where definitions begin, from top to bottom: line (from 0), level (from 1) and name. The name
-    is empty where a definition has ended and none begins. None where there is no parser."""
+    """Return the beginnings of definitions: line (from 0), level (from 1) and name, which is empty
+    for code after a definition. Return None if there is no parser."""
     grammar = grammar_of(language)
     if grammar is None:
         return None
@@ -103,7 +102,7 @@ def places(source: bytes, language: str) -> list[Place] | None:
     found: list[Place] = []
     for byte, level, name in _places(source, tree.root_node.named_children, 1):
         line = bisect_left(ends, byte)
-        if not found or line > found[-1][0]:  # of several in one line, the first
+        if not found or line > found[-1][0]:  # only the first of several in one line
             found.append((line, level, name))
     return found
 
@@ -118,27 +117,27 @@ def grammar_of(language: str) -> Language | None:
 
         return Language(getattr(import_module(package), function)())
     except (ImportError, AttributeError, TypeError, ValueError):
-        return None  # not installed, or made for another version
+        return None  # not installed, or for another version
 
 
 def _places(source: bytes, nodes: list[Node], level: int, *, loose: bool = True) -> Iterator[Place]:
-    """The definitions among these nodes, with the byte each begins with. `loose`: the code before
-    them is in no definition."""
+    """Yield the definitions among these nodes with their first bytes. `loose`: the code before them
+    is in no definition."""
     lead, after = -1, 0
     for node in nodes:
         if node.type in LEADING:
-            # A comment in the line of the code before it belongs to that code.
+            # A comment at the end of a line of code belongs to that code.
             if lead < 0 and (not after or source.find(b"\n", after - 1, node.start_byte) >= 0):
                 lead = node.start_byte
             continue
         begin, lead = node.start_byte if lead < 0 else lead, -1
         after = node.end_byte
-        defined = _defined(node)
-        if defined is not None:
-            yield begin, level, definition_name(defined)
+        definition = _find_definition(node)
+        if definition is not None:
+            yield begin, level, definition_name(definition)
             loose = False
-            if defined.type in HOLDING and level < DEEPEST:
-                yield from _places(source, _inside(defined), level + 1)
+            if definition.type in HOLDING and level < DEEPEST:
+                yield from _places(source, _inside(definition), level + 1)
         elif node.type in TRANSPARENT:
             yield from _places(source, _inside(node), level, loose=loose)
             loose = False
@@ -148,7 +147,7 @@ def _places(source: bytes, nodes: list[Node], level: int, *, loose: bool = True)
 
 
 def _inside(node: Node) -> list[Node]:
-    """The nodes of the body, and comments before it."""
+    """Return the nodes of the body, and the comments before it."""
     body = node.child_by_field_name("body")
     if body is None:
         return node.named_children
@@ -156,8 +155,8 @@ def _inside(node: Node) -> list[Node]:
     return [*(child for child in before if child.end_byte <= body.start_byte), *body.named_children]
 
 
-def _defined(node: Node, depth: int = 0) -> Node | None:
-    """The node of a definition: this one, or one in it; None where nothing is defined."""
+def _find_definition(node: Node, depth: int = 0) -> Node | None:
+    """Return the definition: this node, or one in it, or None."""
     if node.type in DEFINING:
         has_body = node.child_by_field_name("body") is not None
         return node if has_body or node.type not in WITH_BODY else None
@@ -165,28 +164,28 @@ def _defined(node: Node, depth: int = 0) -> Node | None:
         value = node.child_by_field_name("value") or node.child_by_field_name("right")
         return node if value is not None and value.type in FUNCTIONS else None
     if node.type in WRAPPING and depth < DEEPEST:
-        inside = (_defined(child, depth + 1) for child in node.named_children)
+        inside = (_find_definition(child, depth + 1) for child in node.named_children)
         return next((found for found in inside if found is not None), None)
     return None
 
 
 def definition_name(node: Node) -> str:
-    """The name of a definition; with its type for a method of Go and an implementation of Rust."""
+    """Return the name of a definition; for Go methods and Rust implementations with their type."""
     receiver = node.child_by_field_name("receiver")
     if node.type == "impl_item":
         parts = [_text(node, "trait"), _text(node, "type")]
         return _short(" for ".join(filter(None, parts)))
     name = _text(node, "name") or _text(node, "property") or _text(node, "left")
     if not name:
-        name = _written(_declared(node))
+        name = _source(_declarator(node))
     if receiver is not None:
-        owner = _written(receiver).strip("()").split("[")[0].replace("*", " ").split()
+        owner = _source(receiver).strip("()").split("[")[0].replace("*", " ").split()
         name = f"{owner[-1]} > {name}" if owner else name
     return _short(name) or "…"
 
 
-def _declared(node: Node) -> Node | None:
-    """The name in C's declarators: `*f(int a)` is a pointer to what `f(int a)` declares."""
+def _declarator(node: Node) -> Node | None:
+    """Return the name in nested C declarators, such as `f` in `*f(int a)`."""
     inner = node.child_by_field_name("declarator")
     while inner is not None and inner.type.endswith("_declarator"):
         deeper = inner.child_by_field_name("declarator")
@@ -195,10 +194,10 @@ def _declared(node: Node) -> Node | None:
 
 
 def _text(node: Node, field: str) -> str:
-    return _written(node.child_by_field_name(field))
+    return _source(node.child_by_field_name(field))
 
 
-def _written(node: Node | None) -> str:
+def _source(node: Node | None) -> str:
     if node is None or node.text is None:
         return ""
     return node.text[: LONGEST_NAME * 8].decode("utf-8", errors="ignore")
@@ -216,7 +215,7 @@ def document(text: str, language: str) -> Document:
 
 
 def blocks(text: str) -> tuple[SectionStart, ...]:
-    """The starts of blocks that blank lines and indentation set apart."""
+    """Return the starts of blocks, by blank lines and indentation."""
     lines = enumerate(text.split("\n"))
     return tuple(
         SectionStart(number, 1, "")

@@ -1,4 +1,4 @@
-"""The values that travel from a file on the disk to its memories."""
+"""The values between a file and its memories: document, section, chunk, reason to leave it out."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Reason = Literal[
 
 
 class SectionStart(NamedTuple):
-    """Where a section of a document begins: at a heading or a definition.
+    """The beginning of a section: a heading or a definition.
 
-    `line` counts the lines of `Document.text` from 0. A section ends where the next one of the same
-    or a higher level begins. Without a title it stands under the headings around it.
+    `line` counts the lines of `Document.text` from 0. A section ends at the next one of the same or
+    a higher level. Without a title, its path is that of its parents.
     """
 
     line: int
@@ -26,16 +26,15 @@ class SectionStart(NamedTuple):
 
 
 class Document(NamedTuple):
-    """What a file says. `text` keeps the file's own lines where it has any, so that line numbers
-    hold.
+    """The text of a file. It keeps the file's lines if there are any, so that line numbers match.
 
-    - `file_type`: one of `file_types`, which says how the text is split.
-    - `fields`: what its front matter says of a memory (tags, kind, domain, created_at, updated_at,
-      valid_from, valid_until), each as `ingest.draft` takes it.
-    - `first_line`: the number of the line that `text` begins with, counted from 1.
-    - `sections`: where its sections begin, from top to bottom.
-    - `lines`: for each line of `text` the line of the file it comes from, where these are not
-      simply the next ones; never falling.
+    - `file_type`: one of `file_types`, which decides how the text is split.
+    - `fields`: fields of a memory from the front matter (tags, kind, domain, created_at,
+      updated_at, valid_from, valid_until), as `ingest.draft` accepts them.
+    - `first_line`: the number of the first line of `text`, counted from 1.
+    - `sections`: the beginnings of its sections, in order.
+    - `lines`: for each line of `text` its line in the file, if they are not consecutive; never
+      decreasing.
     """
 
     text: str
@@ -49,12 +48,11 @@ class Document(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """A part of a file that becomes one memory: whole lines, both ends included, counted from 1.
-    `heading`: the headings it stands under, or the definition it is, outermost first, joined by
-    ` > `; empty for none.
+    """A part of a file that becomes one memory: lines from first to last, counted from 1.
+    `heading`: its headings, or its definition, outermost first, joined by ` > `; may be empty.
 
-    Where a long section is split, a chunk begins with the end of the one before it: with its last
-    lines, or with the last words of a long line. A line too long for one chunk becomes several.
+    In a long section, a chunk begins with the end of the previous one: with its last lines, or with
+    the last words of a long line. A line that is too long becomes several chunks.
     """
 
     text: str
@@ -64,33 +62,32 @@ class Chunk(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """Why a file is left out; `detail` explains it where the reason alone does not."""
+    """The reason why a file is left out; `detail` explains it if needed."""
 
     reason: Reason
     detail: str = ""
 
 
 def unreadable(error: OSError) -> LeftOut:
-    """The reason with what the system says, such as `Permission denied`."""
+    """Return the reason with the system's message, such as `Permission denied`."""
     return LeftOut("unreadable", error.strerror or "the system does not say why")
 
 
 def main_title(sections: Iterable[SectionStart]) -> str:
-    """The first title of level 1; empty where there is none."""
+    """Return the first title of level 1, or an empty text."""
     titles = (section.title for section in sections if section.level == 1)
     return next(filter(None, titles), "")
 
 
 def one_line(title: str) -> str:
-    """A title as one line of at most LONGEST_TITLE characters."""
+    """Return a title as one line of at most LONGEST_TITLE characters."""
     plain = " ".join(title.split())
     return plain if len(plain) <= LONGEST_TITLE else plain[: LONGEST_TITLE - 1] + "…"
 
 
 def unix_lines(text: str) -> str:
-    """The text with `\\n` at the end of each line."""
+    """Return the text with `\\n` as line ends."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-# As long as a line of a book's table of contents at most.
 LONGEST_TITLE = 200

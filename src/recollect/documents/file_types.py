@@ -1,6 +1,6 @@
-"""The type of a file by its name, and the names of files that are never read.
+"""The type of a file by its name, and names of files that are never read.
 
-The type of source code is its language; a language without a parser is split at blank lines.
+The type of source code is its language; without a parser it is split at blank lines.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DOCX: Final = "docx"
 NOTEBOOK: Final = "notebook"
 UNKNOWN: Final = ""
 
-# Types that are no code, and the endings of their files.
+# Types other than code, and the endings of their files.
 _DOCUMENTS = {
     MARKDOWN: "md markdown mdown mkd mdx mdc qmd rmd",
     RST: "rst rest",
@@ -27,7 +27,7 @@ _DOCUMENTS = {
     PDF: "pdf",
     DOCX: "docx",
     NOTEBOOK: "ipynb",
-    # Written by people or by programs, which long lines give away.
+    # Written by people or by programs; the latter have long lines.
     DATA: "json jsonc json5 jsonl ndjson yaml yml toml ini cfg conf properties csv tsv xml xsd xsl "
     "plist env editorconfig desktop service reg",
 }
@@ -45,7 +45,7 @@ _LANGUAGES = {
     "rust": "rs",
     "typescript": "ts mts cts",
     "tsx": "tsx",
-    # Without a parser from here on.
+    # The following have no parser.
     "ada": "adb ads",
     "assembler": "s asm",
     "batch": "bat cmd",
@@ -118,7 +118,7 @@ _NAMES = {
         TEXT,
     ),
 }  # fmt: skip
-# Never text, and never opened.
+# Never opened.
 _BINARY = frozenset(
     (
         "png jpg jpeg gif bmp ico icns webp avif heic tif tiff psd eps raw cr2 nef xcf fig sketch "
@@ -131,7 +131,7 @@ _BINARY = frozenset(
         "doc xls xlsx ppt pptx odt ods odp epub mobi azw3 djvu pages numbers key"
     ).split()
 )
-# Written by a program for a program.
+# Written by programs for programs.
 _GENERATED = frozenset(
     "package-lock.json npm-shrinkwrap.json pnpm-lock.yaml packages.lock.json go.sum go.work.sum "
     "gradle.lockfile bun.lockb project.assets.json".split()
@@ -151,7 +151,7 @@ CODE = frozenset(_LANGUAGES)
 
 
 def type_of(name: str) -> str:
-    """The type of a file of this name; empty where the name does not tell."""
+    """Return the type of a file by its name; empty if unknown."""
     low = name.lower()
     if low in _NAMES:
         return _NAMES[low]
@@ -165,7 +165,7 @@ def is_binary_name(name: str) -> bool:
 
 
 def is_generated_name(name: str) -> bool:
-    """True for lock files, source maps, minified files, and the output of schema compilers."""
+    """Return True for lock files, source maps, minified files and output of schema compilers."""
     low = name.lower()
     return low in _GENERATED or _GENERATED_ENDING.search(low) is not None
 

@@ -1,8 +1,7 @@
-"""Front matter: a block of YAML before the first line of a text, and the fields of a memory in it.
+"""Front matter: a block of YAML at the beginning of a text, and the fields of a memory in it.
 
-The block stands between two lines of `---` (the second may be `...`) at the very beginning, as
-Jekyll, Hugo and Obsidian write it. Of YAML it needs texts, lists and mappings only: `no` stays
-`no`, and nothing is ever built from a tag.
+The block is between two lines of `---` (the second may be `...`), as Jekyll, Hugo and Obsidian
+write it. Only texts, lists and mappings are read: `no` stays a text, and tags create no objects.
 """
 
 from __future__ import annotations
@@ -20,13 +19,11 @@ from recollect.ingest.draft import CHOICES
 from recollect.times import iso, parse_time
 from recollect.types import TIMES
 
-# Written by hand, front matter is some hundred bytes; YAML is slow to read.
-MOST_BYTES = 64_000
-# A mapping of lists of mappings is three deep; PyYAML calls itself once a level.
-DEEPEST = 20
+MOST_BYTES = 64_000  # YAML is slow to read; usual front matter is a few hundred bytes
+DEEPEST = 20  # PyYAML recurses once per level; a mapping of lists of mappings has three
 Loader: type[Any] = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-# For each field its names, as Obsidian, Jekyll, Hugo and Zettelkasten notes use them. Of several
-# the first with a valid value counts.
+# Field → its names in notes of Obsidian, Jekyll, Hugo and Zettelkasten. The first name with a valid
+# value counts.
 NAMES = {
     "tags": ("tags", "tag", "keywords"),
     "kind": ("kind", "type"),
@@ -39,18 +36,17 @@ NAMES = {
     "valid_until": ("valid_until",),
 }
 FIELD_OF = {name: field for field, names in NAMES.items() for name in names}
-# A longer text is no tag and no kind, but a sentence.
-LONGEST = 100
+LONGEST = 100  # characters of a tag or kind; a longer text is a sentence
 OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
 CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE)
 
 
 class NotPlain(Exception):
-    """YAML that front matter does not need, or that cannot be read; the text says why."""
+    """The YAML is invalid or not plain; the message says why."""
 
 
 def plain_fields(block: str) -> dict[str, object]:
-    """The fields of a block of YAML, or NotPlain."""
+    """Return the fields of a block of YAML; raise NotPlain."""
     try:
         return _fields(block)
     except yaml.YAMLError as error:
@@ -74,9 +70,9 @@ def _fields(block: str) -> dict[str, object]:
 
 
 def _check(block: str) -> None:
-    """Refuse aliases, which can grow when they are built; tags, which ask for a type; keys that are
-    no texts; and depth."""
-    # For each open collection: whether it is a mapping, and whether a key comes next.
+    """Refuse aliases, which can expand without limit, tags, which create objects, keys that are not
+    texts, and deep nesting."""
+    # For each open collection: is it a mapping, and is the next item a key?
     open_now: list[list[bool]] = []
     for event in yaml.parse(block, Loader):
         if isinstance(event, AliasEvent):
@@ -104,13 +100,13 @@ def _check_key(event: NodeEvent, open_now: list[list[bool]]) -> None:
 
 def _place(error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
-    # The block begins in the second line, and marks count from 0.
+    # The block begins on the second line, and marks count from 0.
     return f": see line {mark.line + 2}" if mark is not None else ""
 
 
 class Block(NamedTuple):
-    """A text with front matter: the opening line, the lines of YAML, the closing line without its
-    line end, and the rest."""
+    """A text with front matter: opening line, lines of YAML, closing line without its line end, and
+    the rest."""
 
     opening: str
     yaml: str
@@ -119,8 +115,8 @@ class Block(NamedTuple):
 
 
 class FrontMatter(NamedTuple):
-    """The fields of a front matter, and the body behind it. `body_line`: the number of the body's
-    first line, counted from 1. `problem`: why a block cannot be read; then all is body."""
+    """The fields of front matter, and the body after it. `body_line`: the number of the body's
+    first line, counted from 1. `problem`: why the block cannot be read; then it is in the body."""
 
     fields: dict[str, object]
     body_line: int
@@ -129,7 +125,7 @@ class FrontMatter(NamedTuple):
 
 
 def block(text: str) -> Block | None:
-    """The block before a text; None where there is none, or the text merely begins with a rule."""
+    """Return the front matter of a text; None if it has none or only begins with a rule."""
     opening = OPENING.match(text)
     closing = CLOSING.search(text, opening.end()) if opening else None
     if opening is None or closing is None:
@@ -139,11 +135,10 @@ def block(text: str) -> Block | None:
 
 
 def split(text: str) -> FrontMatter:
-    """The fields before the text, and the text without them."""
+    """Return the fields of the front matter, and the text without it."""
     found = block(text)
     if found is None:
         return FrontMatter({}, 1, text)
-
     try:
         fields = plain_fields(found.yaml)
     except NotPlain as error:
@@ -152,8 +147,8 @@ def split(text: str) -> FrontMatter:
 
 
 class MemoryFields(NamedTuple):
-    """The fields of a memory; whether they hold all of the front matter; and notes on values that
-    do not fit their field."""
+    """The fields of a memory. `complete`: they contain all of the front matter. `notes`: on values
+    that do not fit their field."""
 
     fields: dict[str, Any]
     complete: bool
@@ -161,7 +156,7 @@ class MemoryFields(NamedTuple):
 
 
 def memory_fields(front_matter: Mapping[str, object]) -> MemoryFields:
-    """The fields of a memory that front matter gives; a value that does not fit is noted."""
+    """Return the fields of a memory in front matter, with notes on values that do not fit."""
     fields: dict[str, Any] = {}
     notes: list[str] = []
     complete = True
@@ -171,11 +166,11 @@ def memory_fields(front_matter: Mapping[str, object]) -> MemoryFields:
         field, value = FIELD_OF.get(name), front_matter[named[name]]
         if value in ("", []):
             continue
-        fitting = _fitting(field, value) if field else None
+        fitting = _convert(field, value) if field else None
         if fitting is None or field is None:
             complete = False
             if field is not None:
-                notes.append(f"{name} in the front matter is not used: {_fault(field)}.")
+                notes.append(f"{name} in the front matter is not used: {_problem(field)}.")
         elif field not in fields:
             fields[field] = fitting
         elif field == "tags":
@@ -186,12 +181,12 @@ def memory_fields(front_matter: Mapping[str, object]) -> MemoryFields:
 
 
 def tag_list(value: object, *, at_spaces: bool | None = None, exact: bool = False) -> object:
-    """The tags of a value as a list without empty ones; a value that is neither a text nor a list
-    stays as it is, and so do items that are no texts.
+    """Return the tags in a value as a list, without empty ones. A value that is neither a text nor
+    a list, and items that are not texts, are returned unchanged.
 
-    One text may hold several tags: with commas between them, or else with spaces. `at_spaces`
-    says it for certain: Obsidian splits at spaces beside commas, Basic Memory never does. A `#`
-    before a tag is dropped, unless the tags are `exact`, as in the files that we write.
+    A text may contain several tags, separated by commas or else by spaces. `at_spaces`: always or
+    never split at spaces; Obsidian always does, Basic Memory never does. A `#` before a tag is
+    removed, unless the tags are `exact`, as in files written by Recollect.
     """
     if isinstance(value, str):
         spaces = "," not in value if at_spaces is None else at_spaces
@@ -203,8 +198,8 @@ def tag_list(value: object, *, at_spaces: bool | None = None, exact: bool = Fals
     return [tag for tag in value if tag != ""]
 
 
-def _fitting(field: str, value: object) -> object | None:
-    """The value as the field takes it, or None."""
+def _convert(field: str, value: object) -> object | None:
+    """Return the value for a field, or None if it does not fit."""
     if field == "tags":
         tags = tag_list(value)
         if isinstance(tags, list) and all(isinstance(tag, str) and _is_valid(tag) for tag in tags):
@@ -224,11 +219,11 @@ def _fitting(field: str, value: object) -> object | None:
 
 
 def _is_valid(value: str) -> bool:
-    """Whether a memory can hold the text: YAML can write more."""
+    """Return True if a memory can contain the text; YAML allows more."""
     return len(value) <= LONGEST and "\0" not in value and is_text(value)
 
 
-def _fault(field: str) -> str:
+def _problem(field: str) -> str:
     if field in TIMES:
         return "it is not a time like 2026-03-01"
     if field in CHOICES:

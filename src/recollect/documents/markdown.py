@@ -1,9 +1,8 @@
-"""Markdown: its front matter as fields, its headings as sections, its `#tags` as tags.
+"""Markdown: front matter as fields, headings as sections, `#tags` as tags; and changes of a part.
 
-Wiki links stay in the text as they are written. A parser finds the headings, so that a `#` in a
-block of code is none. A tag in the text is what Obsidian takes for one: `#`, after white space, and
-letters, digits, `_`, `-` and `/`, of which at least one is no digit. A part of a long note can be
-changed: text behind its end, or one of its sections.
+Wiki links stay in the text as written. A parser finds the headings, so that a `#` in a block of
+code does not count. Tags in the text are as in Obsidian: `#` after white space, then letters,
+digits, `_`, `-` and `/`, at least one of them not a digit.
 """
 
 from __future__ import annotations
@@ -26,22 +25,21 @@ if TYPE_CHECKING:
 TAG = re.compile(r"(?<!\S)#([\w/-]*[^\W\d][\w/-]*)")
 CODE_SPAN = re.compile(r"`[^`]+`")
 FENCE = re.compile(r" {0,3}(```+|~~~+)")
-# More tags than this describe nothing.
 MOST_TAGS = 100
 UNDERLINE = re.compile(r" {0,3}(=+|-+)\s*")  # below a heading without `#`
 MOST_NAMED = 20  # headings in a message
 
 
 class Structure(NamedTuple):
-    """Where the sections of a Markdown text begin, and the tags in it."""
+    """The beginnings of the sections of a Markdown text, and its tags."""
 
     sections: tuple[SectionStart, ...]
     tags: tuple[str, ...]
 
 
 def document(text: str) -> Document:
-    """The text with the fields of its front matter. The block itself stays in the text where it has
-    something that no field of a memory holds, so that it can be found."""
+    """Return the text with the fields of its front matter. The front matter also stays in the text
+    if it has more than the fields of a memory, so that searches find it."""
     parts = split(text)
     fields, complete, notes = memory_fields(parts.fields)
     if parts.problem:
@@ -57,8 +55,8 @@ def document(text: str) -> Document:
 
 
 def _in_whole(parts: FrontMatter, sections: tuple[SectionStart, ...]) -> tuple[SectionStart, ...]:
-    """The sections of a body, with lines counted from the front matter on. The front matter belongs
-    to a section that begins with the body."""
+    """Return the sections of a body with lines counted from the front matter, which belongs to a
+    section at the beginning of the body."""
     shift = parts.body_line - 1
     shifted = [section._replace(line=section.line + shift) for section in sections]
     if sections:
@@ -69,7 +67,7 @@ def _in_whole(parts: FrontMatter, sections: tuple[SectionStart, ...]) -> tuple[S
 
 
 def structure(text: str) -> Structure:
-    """The headings outside of lists and quotations, and all tags."""
+    """Return the headings outside of lists and quotations, and all tags."""
     sections: list[SectionStart] = []
     tags: dict[str, None] = {}
     for token, following in pairwise(_parser().parse(text)):
@@ -82,8 +80,8 @@ def structure(text: str) -> Structure:
 
 
 def fence_after(line: str, fence: str) -> str:
-    """The fence of a block of code that is open behind a line; empty for none. `fence`: the one
-    that is open before it."""
+    """Return the fence of the code block that is open after a line, or an empty text. `fence`: the
+    one that is open before the line."""
     found = FENCE.match(line)
     if found is None:
         return fence
@@ -95,7 +93,7 @@ def fence_after(line: str, fence: str) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
-    """A parser of blocks alone: within a line, only tags matter."""
+    """Return a parser for blocks only, because within lines only tags matter."""
     from markdown_it import MarkdownIt  # noqa: PLC0415  start-up time
 
     parser = MarkdownIt("commonmark")
@@ -104,21 +102,22 @@ def _parser() -> MarkdownIt:
 
 
 def _title(title: object, sections: tuple[SectionStart, ...]) -> str:
-    """The title that the front matter gives, else the first heading of level 1."""
+    """Return the title in the front matter, else the first heading of level 1."""
     if isinstance(title, str) and title.strip() and is_text(title):
         return one_line(title.replace("\0", " "))
     return main_title(sections)
 
 
-def appended(memory: Memory, text: str) -> dict[str, object]:
-    """The memory's text with another one behind it, as a paragraph of its own."""
+def append_text(memory: Memory, text: str) -> dict[str, object]:
+    """Return the field `text` of a memory with another paragraph at its end."""
     added = text.strip("\n")
     return {"text": f"{memory.text.rstrip()}\n\n{added}" if memory.text.strip() else added}
 
 
-def section_replaced(memory: Memory, heading: str, body: str) -> dict[str, object]:
-    """The memory's text, or its details, with another text below this heading, up to the next
-    heading of the same or a higher level. UserError where there is not exactly one such heading."""
+def replace_section(memory: Memory, heading: str, body: str) -> dict[str, object]:
+    """Return the field `text` or `details` of a memory with another text below this heading, up to
+    the next heading of the same or a higher level. Raise UserError unless there is exactly one such
+    heading."""
     wanted = plain_heading(heading)
     found = {name: _places(getattr(memory, name), wanted) for name in ("text", "details")}
     if sum(map(len, found.values())) > 1:
@@ -135,7 +134,7 @@ def section_replaced(memory: Memory, heading: str, body: str) -> dict[str, objec
 
 
 def _places(text: str, wanted: str) -> list[tuple[int, int]]:
-    """The lines below each heading of that name: from one up to, but not with, another."""
+    """Return the lines below each heading of this name, as start and exclusive end."""
     if not text:
         return []
     lines, sections = text.split("\n"), structure(text).sections
@@ -152,7 +151,7 @@ def _places(text: str, wanted: str) -> list[tuple[int, int]]:
 
 
 def plain_heading(heading: str) -> str:
-    """A heading as it is compared: without marks, case and layout."""
+    """Return a heading for comparison, without marks, case and extra spaces."""
     return " ".join(heading.strip().strip("#").casefold().split())
 
 

@@ -1,15 +1,14 @@
-"""A memory as a Markdown file with front matter, as Obsidian opens it; loss-free both ways.
+"""A memory as a Markdown file with front matter, as Obsidian opens it; lossless both ways.
 
 The front matter has every field that differs from its default. The text is the body; context, why,
-impact and details follow, each under a heading and behind a comment that Obsidian does not show:
+impact and details follow, each with a heading and a comment that Obsidian hides:
 
     %% recollect: why %%
     ## Why
 
-A text that would not survive there as it is (white space at its ends, carriage returns, a line that
-looks like our comment) goes into the front matter instead, quoted. A quoted text is both a JSON
-string and a YAML scalar. Of a folder with such files links are not followed, and hidden files are
-left alone.
+A text that the body cannot represent exactly (white space at its ends, carriage returns, a line
+like our comment) is quoted in the front matter, as both a JSON string and a YAML scalar. In a
+folder of such files, links are not followed and hidden files are ignored.
 """
 
 from __future__ import annotations
@@ -36,27 +35,26 @@ from recollect.types import TIMES, Memory
 
 SECTIONS = ("context", "why", "impact", "details")
 BODY = ("text", *SECTIONS)
-# Written even if empty: a file without a title would be called by its name.
+# Written even if empty: without a title, the file's name would be the title.
 ALWAYS = ("id", "title", "created_at", "updated_at")
-# Fields that cannot be empty; an empty value, as editors leave it, counts as not given.
+# Fields that cannot be empty; an empty value, as editors leave it, counts as absent.
 NEVER_EMPTY = ("id", "kind", "severity", "tier", *TIMES)
 
 MARK = re.compile(rf"^%%[ \t]*recollect:[ \t]*({'|'.join(SECTIONS)})[ \t]*%%[ \t]*$", re.MULTILINE)
-# A key is not indented, and does not begin like a comment, an item of a list, or other YAML.
+# A key is not indented and does not begin like a comment, a list item or other YAML.
 KEY = re.compile(
     r"""(?P<key>(?:"[^"\n]*"|'[^'\n]*')[ \t]*"""
     r"""|[^-\s#"'\[\]{}&*!|>%@`,?:](?:[^:\n]|:(?=\S))*):(?!\S)"""
 )
-# Words that YAML always takes for a text, and times.
+# Words that YAML always reads as text, and times.
 PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*|\d{4}-\d\d-\d\dT[\d:.]+Z")
 SPECIAL = frozenset("true false yes no on off null y n".split())
 QUOTED = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
-# YAML and some editors refuse these characters, or take them for the end of a line.
+# YAML and some editors refuse these characters or read them as line ends.
 ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 UNCLOSED = "The front matter is not closed by a line of `---`."
 NO_KEYS = "The front matter must have one field a line, as in `title: Notes`."
-# Far longer than any memory; a file is read as a whole.
-MOST_BYTES = 256 * 1024 * 1024
+MOST_BYTES = 256 * 1024 * 1024  # a file is read as a whole
 ENDING = ".md"
 LINK = "It is a link, and links are not followed."
 NOT_UTF8 = "It is not valid UTF-8 text."
@@ -64,12 +62,11 @@ NOT_REGULAR = "It is not a regular file."
 
 
 class ParsedFile(NamedTuple):
-    """What a file says.
+    """The content of a file.
 
-    - `fields`: the fields of a memory that it gives, as texts and lists of texts.
-    - `extras`: the lines of its front matter that are no field of a memory, as they stand;
-      `others`: these lines as values.
-    - `problem`: why it cannot be read, one sentence; then the rest is empty.
+    - `fields`: fields of a memory, as texts and lists of texts.
+    - `extras`: other lines of its front matter; `others`: their values.
+    - `problem`: a sentence why it cannot be read; then the rest is empty.
     """
 
     fields: dict[str, object]
@@ -79,7 +76,8 @@ class ParsedFile(NamedTuple):
 
 
 class FieldLines(NamedTuple):
-    """The lines of one field of the front matter; comments before the first field have no key."""
+    """The lines of one field of front matter; the key is empty for comments before the first
+    field."""
 
     key: str
     lines: str
@@ -89,9 +87,9 @@ class FieldLines(NamedTuple):
 
 
 def as_markdown(memory: Memory, extras: str = "") -> str:
-    """The file of a memory; `extras` are further lines of its front matter."""
+    """Return the file of a memory. `extras`: more lines for its front matter."""
     values = {name: getattr(memory, name) for name in FIELDS}
-    body = [name for name in BODY if values[name] and _survives(values[name])]
+    body = [name for name in BODY if values[name] and _fits_body(values[name])]
     front = [
         front_line(name, values[name])
         for name in FIELDS
@@ -102,7 +100,7 @@ def as_markdown(memory: Memory, extras: str = "") -> str:
 
 
 def front_line(name: str, value: object) -> str:
-    """A field as a line of front matter; a list has one more line for each item."""
+    """Return a field as a line of front matter, with one more line for each item of a list."""
     if isinstance(value, datetime):
         value = iso(value)
     if isinstance(value, str):
@@ -114,7 +112,7 @@ def front_line(name: str, value: object) -> str:
 
 
 def with_fields(text: str, fields: Mapping[str, object]) -> str:
-    """A file's text with these fields in its front matter, and everything else as it is."""
+    """Return a file's text with these fields set in its front matter."""
     found = block(text)
     ending = "\r\n" if "\r\n" in text else "\n"
     added = "".join(front_line(name, value) for name, value in fields.items())
@@ -127,8 +125,8 @@ def with_fields(text: str, fields: Mapping[str, object]) -> str:
     return f"{found.opening}{added}{kept}{rest}"
 
 
-def _survives(text: str) -> bool:
-    """Whether a text comes back from the body as it went in."""
+def _fits_body(text: str) -> bool:
+    """Return True if the body represents the text exactly."""
     return text == text.strip() and "\r" not in text and MARK.search(text) is None
 
 
@@ -151,7 +149,7 @@ def _scalar(text: str) -> str:
 
 
 def parse(text: str) -> ParsedFile:
-    """What a file says. Line ends of Windows do not matter: a memory's own `\\r` is quoted."""
+    """Parse a file. Windows line ends are accepted, as a memory's own `\\r` is quoted."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     found = block(text)
     if found is None:
@@ -159,11 +157,11 @@ def parse(text: str) -> ParsedFile:
             return ParsedFile({}, problem=UNCLOSED)
         return ParsedFile(_with_body({}, text))
     every = _field_lines(found.yaml)
-    lines = list({field.key: field for field in every}.values())  # of two the last
-    fields = _quick(lines)
-    slow = [field for field in lines if field.key not in fields]
-    if slow:
-        problem, others = _slow(every, slow)
+    lines = list({field.key: field for field in every}.values())  # the last of duplicates
+    fields = _read_own(lines)
+    foreign = [field for field in lines if field.key not in fields]
+    if foreign:
+        problem, others = _read_yaml(every, foreign)
         if problem:
             return ParsedFile({}, problem=problem)
         fields |= others
@@ -178,16 +176,16 @@ def parse(text: str) -> ParsedFile:
 
 
 def loose_id(text: str) -> str:
-    """The id that a file seems to have, even where the rest of it cannot be read; else empty."""
+    """Return the id in a file, even if the file cannot be parsed; else an empty text."""
     found = re.search(r"^id:[ \t]*(\S+)[ \t]*\r?$", text[:64_000], re.MULTILINE)
     if found is None or not OPENING.match(text):
         return ""
-    return str(_quick_scalar(found[1]) or found[1])
+    return str(_read_scalar(found[1]) or found[1])
 
 
 def _field_lines(yaml: str) -> list[FieldLines]:
-    """The lines of front matter by field: a field begins with a line that has a key. Only `\\n`
-    ends a line here, so that nothing in a quoted text does."""
+    """Split front matter into fields at lines with a key. Only `\\n` ends a line, so that a quoted
+    text is not split."""
     fields: list[FieldLines] = []
     key, lines = "", list[str]()
     for line in re.findall(r"[^\n]*\n|[^\n]+", yaml):
@@ -200,53 +198,55 @@ def _field_lines(yaml: str) -> list[FieldLines]:
     return [*fields, FieldLines(key, "".join(lines))] if lines else fields
 
 
-def _quick(lines: Iterable[FieldLines]) -> dict[str, object]:
-    """The fields that are written as we write them. Reading these without YAML is quick, and no
-    text is too long for it."""
-    found = {field.key: _quick_value(field) for field in lines if field.key in FIELDS}
+def _read_own(lines: Iterable[FieldLines]) -> dict[str, object]:
+    """Read the fields that are written as we write them. This is faster than YAML and has no size
+    limit."""
+    found = {field.key: _read_value(field) for field in lines if field.key in FIELDS}
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _quick_value(field: FieldLines) -> object:
+def _read_value(field: FieldLines) -> object:
     first, *more = field.lines.rstrip("\n").split("\n")
     value = first.partition(":")[2].strip(" \t")
     if not more:
-        return [] if value == "[]" else _quick_scalar(value)
+        return [] if value == "[]" else _read_scalar(value)
     if value or not all(line.startswith("  - ") for line in more):
         return None
-    items = [_quick_scalar(line[4:].strip(" \t")) for line in more]
+    items = [_read_scalar(line[4:].strip(" \t")) for line in more]
     return None if None in items else items
 
 
-def _quick_scalar(value: str) -> str | None:
+def _read_scalar(value: str) -> str | None:
     if PLAIN.fullmatch(value):
         return value
     if QUOTED.fullmatch(value):
         try:
             return msgspec.json.decode(value, type=str)
-        except (msgspec.DecodeError, UnicodeDecodeError):  # an escape that only YAML knows
+        except (msgspec.DecodeError, UnicodeDecodeError):  # an escape that only YAML has
             return None
     return None
 
 
-def _slow(every: Iterable[FieldLines], slow: Sequence[FieldLines]) -> tuple[str, dict[str, object]]:
-    """What is wrong with the slow ones, and their fields as YAML reads them. Each of the others
-    becomes empty lines, so that a line that is named is the line in the file."""
-    if any(not field.key and _has_content(field.lines) for field in slow):
+def _read_yaml(
+    every: Iterable[FieldLines], foreign: Sequence[FieldLines]
+) -> tuple[str, dict[str, object]]:
+    """Read the foreign fields with YAML; return the problem, if any, and the fields. The other
+    fields are replaced by empty lines, so that line numbers in messages are right."""
+    if any(not field.key and _has_content(field.lines) for field in foreign):
         return NO_KEYS, {}
-    lines = (field.lines if field in slow else "\n" * field.lines.count("\n") for field in every)
+    lines = (field.lines if field in foreign else "\n" * field.lines.count("\n") for field in every)
     found = split("---\n" + "".join(lines) + "---\n")
     return found.problem, found.fields
 
 
 def _has_content(lines: str) -> bool:
-    """Whether there is anything but blank lines and comments."""
+    """Return True if there is anything but blank lines and comments."""
     return any(line.strip() and not line.lstrip().startswith("#") for line in lines.split("\n"))
 
 
 def _with_body(fields: Mapping[str, object], body: str) -> dict[str, object]:
-    """The fields with the texts of the body. A text both in the front matter and in the body, or
-    twice in the body, is joined: nothing that somebody wrote is dropped."""
+    """Add the texts of the body to the fields. A text that occurs twice, in front matter or body,
+    is joined, so that nothing is lost."""
     first, *rest = MARK.split(body)
     sections = zip(rest[::2], rest[1::2], strict=True)
     texts = [("text", first.strip()), *((name, _under(name, text)) for name, text in sections)]
@@ -259,13 +259,13 @@ def _with_body(fields: Mapping[str, object], body: str) -> dict[str, object]:
 
 
 def _under(name: str, section: str) -> str:
-    """A section's text without its heading, if it still has one."""
+    """Return a section's text without its heading."""
     first, _, rest = section.strip().partition("\n")
     return rest.strip() if first.rstrip() == _heading(name) else section.strip()
 
 
 def our_fields(file: ParsedFile) -> dict[str, object]:
-    """The fields of a file that has an id, exactly as it gives them."""
+    """Return the fields of a file with an id, exactly as written."""
     fields = dict(file.fields)
     if "tags" in fields:
         fields["tags"] = tag_list(fields["tags"], at_spaces=True, exact=True)
@@ -273,8 +273,8 @@ def our_fields(file: ParsedFile) -> dict[str, object]:
 
 
 def note_fields(file: ParsedFile, path: str) -> dict[str, object]:
-    """The fields of a file that a person wrote. Its title is the front matter's, else the first
-    heading's, else the file's name; its tags are those of the front matter and of the text."""
+    """Return the fields of a file that a person wrote. Its title is from the front matter, else the
+    first heading, else the file name; its tags are from front matter and text."""
     fields = memory_fields(file.others).fields | our_fields(file)
     text, title, tags = fields.get("text"), fields.get("title"), fields.get("tags", [])
     found = structure(text if isinstance(text, str) else "")
@@ -287,8 +287,8 @@ def note_fields(file: ParsedFile, path: str) -> dict[str, object]:
 
 
 class MarkdownEntry(NamedTuple):
-    """An entry of the folder: its path below it, with `/`. `problem`: why it cannot be read; of a
-    folder with a problem, nothing in it is known. Only `markdown` files are read."""
+    """An entry of the folder; its path is relative, with `/`. `problem`: why it cannot be read; the
+    content of a folder with a problem is unknown. Only `markdown` files are read."""
 
     path: str
     markdown: bool
@@ -297,7 +297,7 @@ class MarkdownEntry(NamedTuple):
 
 
 def walk(folder: Path) -> Iterator[MarkdownEntry]:
-    """Every entry that is not hidden, folder by folder, by name."""
+    """Yield every entry that is not hidden, folder by folder, by name."""
     waiting = [""]
     while waiting:
         below = waiting.pop()
@@ -332,8 +332,8 @@ def _entry(entry: os.DirEntry[str], path: str) -> MarkdownEntry:
 
 
 def read_bytes(folder: Path, path: str) -> bytes:
-    """A file's bytes; UserError with the reason where it cannot be read. A link is not followed,
-    and a pipe is not waited for."""
+    """Return a file's bytes; raise UserError if it cannot be read. Links are not followed, and
+    pipes are not opened."""
     try:
         stream = opened_regular(folder / path)
         if stream is None:
@@ -347,7 +347,7 @@ def read_bytes(folder: Path, path: str) -> bytes:
 
 
 def as_text(raw: bytes) -> str:
-    """A file's text, as it is: line ends and a byte order mark included."""
+    """Return a file's text, with its line ends and byte order mark."""
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:

@@ -1,5 +1,4 @@
-"""Reading one file from the disk as a document, or the reason why it is left out: its encoding, its
-size, what wrote it."""
+"""Reading a file as a document, or the reason why it is left out: its size, encoding or origin."""
 
 from __future__ import annotations
 
@@ -14,33 +13,32 @@ from recollect.documents import definitions, file_types
 from recollect.documents.document import Document, LeftOut, unix_lines, unreadable
 from recollect.documents.markdown import Structure
 from recollect.documents.parser_process import (
+    BINARY_PARSERS,
     MOST_MEMORY,
     MOST_SECONDS,
     PARSERS,
+    STRUCTURE,
+    TEXT_PARSERS,
+    Answer,
     ParserStopped,
 )
-from recollect.documents.parser_program import BINARY_PARSERS, STRUCTURE, TEXT_PARSERS, Answer
 from recollect.files import opened_regular
 
-# `@generated`, and what Go, protoc and many others write.
+# `@generated`, and the comments of Go, protoc and many others.
 GENERATED = re.compile(
     r"@generated\b|\b(?:code generated|generated (?:by|from))\b.*\bdo not (?:edit|modify)\b",
     re.IGNORECASE,
 )
-# The remark is in the first comment.
-FIRST_LINES = 10
-# Code has some 40 characters a line, and hardly ever 100.
-LONGEST_MEAN_LINE = 250
-# The mean of a few lines says nothing, and programs write more than that.
-LEAST_MINIFIED = 5_000
+FIRST_LINES = 10  # searched for such a comment
+LONGEST_MEAN_LINE = 250  # code has about 40 characters per line
+LEAST_MINIFIED = 5_000  # shorter texts are not checked for long lines
 CHANGED = LeftOut("vanished", "it changed while it was read")
 
-# How large a file may be, in bytes. A long book is 1 MB of text; a larger file is a log or data.
+# Largest sizes in bytes. A long book is 1 MB of text; a larger file is a log or data.
 LARGEST_TEXT = 2_000_000
-LARGEST_BINARY = 50_000_000  # pictures take most of it
-LARGEST_UNKNOWN = 200_000  # nothing says that it is text at all
-# Characters: the worst text of that size takes less than a second to parse, so that notes need no
-# process of their own.
+LARGEST_BINARY = 50_000_000  # mostly pictures
+LARGEST_UNKNOWN = 200_000  # it may not be text
+# Characters of a text that is parsed in this process: the worst takes less than a second.
 SMALL = 16_000
 SMALL_IN_PLACE = (STRUCTURE, file_types.MARKDOWN, file_types.RST)
 TOO_MUCH = LeftOut(
@@ -48,7 +46,7 @@ TOO_MUCH = LeftOut(
     f"reading it takes more than {MOST_SECONDS:.0f} seconds or {MOST_MEMORY >> 20:,} MB of memory",
 )
 NOT_FINISHED = "Its parser did not finish: it is split at blank lines."
-# UTF-32 first: its mark begins with that of UTF-16.
+# UTF-32 before UTF-16, whose mark is a prefix.
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -56,19 +54,17 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# Texts have few of these: the control characters but tab, line ends, form feed and escape.
+# Control characters that are rare in texts: all but tab, line ends, form feed and escape.
 CONTROLS = bytes({*range(32), 127} - {9, 10, 11, 12, 13, 27})
 HIGH = bytes(range(128, 256))
-# Some logs have a few; in files that are no text every tenth byte or more is one.
-MOST_CONTROLS = 0.01
-# French has 5 accents in 100 letters; Russian in an old encoding has 80, and would be misread.
-MOST_HIGH = 0.3
+MOST_CONTROLS = 0.01  # share; some logs have a few, binary files 10 % or more
+MOST_HIGH = 0.3  # share; French has 5 %, Russian in an old encoding 80 %, which would be misread
 CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{1,40})", re.I)
 
 
 def read_bytes(path: Path, relative: str) -> bytes | LeftOut:
-    """The bytes of a file whose name and size say that it is worth reading. `relative` is its path
-    below the folder; its name tells its type."""
+    """Read a file, unless its name or size is a reason to leave it out. `relative`: its path below
+    the folder."""
     name = relative.rpartition("/")[2]
     if file_types.is_binary_name(name):
         return LeftOut("binary")
@@ -81,35 +77,33 @@ def read_bytes(path: Path, relative: str) -> bytes | LeftOut:
 
 
 def parse(raw: bytes, relative: str) -> Document | LeftOut:
-    """The document in the bytes of a file of that name."""
+    """Parse the bytes of a file with this name."""
     file_type = file_types.type_of(relative.rpartition("/")[2])
     if file_type not in BINARY_PARSERS:
         return _parse_text(raw, file_type)
     try:
-        return cast("Document | LeftOut", PARSERS.parsed(file_type, raw))
+        return cast("Document | LeftOut", PARSERS.parse(file_type, raw))
     except ParserStopped:
         return TOO_MUCH
 
 
 def structure(text: str) -> Structure:
-    """Where the sections of a Markdown text begin, and its tags; none where its parser does not
-    finish."""
+    """Return the sections and tags of a Markdown text; none if its parser does not finish."""
     try:
-        return cast(Structure, _parsed(STRUCTURE, text))
+        return cast(Structure, _run_parser(STRUCTURE, text))
     except ParserStopped:
         return Structure((), ())
 
 
-def _parsed(file_type: str, text: str) -> Answer:
-    """What the parser makes of the text, in a process of its own unless the text is small. Raises
-    ParserStopped."""
+def _run_parser(file_type: str, text: str) -> Answer:
+    """Parse a text, in another process unless it is small. Raise ParserStopped."""
     if file_type in SMALL_IN_PLACE and len(text) <= SMALL:
         return TEXT_PARSERS[file_type](text)
-    return PARSERS.parsed(file_type, text.encode())
+    return PARSERS.parse(file_type, text.encode())
 
 
 def _bytes(path: Path, limit: int) -> bytes | LeftOut:
-    """The file's content, opened once."""
+    """Return the file's content, opening it once."""
     try:
         stream = opened_regular(path)
     except (OSError, ValueError) as error:
@@ -132,7 +126,7 @@ def _bytes(path: Path, limit: int) -> bytes | LeftOut:
 
 
 def not_opened(error: OSError | ValueError) -> LeftOut:
-    """Why a file could not be opened."""
+    """Return the reason why a file could not be opened."""
     if isinstance(error, FileNotFoundError):
         return LeftOut("vanished")
     if isinstance(error, ValueError):  # a NUL in the path
@@ -141,7 +135,7 @@ def not_opened(error: OSError | ValueError) -> LeftOut:
 
 
 def _parse_text(raw: bytes, file_type: str) -> Document | LeftOut:
-    text = decoded(raw, html=file_type == file_types.HTML)
+    text = decode(raw, html=file_type == file_types.HTML)
     if isinstance(text, LeftOut):
         if not file_type and text.reason == "not text":
             return LeftOut("unknown kind", text.detail)
@@ -149,7 +143,7 @@ def _parse_text(raw: bytes, file_type: str) -> Document | LeftOut:
     if not text.text.strip():
         return LeftOut("empty", "it has nothing but white space")
     if file_type in file_types.CODE or file_type == file_types.DATA:
-        left_out = _generated(text.text)
+        left_out = _check_generated(text.text)
         if left_out is not None:
             return left_out
     document = _document(text.text, file_type)
@@ -160,21 +154,21 @@ def _parse_text(raw: bytes, file_type: str) -> Document | LeftOut:
 
 def _document(text: str, file_type: str) -> Document | LeftOut:
     if file_type not in TEXT_PARSERS:
-        return _unparsed(text, file_type)
+        return _plain_document(text, file_type)
     try:
-        return cast("Document | LeftOut", _parsed(file_type, text))
+        return cast("Document | LeftOut", _run_parser(file_type, text))
     except ParserStopped:
         if file_type in (file_types.HTML, file_types.NOTEBOOK):
             return TOO_MUCH
-        return _unparsed(text, file_type)._replace(notes=(NOT_FINISHED,))
+        return _plain_document(text, file_type)._replace(notes=(NOT_FINISHED,))
 
 
-def _unparsed(text: str, file_type: str) -> Document:
+def _plain_document(text: str, file_type: str) -> Document:
     sections = definitions.blocks(text) if file_type in file_types.CODE else ()
     return Document(text, file_type or file_types.TEXT, sections=sections)
 
 
-def _generated(text: str) -> LeftOut | None:
+def _check_generated(text: str) -> LeftOut | None:
     beginning = text[:5_000].split("\n", FIRST_LINES)[:FIRST_LINES]
     if any(GENERATED.search(line) for line in beginning):
         return LeftOut("generated", "its first lines say so")
@@ -184,18 +178,18 @@ def _generated(text: str) -> LeftOut | None:
 
 
 class Decoded(NamedTuple):
-    """The text with `\\n` at the end of each line, and notes on its encoding."""
+    """A text with `\\n` as line ends, and notes on its encoding."""
 
     text: str
     notes: tuple[str, ...] = ()
 
 
-def decoded(raw: bytes, *, html: bool = False) -> Decoded | LeftOut:
-    """The text in UTF-8 or what a byte order mark says; else in Windows-1252 where it is mostly
-    plain letters. HTML may name its encoding itself."""
+def decode(raw: bytes, *, html: bool = False) -> Decoded | LeftOut:
+    """Decode a text as UTF-8, by its byte order mark, or as Windows-1252 if most letters are plain.
+    HTML may declare its encoding."""
     for mark, encoding in BYTE_ORDER_MARKS:
         if raw.startswith(mark):
-            return _strictly(raw.removeprefix(codecs.BOM_UTF8), encoding)
+            return _decode_marked(raw.removeprefix(codecs.BOM_UTF8), encoding)
     if b"\0" in raw:
         return LeftOut("binary")
     if _share(raw, CONTROLS) > MOST_CONTROLS:
@@ -203,10 +197,10 @@ def decoded(raw: bytes, *, html: bool = False) -> Decoded | LeftOut:
     try:
         return Decoded(unix_lines(raw.decode("utf-8")))
     except UnicodeDecodeError:
-        return _guessed(raw, _named(raw) if html else "")
+        return _guess(raw, _declared_encoding(raw) if html else "")
 
 
-def _strictly(raw: bytes, encoding: str) -> Decoded | LeftOut:
+def _decode_marked(raw: bytes, encoding: str) -> Decoded | LeftOut:
     try:
         text = raw.decode(encoding)
     except UnicodeDecodeError:
@@ -216,10 +210,10 @@ def _strictly(raw: bytes, encoding: str) -> Decoded | LeftOut:
     return Decoded(unix_lines(text))
 
 
-def _guessed(raw: bytes, named: str) -> Decoded | LeftOut:
-    if named:
-        text = unix_lines(raw.decode(named, errors="replace"))
-        return Decoded(text.replace("\0", "\ufffd"), (f"Read as {named}, as the page says.",))
+def _guess(raw: bytes, declared: str) -> Decoded | LeftOut:
+    if declared:
+        text = unix_lines(raw.decode(declared, errors="replace"))
+        return Decoded(text.replace("\0", "\ufffd"), (f"Read as {declared}, as the page says.",))
     if _share(raw, HIGH) > MOST_HIGH:
         return LeftOut("not text", "it is not UTF-8, and no other encoding is likely")
     try:
@@ -228,8 +222,8 @@ def _guessed(raw: bytes, named: str) -> Decoded | LeftOut:
         return Decoded(unix_lines(raw.decode("latin-1")), ("Not UTF-8: read as Latin-1.",))
 
 
-def _named(raw: bytes) -> str:
-    """The encoding that a page names; empty where Python has no such text encoding."""
+def _declared_encoding(raw: bytes) -> str:
+    """Return the encoding that a page declares; empty if Python does not have it."""
     found = CHARSET.search(raw, 0, 4096)
     if found is None:
         return ""
@@ -237,7 +231,7 @@ def _named(raw: bytes) -> str:
         known = codecs.lookup(found[1].decode("ascii"))
     except LookupError:
         return ""
-    # Others turn bytes into bytes, or read escapes.
+    # Other codecs convert bytes to bytes, or read escapes.
     odd = known.name in ("utf-7", "idna", "punycode", "unicode_escape", "raw_unicode_escape")
     is_text = getattr(known, "_is_text_encoding", True)
     return known.name if is_text and not odd else ""

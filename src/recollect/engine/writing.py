@@ -125,11 +125,11 @@ def _part_of_text(append: str | None, section: str | None, changes: dict[str, ob
     if section is None:
         if not isinstance(append, str) or not append.strip() or "text" in changes:
             raise UserError("append needs a text to add, and not another text beside it.")
-        return lambda memory: markdown.appended(memory, append)
+        return lambda memory: markdown.append_text(memory, append)
     text = changes.pop("text", None)
     if not isinstance(section, str) or not isinstance(text, str) or append is not None:
         raise UserError("section needs its new text as text, and nothing to append.")
-    return lambda memory: markdown.section_replaced(memory, section, text)
+    return lambda memory: markdown.replace_section(memory, section, text)
 
 
 @operation(WRITE, retry=True)

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from recollect.documents import file_types
-from recollect.documents.chunking import chunked
+from recollect.documents.chunking import split_document
 from recollect.documents.document import Chunk, Document, LeftOut, Reason
 from recollect.documents.reader import parse, read_bytes
 from recollect.folders.instructions import SOURCE as INSTRUCTIONS
@@ -183,7 +183,7 @@ def _read(reading: Reading, file: ReadFile, document: Document | LeftOut | None)
     if document is None or isinstance(document, LeftOut):
         return file._replace(left_out=document)
     document, redacted = without_secrets(reading, document)
-    chunks, notes = chunked(document)
+    chunks, notes = split_document(document)
     drafts = drafts_of(reading, file.found, document, chunks)
     return file._replace(
         title=document.title, chunks=chunks, drafts=drafts, notes=notes, redacted=redacted

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from recollect.documents.chunking import chunked
+from recollect.documents.chunking import split_document
 from recollect.documents.document import Chunk, Document, LeftOut, one_line
 from recollect.documents.file_types import MARKDOWN
 from recollect.documents.reader import not_opened
@@ -202,7 +202,7 @@ class _Parts:
             self._reading, _document(group.turns, self._reading.folder.client)
         )
         self._redacted.update(redacted)
-        chunks = [chunk._replace(heading=heading) for chunk in chunked(document).chunks]
+        chunks = [chunk._replace(heading=heading) for chunk in split_document(document).chunks]
         self._chunks += chunks
         self._drafts += drafts_of(self._reading, self._file.found, document, chunks)
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from recollect.documents import definitions
-from recollect.documents.chunking import chunked
+from recollect.documents.chunking import split_document
 from recollect.documents.definitions import GRAMMARS, places
 from recollect.documents.document import SectionStart
 from recollect.documents.file_types import CODE
@@ -110,7 +110,7 @@ def long_class() -> str:
 
 
 def test_a_long_class_is_split_at_its_methods() -> None:
-    chunks = chunked(definitions.document(long_class(), "python")).chunks
+    chunks = split_document(definitions.document(long_class(), "python")).chunks
     expected = ["", "Long", *(f"Long > method_{n}" for n in range(1, 6)), "alone"]
     assert [one.heading for one in chunks] == expected
     assert chunks[2].text.startswith("    def method_1(self):")
@@ -118,7 +118,7 @@ def test_a_long_class_is_split_at_its_methods() -> None:
 
 def test_a_huge_function_is_split_at_blank_lines_and_keeps_its_name() -> None:
     steps = "\n\n".join("    step(1)  # some words on it\n" * 8 for _ in range(20))
-    chunks = chunked(definitions.document(f"def huge():\n{steps}\n", "python")).chunks
+    chunks = split_document(definitions.document(f"def huge():\n{steps}\n", "python")).chunks
     assert len(chunks) > 3
     assert {one.heading for one in chunks} == {"huge"}
     assert all(one.first_line <= before.last_line for before, one in pairwise(chunks))
@@ -126,8 +126,8 @@ def test_a_huge_function_is_split_at_blank_lines_and_keeps_its_name() -> None:
 
 def test_a_new_function_leaves_the_chunks_of_the_others() -> None:
     text = long_class()
-    before = chunked(definitions.document(text, "python")).chunks
-    after = chunked(
+    before = split_document(definitions.document(text, "python")).chunks
+    after = split_document(
         definitions.document(
             text.replace("class Long", "def new():\n    pass\n\n\nclass Long"), "python"
         )

@@ -10,12 +10,13 @@ import zlib
 import docx
 import pytest
 
-from recollect.documents import docx as word
-from recollect.documents import html, pdf
-from recollect.documents.chunking import chunked
+from recollect.documents import binary_formats
+from recollect.documents.binary_formats import read_docx, read_pdf
+from recollect.documents.chunking import split_document
 from recollect.documents.document import Document, LeftOut, SectionStart
-from recollect.documents.parser_program import parsed
+from recollect.documents.parser_process import parse_bytes
 from recollect.documents.reader import parse
+from recollect.documents.text_formats import read_html
 
 
 def document(found: Document | LeftOut) -> Document:
@@ -48,7 +49,7 @@ loose tail
 
 
 def test_html_is_its_text_in_reading_order_with_the_lines_of_the_source() -> None:
-    found = document(html.document(PAGE))
+    found = document(read_html(PAGE))
     lines = found.text.split("\n")
     assert lines == [
         "The & title", "", "Main heading", "", "First paragraph over two lines,", "then a third.",
@@ -61,11 +62,11 @@ def test_html_is_its_text_in_reading_order_with_the_lines_of_the_source() -> Non
     assert numbers["Main heading"] == 6
     assert numbers["Part"] == 10
     assert list(found.lines) == sorted(found.lines)
-    assert chunked(found).chunks[0].first_line >= 2
+    assert split_document(found).chunks[0].first_line >= 2
 
 
 def test_html_that_begins_with_its_title_does_not_say_it_twice() -> None:
-    found = document(html.document("<title>Same</title><h1>Same</h1><p>Text"))
+    found = document(read_html("<title>Same</title><h1>Same</h1><p>Text"))
     assert found.text == "Same\n\nText"
 
 
@@ -74,19 +75,19 @@ def test_html_declares_no_entities_and_reads_no_files() -> None:
         '<!DOCTYPE html [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;">'
         '<!ENTITY f SYSTEM "file:///etc/passwd">]><p>&b; &f;</p>'
     )
-    found = document(html.document(text))
+    found = document(read_html(text))
     assert "aaaa" not in found.text.replace('"aaaaaaaaaa"', "")
     assert "root:" not in found.text
 
 
 def test_html_that_is_nested_without_end_is_read_as_far_as_it_goes() -> None:
-    found = html.document("<p>before</p>" + "<div>" * 50_000 + "deep")
+    found = read_html("<p>before</p>" + "<div>" * 50_000 + "deep")
     assert document(found).text.startswith("before")
     assert document(found).notes == ("It is nested too deeply to be read to its end.",)
 
 
 def test_html_without_text_is_empty() -> None:
-    assert html.document("<script>x</script>") == LeftOut("empty", "it has no text")
+    assert read_html("<script>x</script>") == LeftOut("empty", "it has no text")
 
 
 def test_html_may_name_its_encoding() -> None:
@@ -135,14 +136,14 @@ def made_pdf(*pages: str, form: bytes = b"", title: str = "") -> bytes:
 
 
 def test_pages_of_a_pdf_are_parts() -> None:
-    found = document(pdf.document(made_pdf("First page", "", "Third page", title="A report")))
+    found = document(read_pdf(made_pdf("First page", "", "Third page", title="A report")))
     assert found.text == "First page\n\nThird page\n"
     assert found.sections == (SectionStart(0, 1, "page 1"), SectionStart(2, 1, "page 3"))
     assert (found.title, found.notes) == ("A report", ())
 
 
 def test_a_pdf_of_pictures_is_empty() -> None:
-    found = pdf.document(made_pdf("", ""))
+    found = read_pdf(made_pdf("", ""))
     assert found == LeftOut("empty", "its pages have no text: a scan?")
 
 
@@ -150,7 +151,7 @@ def test_a_pdf_of_pictures_is_empty() -> None:
 def test_a_pdf_that_ends_too_early_raises_nothing(
     length: int, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = pdf.document(made_pdf("First page", "Second page")[:length])
+    found = read_pdf(made_pdf("First page", "Second page")[:length])
     assert isinstance(found, Document) or found.reason in ("corrupt", "empty")
     assert not caplog.records
     assert capsys.readouterr() == ("", "")
@@ -163,25 +164,25 @@ def test_a_pdf_with_a_password_is_named() -> None:
     writer.encrypt("password", algorithm="RC4-128")
     stream = io.BytesIO()
     writer.write(stream)
-    found = pdf.document(stream.getvalue())
+    found = read_pdf(stream.getvalue())
     assert isinstance(found, LeftOut)
     assert found.reason == "unreadable"
 
 
 def test_a_pdf_is_read_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     raw = made_pdf("One", "Two", "Three")
-    monkeypatch.setattr(pdf, "MOST_PAGES", 2)
-    found = document(pdf.document(raw))
+    monkeypatch.setattr(binary_formats, "MOST_PAGES", 2)
+    found = document(read_pdf(raw))
     assert (found.text, found.notes) == ("One\n\nTwo\n", ("It is read up to page 2 of 3.",))
-    monkeypatch.setattr(pdf, "MOST_CHARACTERS", 2)
-    assert document(pdf.document(raw)).notes == ("It is read up to page 1 of 3.",)
-    monkeypatch.setattr(pdf, "MOST_OPERATORS", 3)
-    found_none = pdf.document(raw)
+    monkeypatch.setattr(binary_formats, "MOST_CHARACTERS", 2)
+    assert document(read_pdf(raw)).notes == ("It is read up to page 1 of 3.",)
+    monkeypatch.setattr(binary_formats, "MOST_OPERATORS", 3)
+    found_none = read_pdf(raw)
     assert found_none == LeftOut("corrupt", "none of its pages can be read")
 
 
 def test_a_form_that_draws_itself_comes_to_an_end() -> None:
-    found = document(pdf.document(made_pdf("Text", form=b"/F Do " * 50)))
+    found = document(read_pdf(made_pdf("Text", form=b"/F Do " * 50)))
     assert "Text" in found.text
 
 
@@ -203,7 +204,7 @@ def made_docx() -> bytes:
 
 
 def test_a_word_document_is_its_paragraphs_tables_and_headings() -> None:
-    found = document(word.document(made_docx()))
+    found = document(read_docx(made_docx()))
     assert found.text.split("\n") == [
         "The title", "", "Intro.", "", "Part", "", "First line", "second line", "",
         "cell 0 | cell 1", "cell 2 | cell 3", "", "Sub", "", "End.", "",
@@ -219,15 +220,15 @@ def test_a_word_document_is_its_paragraphs_tables_and_headings() -> None:
 def test_a_word_document_that_unpacks_to_too_much_is_not_opened(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(word, "MOST_UNPACKED", 1000)
-    found = word.document(made_docx())
+    monkeypatch.setattr(binary_formats, "MOST_UNPACKED", 1000)
+    found = read_docx(made_docx())
     assert isinstance(found, LeftOut)
     assert found.reason == "too large"
 
 
 def test_a_word_document_is_read_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word, "MOST_CHARACTERS", 10)
-    found = document(word.document(made_docx()))
+    monkeypatch.setattr(binary_formats, "MOST_CHARACTERS", 10)
+    found = document(read_docx(made_docx()))
     assert found.text == "The title\n\nIntro."
     assert len(found.notes) == 1
 
@@ -237,7 +238,7 @@ def test_what_is_no_word_document_is_corrupt() -> None:
     with zipfile.ZipFile(stream, "w") as packed:
         packed.writestr("[Content_Types].xml", "<a>")
     for raw in (b"text", b"PK\x03\x04", stream.getvalue(), made_docx()[:-100], made_docx()[:2000]):
-        found = word.document(raw)
+        found = read_docx(raw)
         assert isinstance(found, LeftOut)
         assert found.reason == "corrupt"
 
@@ -253,7 +254,7 @@ def test_entities_in_a_word_document_are_not_expanded() -> None:
                 bomb = b'<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/passwd">]>'
                 data = head + b"?>" + bomb + body.replace(b"Intro.", b"Intro &e; end.")
             after.writestr(entry.filename, data)
-    found = word.document(stream.getvalue())
+    found = read_docx(stream.getvalue())
     assert isinstance(found, LeftOut) or "root:" not in found.text
 
 
@@ -264,7 +265,7 @@ def test_without_its_library_a_document_names_what_to_install(
     name: str, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    found = parsed(name.removeprefix("a."), b"<p>text</p>")
+    found = parse_bytes(name.removeprefix("a."), b"<p>text</p>")
     assert isinstance(found, LeftOut)
     assert found.reason == "needs an extra"
     assert "pip install 'recollect-memory[documents]'" in found.detail

@@ -14,8 +14,14 @@ import pytest
 from recollect.documents import parser_process, reader
 from recollect.documents.document import Document, LeftOut, SectionStart
 from recollect.documents.markdown import Structure
-from recollect.documents.parser_process import PARSERS, ParserProcess, ParserStopped
-from recollect.documents.parser_program import STRUCTURE, answer, encoded
+from recollect.documents.parser_process import (
+    PARSERS,
+    STRUCTURE,
+    ParserProcess,
+    ParserStopped,
+    encode,
+    serve,
+)
 from recollect.documents.reader import NOT_FINISHED, SMALL, TOO_MUCH, parse
 
 
@@ -79,26 +85,26 @@ def test_a_process_that_ended_is_started_anew(
 ) -> None:
     source = b"def f(): ..."
     expected = Document(source.decode(), "python", sections=(SectionStart(0, 1, "f"),))
-    assert process.parsed("python", source) == expected
+    assert process.parse("python", source) == expected
     running = process._process
     assert running is not None
     running.kill()
     running.wait()
-    assert process.parsed("python", source) == expected
+    assert process.parse("python", source) == expected
     process.close()
     process.close()
     monkeypatch.setattr(parser_process, "PROGRAM", "import nowhere")
     with pytest.raises(ParserStopped):
-        process.parsed("python", source)
+        process.parse("python", source)
     monkeypatch.setattr(sys, "executable", "/nowhere")
     with pytest.raises(ParserStopped):
-        process.parsed("python", source)
+        process.parse("python", source)
 
 
 def test_the_program_answers_until_there_are_no_more_questions() -> None:
     questions = io.BytesIO(b"python 5 12\ndef f(): ...structure 30.0 4\n# a\nhtml 5 0\n")
     answers = io.BytesIO()
-    answer(questions, answers)
+    serve(questions, answers)
     answers.seek(0)
     said = [msgspec.msgpack.decode(answers.read(int(size))) for size in iter(answers.readline, b"")]
     assert [name for name, _ in said] == ["Document", "Structure", "LeftOut"]
@@ -107,12 +113,12 @@ def test_the_program_answers_until_there_are_no_more_questions() -> None:
 
 def test_a_document_comes_back_as_it_was(process: ParserProcess) -> None:
     text = f"---\ntags: [a, b]\nkind: plan\n---\n# Title\n\n#c {'word ' * SMALL}\n"
-    found = process.parsed("markdown", text.encode())
+    found = process.parse("markdown", text.encode())
     assert found == parse(text.encode(), "a.md")
     assert isinstance(found, Document)
     assert found.fields == {"tags": ("a", "b", "c"), "kind": "plan"}
-    assert msgspec.msgpack.decode(encoded(found))[0] == "Document"
-    assert process.parsed(STRUCTURE, b"# a\n#b") == Structure((SectionStart(0, 1, "a"),), ("b",))
+    assert msgspec.msgpack.decode(encode(found))[0] == "Document"
+    assert process.parse(STRUCTURE, b"# a\n#b") == Structure((SectionStart(0, 1, "a"),), ("b",))
 
 
 def test_small_notes_need_no_process_and_one_process_is_enough_for_all(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from recollect.documents import file_types, reader
-from recollect.documents.chunking import chunked
+from recollect.documents.chunking import split_document
 from recollect.documents.document import Document, LeftOut
 from recollect.documents.reader import parse, read_bytes
 
@@ -153,7 +153,7 @@ def test_a_large_file_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_file_of_one_line_of_a_megabyte_is_read_and_split(tmp_path: Path) -> None:
     found = document(tmp_path, "a.txt", "word " * 200_000)
-    chunks = chunked(found).chunks
+    chunks = split_document(found).chunks
     assert 400 < len(chunks) < 1000
     assert {(one.first_line, one.last_line) for one in chunks} == {(1, 1)}
 
@@ -228,4 +228,4 @@ def test_whatever_bytes_a_file_holds_nothing_is_raised(raw: bytes, name: str) ->
     if isinstance(found, Document):
         assert "\0" not in found.text
         assert found.text.encode()
-        assert chunked(found).chunks
+        assert split_document(found).chunks

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from recollect.documents import markdown, notebook, rst
-from recollect.documents.chunking import chunked
+from recollect.documents import markdown
+from recollect.documents.chunking import split_document
 from recollect.documents.document import Document, LeftOut, SectionStart
 from recollect.documents.front_matter import memory_fields
+from recollect.documents.text_formats import read_notebook, read_rst
 from recollect.ingest.draft import make_draft
 
 
@@ -70,7 +71,7 @@ def test_front_matter_that_says_more_stays_with_the_first_heading(yaml: str) -> 
     assert found.first_line == 1
     assert yaml in found.text
     assert found.sections == (SectionStart(0, 1, "Title"),)
-    assert [one.heading for one in chunked(found).chunks] == ["Title"]
+    assert [one.heading for one in split_document(found).chunks] == ["Title"]
 
 
 def test_front_matter_that_is_none_is_text_with_a_note() -> None:
@@ -150,7 +151,7 @@ too short
 
 
 def test_rst_headings_have_levels_in_the_order_of_their_adornments() -> None:
-    found = rst.document(RST)
+    found = read_rst(RST)
     lines = RST.split("\n")
     assert [(lines[mark.line], mark.level, mark.title) for mark in found.sections] == [
         ("=====", 1, "Title"),
@@ -167,7 +168,7 @@ def cell(kind: str, source: object) -> dict[str, Any]:
 
 
 def of_cells(*cells: object) -> Document:
-    found = notebook.document(json.dumps({"nbformat": 4, "cells": cells}))
+    found = read_notebook(json.dumps({"nbformat": 4, "cells": cells}))
     assert isinstance(found, Document)
     return found
 
@@ -190,7 +191,9 @@ def test_a_notebook_is_what_its_cells_say_without_what_they_printed() -> None:
 
 def test_cells_of_a_long_notebook_are_found_by_number() -> None:
     found = of_cells(*(cell("code", f"value_{n} = 1\n" * 60) for n in range(4)))
-    assert [one.heading for one in chunked(found).chunks] == [f"cell {n}" for n in (1, 2, 3, 4)]
+    assert [one.heading for one in split_document(found).chunks] == [
+        f"cell {n}" for n in (1, 2, 3, 4)
+    ]
 
 
 def test_what_is_no_cell_in_a_notebook_is_passed_over() -> None:
@@ -202,17 +205,17 @@ def test_what_is_no_cell_in_a_notebook_is_passed_over() -> None:
 
 def test_a_notebook_of_the_third_format_is_read() -> None:
     old = {"nbformat": 3, "worksheets": [{"cells": [{"cell_type": "code", "input": "x"}]}, 1]}
-    found = notebook.document(json.dumps(old))
+    found = read_notebook(json.dumps(old))
     assert isinstance(found, Document)
     assert found.text == "x\n"
 
 
 @pytest.mark.parametrize("whole", [{}, {"cells": {}}, {"worksheets": 1}, 5, None])
 def test_json_that_is_no_notebook_is_corrupt(whole: object) -> None:
-    assert notebook.document(json.dumps(whole)) == LeftOut("corrupt", "it is not a notebook")
+    assert read_notebook(json.dumps(whole)) == LeftOut("corrupt", "it is not a notebook")
 
 
 def test_a_notebook_without_text_is_empty() -> None:
-    found = notebook.document(json.dumps({"cells": [cell("code", " \n")]}))
+    found = read_notebook(json.dumps({"cells": [cell("code", " \n")]}))
     assert isinstance(found, LeftOut)
     assert found.reason == "empty"

@@ -15,7 +15,7 @@ from folder_homes import LONG_AGO, first, found, ids, long_note, vault, write
 from recollect import Recollect
 from recollect.auth.capabilities import SEARCH, Caller
 from recollect.documents import reader
-from recollect.documents.parser_program import parsed
+from recollect.documents.parser_process import parse_bytes
 from recollect.errors import Forbidden, NotFound, UserError
 from recollect.folders import sync as sync_module
 from recollect.folders.scan import Matcher, scan_paths
@@ -373,7 +373,7 @@ def test_a_file_that_lacked_its_reader_is_read_once_it_is_there(
 ) -> None:
     write(notes, {"page.html": "<h1>Moorings</h1><p>The quokka sleeps.</p>"})
     with monkeypatch.context() as lacking:
-        lacking.setattr(reader, "PARSERS", SimpleNamespace(parsed=parsed))  # in this process
+        lacking.setattr(reader, "PARSERS", SimpleNamespace(parse=parse_bytes))  # in this process
         lacking.setitem(sys.modules, "lxml", None)
         lacking.setitem(sys.modules, "lxml.html", None)
         assert memory.add_folder(notes).left_out == {"needs an extra": 1}
