@@ -69,8 +69,8 @@ def add_instructions(
     """Make core memories of a project's files of instructions (CLAUDE.md, AGENTS.md, rules of
     Cursor and others), and follow them from now on. Returns the files and folders, and what was
     done; with `dry_run` nothing is."""
+    from recollect.folders import FILES, FOLDERS, instruction_places  # noqa: PLC0415  start-up time
     from recollect.folders.chunk_writing import Synced  # noqa: PLC0415  start-up time
-    from recollect.folders.instructions import FILES, FOLDERS, instruction_places  # noqa: PLC0415  start-up time
 
     root = outside_home(Path(os.path.realpath(Path(path).expanduser())), session.home)
     places, done = instruction_places(root), Synced()
@@ -122,7 +122,7 @@ def add_transcripts(
 def _check_apart(path: str, known: Mapping[str, Folder]) -> None:
     """A file must not be two memories: no folder within another. Files of instructions are by
     themselves: what holds them leaves them out."""
-    from recollect.folders.instructions import is_instructions  # noqa: PLC0415  start-up time
+    from recollect.folders import is_instructions  # noqa: PLC0415  start-up time
 
     for other in known:
         if is_instructions(path) or is_instructions(other):
@@ -170,7 +170,7 @@ def _own_files(session: Session) -> Sequence[str]:
 
 def _instruction_files(session: Session, folder: Folder) -> Iterator[str]:
     """The files that are memories by themselves, and so none of the folder that holds them."""
-    from recollect.folders.instructions import is_instruction_file, is_instructions  # noqa: PLC0415  start-up time
+    from recollect.folders import is_instruction_file, is_instructions  # noqa: PLC0415  start-up time
 
     for other in session.store.folders.all():
         if other.path != folder.path and is_instructions(other.path):

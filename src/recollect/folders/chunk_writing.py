@@ -1,4 +1,4 @@
-"""Writing the chunks of a file as memories, and what a sync of a folder did."""
+"""Writing the chunks of files as memories, and the report of a sync."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import datetime
 from itertools import chain
 
 from recollect.documents.document import LeftOut, Reason
+from recollect.folders import is_instructions
 from recollect.folders.file_reading import (
     ReadFile,
     StoredChunk,
@@ -15,20 +16,18 @@ from recollect.folders.file_reading import (
     new_ids,
     repetitions,
 )
-from recollect.folders.instructions import is_instructions
 from recollect.ingest.draft import Draft, complete_draft
 from recollect.store.base import Stored, Writing
 from recollect.store.folders import FileChunk, Folder, StoredFile
 
-# As many as a person reads; the others are counted.
-MOST_NAMED = 100
-# Every folder has such files: they are counted, and nobody needs their names.
+MOST_NAMED = 100  # paths in a report; the others are counted
+# Reasons that are common in every folder: such files are only counted.
 USUAL: frozenset[Reason] = frozenset({"binary", "empty", "generated", "unknown kind"})
 
 
 class Synced:
-    """Counts of files by what happened to them, of memories, of what was left out by reason, and of
-    secrets by kind. `named`: paths with a note on each."""
+    """The report of a sync: counts of files and memories by what happened, of files left out by
+    reason, and of secrets by kind. `named`: paths with a note on each."""
 
     def __init__(self) -> None:
         self.files: Counter[str] = Counter()
@@ -38,7 +37,7 @@ class Synced:
         self.redacted: Counter[str] = Counter()
 
     def include(self, other: Synced) -> None:
-        """Count what another sync did as well."""
+        """Add the counts of another sync."""
         for name in ("files", "memories", "left_out", "redacted"):
             getattr(self, name).update(getattr(other, name))
         for path, note in other.named:
@@ -58,12 +57,12 @@ class Synced:
 
     @property
     def changed(self) -> int:
-        """How many memories were added, updated or forgotten."""
+        """The number of memories that were added, updated or forgotten."""
         return sum(self.memories.values())
 
 
 class ChunkWriter:
-    """Writes the chunks of files of one folder within one transaction."""
+    """Writes the chunks of files of a folder within one transaction."""
 
     def __init__(
         self,
@@ -73,7 +72,7 @@ class ChunkWriter:
         report: Synced,
         files: Sequence[ReadFile] = (),
     ) -> None:
-        """`files`: those that will be written."""
+        """`files`: the files to be written."""
         self._write = write
         self.files = write.files
         self._folder = folder
@@ -84,8 +83,8 @@ class ChunkWriter:
         self._taken = {*write.find(chain.from_iterable(file.ids for file in files))}
 
     def write(self, key: int, file: ReadFile, before: StoredFile | None) -> None:
-        """Make the memories of a file, after its first `file.after` chunks, those of the chunks
-        read; the others are forgotten."""
+        """Write the chunks of a file as memories, after its first `file.after` chunks; forget its
+        other memories."""
         known = []
         if before is not None:
             self.flush()
@@ -100,8 +99,8 @@ class ChunkWriter:
             self._put_off.append((key, kept, file.after))
 
     def flush(self) -> None:
-        """Write which chunk of its file each memory is. It is put off while files are new: so their
-        memories can be written together."""
+        """Write which chunk of its file each memory is. For new files this is delayed, so that
+        their memories are written together."""
         for chunks in self._put_off:
             self.files.put_chunks(*chunks)
         self._put_off.clear()
@@ -118,7 +117,7 @@ class ChunkWriter:
         known: Sequence[FileChunk],
         stored: Mapping[str, Stored],
     ) -> dict[int, FileChunk]:
-        """The file's chunks as memories, by the memories' keys."""
+        """Write the file's chunks as memories; return them by the memories' keys."""
         candidates = [
             StoredChunk(chunk.memory_id, chunk.heading, stored[chunk.memory_id].memory.text)
             for chunk in known
@@ -129,7 +128,7 @@ class ChunkWriter:
         for at, (id, chunk) in enumerate(zip(ids, file.chunks, strict=True)):
             memory = stored.get(id) if id is not None else None
             if memory is not None and memory.forgotten and before is not None and not before.gone:
-                key = memory.key  # somebody has forgotten this chunk, and not the file
+                key = memory.key  # a user has forgotten this chunk
             else:
                 key = self._write_chunk(file, at, memory)
             id = memory.memory.id if memory is not None else ""
@@ -157,7 +156,7 @@ class ChunkWriter:
         return memory.key
 
     def _place(self, file: ReadFile, at: int) -> tuple[str, Stored | None]:
-        """An id for a new chunk that is free, or the forgotten memory that was this very chunk."""
+        """Return a free id for a new chunk, or the id of a forgotten memory of the same chunk."""
         if file.ids[at] not in self._taken:
             return file.ids[at], None
         chunk, repeated = file.chunks[at], repetitions(file.chunks)[at]
@@ -169,5 +168,5 @@ class ChunkWriter:
 
 
 def _places(chunks: Mapping[int, FileChunk]) -> dict[int, tuple[object, ...]]:
-    """Number, heading and lines of each memory, by its key."""
+    """Return number, heading and lines of each memory, by its key."""
     return {key: chunk[1:] for key, chunk in chunks.items()}

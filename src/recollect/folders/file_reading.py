@@ -1,5 +1,4 @@
-"""Reading files of a folder: each as a document without secrets, in chunks; and the ids of chunks,
-old and new."""
+"""Reading files of a folder as documents without secrets, in chunks; and ids for these chunks."""
 
 from __future__ import annotations
 
@@ -14,8 +13,8 @@ from recollect.documents import file_types
 from recollect.documents.chunking import split_document
 from recollect.documents.document import Chunk, Document, LeftOut, Reason
 from recollect.documents.reader import parse, read_bytes
-from recollect.folders.instructions import SOURCE as INSTRUCTIONS
-from recollect.folders.instructions import is_instructions
+from recollect.folders import SOURCE as INSTRUCTIONS
+from recollect.folders import is_instructions
 from recollect.folders.scan import FoundFile
 from recollect.hashing import bytes_digest
 from recollect.ingest.draft import Draft, complete_draft, hash_letters, make_draft, slug
@@ -25,24 +24,23 @@ from recollect.store.prepared import PreparedMemories
 from recollect.store.sqlite.segments import packing
 from recollect.types import SESSION
 
-# A file that was written anew shares nothing with its old version, however many are compared.
-MOST_COMPARED = 100
+MOST_COMPARED = 100  # old chunks that are compared with a new one
 HEADING_AND_TEXT = attrgetter("heading", "text")
-SUFFIX = 10  # letters of five bits each: enough for every chunk of every file
+SUFFIX = 10  # letters of five bits each
 SOURCE = "folder"
-# Fields that a file's front matter may give, and what they are where it does not.
+# Defaults of fields that a file's front matter may set.
 UNSAID: Mapping[str, object] = {
     "tags": (), "domain": "", "severity": None, "valid_from": None, "valid_until": None,
 }  # fmt: skip
-# A draft without its secrets, and how many of each kind it had.
+# A draft without secrets, and how many of each kind it had.
 CleanDraft = tuple[Draft, Mapping[str, int]]
-FileToRead = tuple[FoundFile, StoredFile | None]  # and what is known of it
-# The reason of a file that can be read once a package is installed.
+FileToRead = tuple[FoundFile, StoredFile | None]  # a file, and what is stored about it
+# The reason for a file that can be read once a package is installed.
 LACKING: Reason = "needs an extra"
 
 
 class StoredChunk(NamedTuple):
-    """A chunk of a file that is a memory already."""
+    """A chunk of a file that is already a memory."""
 
     memory_id: str
     heading: str
@@ -50,11 +48,11 @@ class StoredChunk(NamedTuple):
 
 
 def matching_memories(before: Sequence[StoredChunk], after: Sequence[Chunk]) -> list[str | None]:
-    """For each chunk the id of the memory that holds it; None for a new one.
+    """Return the id of the memory of each chunk; None for a new chunk.
 
-    A chunk belongs to the memory with the same text under the same heading, wherever it has moved;
-    else to one with the same text; else, in order, to one under the same heading; else to one of
-    which it holds half of the lines.
+    A chunk matches the memory with the same text and heading, even if it has moved; else one with
+    the same text; else, in order, one with the same heading; else one of which it has half of the
+    lines.
     """
     found: list[str | None] = [None] * len(after)
     left = list(before)
@@ -78,7 +76,7 @@ def matching_memories(before: Sequence[StoredChunk], after: Sequence[Chunk]) -> 
 
 
 def _similar(candidates: Sequence[StoredChunk], chunk: Chunk) -> StoredChunk | None:
-    """The first of which the chunk holds half of the lines or more."""
+    """Return the first candidate of which the chunk has half of the lines or more."""
     lines = set(chunk.text.split("\n"))
     for stored in candidates[:MOST_COMPARED]:
         before = [line for line in stored.text.split("\n") if line.strip()]
@@ -88,7 +86,7 @@ def _similar(candidates: Sequence[StoredChunk], chunk: Chunk) -> StoredChunk | N
 
 
 def first_ids(folder: Folder, path: str, chunks: Sequence[Chunk]) -> list[str]:
-    """The id that each chunk of a file gets as a new memory, unless it is taken."""
+    """Return the first choice of an id for each chunk of a file."""
     return [
         next(new_ids(folder, path, chunk, repeated))
         for chunk, repeated in zip(chunks, repetitions(chunks), strict=True)
@@ -96,7 +94,7 @@ def first_ids(folder: Folder, path: str, chunks: Sequence[Chunk]) -> list[str]:
 
 
 def repetitions(chunks: Sequence[Chunk]) -> list[int]:
-    """For each chunk how many before it have the same heading and text."""
+    """Return for each chunk how many before it have the same heading and text."""
     seen: Counter[object] = Counter()
     found = []
     for chunk in chunks:
@@ -106,11 +104,11 @@ def repetitions(chunks: Sequence[Chunk]) -> list[int]:
 
 
 def new_ids(folder: Folder, path: str, chunk: Chunk, repeated: int = 0) -> Iterator[str]:
-    """Ids for a new chunk, best first, which begin with the path. The same chunk of the same file
-    gets the same id again, so that a file that comes back has its old memories. `repeated`: how
-    many chunks of the file before it have the same heading and text."""
+    """Yield ids for a new chunk, best first, which begin with the path. The same chunk of the same
+    file always gets the same id, so that a file that comes back finds its old memories. `repeated`:
+    how many chunks before it in the file have the same heading and text."""
     content = "\0".join((folder.path, path, chunk.heading, chunk.text))
-    # The names of transcripts are long numbers.
+    # File names of transcripts are long numbers.
     start = SESSION if folder.client else slug(path) or "file"
     number = repeated
     while True:
@@ -120,12 +118,12 @@ def new_ids(folder: Folder, path: str, chunk: Chunk, repeated: int = 0) -> Itera
 
 
 class ReadFile(NamedTuple):
-    """A file that was read: as the file system described it before, the digest of its content, and
-    its chunks, each with the draft of its memory and the id it gets if it is new. `title` is None
-    where it is left out, or has the same content as before. `notes`: what a person should know.
+    """A file that was read: its state in the file system before reading, the digest of its content,
+    and its chunks, each with the draft of its memory and an id if it is new. `title`: None if the
+    file is left out or has not changed. `notes`: for the user.
 
-    A transcript is read in parts, `part` by part; `more` follow. The chunks of each come after the
-    first `after` chunks of the file."""
+    A transcript is read in parts. `part`: the number of this one; `more`: others follow; `after`:
+    the number of chunks in earlier parts."""
 
     found: FoundFile
     read_ns: int
@@ -143,7 +141,7 @@ class ReadFile(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How the files of a folder are read. `now`: for a file whose time no calendar has."""
+    """The folder and redaction for reading files. `now`: used for a file with an invalid time."""
 
     folder: Folder
     redaction: Redaction | None
@@ -151,21 +149,21 @@ class Reading(NamedTuple):
 
 
 def read_files(reading: Reading, files: Sequence[FileToRead]) -> list[ReadFile]:
-    """Read files. Each step is taken with all of them: file by file it takes half as long again,
-    since hardly anything of one step is still in the processor's cache when the next file comes."""
-    opened = [_opened(*file) for file in files]
+    """Read files. Each step is done for all files before the next step. Doing all steps file by
+    file takes 50 % longer, because of the processor's cache."""
+    opened = [_open_file(*file) for file in files]
     parsed = [
         (file, parse(raw, file.found.path) if raw is not None else file.left_out)
         for file, raw in opened
     ]
-    read = [_read(reading, *file) for file in parsed]
+    read = [_make_drafts(reading, *file) for file in parsed]
     return [
         file._replace(ids=first_ids(reading.folder, file.found.path, file.chunks)) for file in read
     ]
 
 
-def _opened(found: FoundFile, before: StoredFile | None) -> tuple[ReadFile, bytes | None]:
-    """A file, and its bytes if they have to be read; `before`: what is known of it."""
+def _open_file(found: FoundFile, before: StoredFile | None) -> tuple[ReadFile, bytes | None]:
+    """Return a file, and its bytes if they have changed. `before`: what is stored about it."""
     file = ReadFile(found, time.time_ns())
     raw = read_bytes(found.full, found.path)
     if isinstance(raw, LeftOut):
@@ -178,8 +176,8 @@ def _opened(found: FoundFile, before: StoredFile | None) -> tuple[ReadFile, byte
     return file, raw
 
 
-def _read(reading: Reading, file: ReadFile, document: Document | LeftOut | None) -> ReadFile:
-    """A file with what it says, if anything has to be read."""
+def _make_drafts(reading: Reading, file: ReadFile, document: Document | LeftOut | None) -> ReadFile:
+    """Add chunks and drafts to a file, if it has a document."""
     if document is None or isinstance(document, LeftOut):
         return file._replace(left_out=document)
     document, redacted = without_secrets(reading, document)
@@ -191,9 +189,8 @@ def _read(reading: Reading, file: ReadFile, document: Document | LeftOut | None)
 
 
 def without_secrets(reading: Reading, document: Document) -> tuple[Document, Mapping[str, int]]:
-    """The document without its secrets, and how many of each kind it had. Before the text is split:
-    a secret of several lines may end up in several chunks, and none of them would show what it is.
-    """
+    """Return the document without secrets, and how many of each kind it had. This is done before
+    splitting, because a secret of several lines cannot be recognized in parts."""
     if reading.redaction is None:
         return document, {}
     text, redacted = reading.redaction.redact_document(document.text)
@@ -203,8 +200,8 @@ def without_secrets(reading: Reading, document: Document) -> tuple[Document, Map
 def drafts_of(
     reading: Reading, found: FoundFile, document: Document, chunks: Sequence[Chunk]
 ) -> list[CleanDraft]:
-    """What the chunks of a file say as memories, without their secrets. What all of them have in
-    common is checked and cleaned once."""
+    """Return the chunks of a file as drafts without secrets. Their common fields are checked and
+    cleaned once."""
     changed = _moment(found.changed_ns, reading.now)
     fields: dict[str, object] = {
         **UNSAID,
@@ -217,9 +214,9 @@ def drafts_of(
         **document.fields,
         "path": str(found.full),
     }
-    named = "context"  # what tells of what a chunk is about
+    named = "context"  # the field for a chunk's headings
     if is_instructions(reading.folder.path):
-        # A core memory is called what it is about. All parts of a file have the file's path.
+        # The title of a core memory is its subject; all parts of a file have its path as context.
         named = "title"
         fields |= {"source": INSTRUCTIONS, "context": found.path}
         fields |= {"kind": document.fields.get("kind", "instruction")}
@@ -241,8 +238,8 @@ def drafts_of(
 
 
 def _clean(reading: Reading, content: Draft, part_of: str | None = None) -> CleanDraft:
-    """The file's text was cleaned as a whole. Its path, headings and tags were not, and a chunk
-    that begins within a long line may look like a secret that the line did not."""
+    """Clean a draft. The file's text was cleaned as a whole, but not its path, headings and tags;
+    and a chunk that begins within a long line may look like a secret."""
     return (
         (content, {})
         if reading.redaction is None
@@ -263,7 +260,7 @@ def ready_made(
 
 
 def _moment(changed_ns: int, now: datetime) -> datetime:
-    """When the file was changed; now for a time that no calendar has."""
+    """Return the time of the file's last change; `now` if it is invalid."""
     try:
         return datetime.fromtimestamp(changed_ns / 1e9, UTC)
     except (OverflowError, ValueError, OSError):

@@ -1,7 +1,7 @@
-"""The rules of `.gitignore` and `.recollectignore`, as git applies them.
+"""The rules of `.gitignore` and `.recollectignore`, as in git.
 
-Each entry is checked on the way down from the root, folders before their content, so that a pattern
-need only match the entry itself. The last matching pattern of the deepest file decides.
+Entries are checked from the root down, folders before their content, so that a pattern only has to
+match the entry itself. The last matching pattern of the deepest ignore file decides.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from recollect.files import opened_regular
 
 GIT = ".gitignore"
 OWN = ".recollectignore"
-# The largest public collections of patterns have some 10 kB.
-MOST_BYTES = 1_000_000
-# A part of a path has up to 255 characters, and trying a pattern of n stars on it may take 255ⁿ/n!
-# steps: 3 stars are milliseconds, 6 are hours.
+MOST_BYTES = 1_000_000  # the largest public collections of patterns have about 10 kB
+# A name has up to 255 characters, and matching n stars may take 255ⁿ/n! steps: 3 stars take
+# milliseconds, 6 hours.
 MOST_STARS = 3
 STARS = re.compile(r"(?<!\\)\*+")
 ANY_DEPTH = re.compile(r"(?:\*\*/)+")
@@ -29,40 +28,40 @@ EVERYTHING = re.compile(r"\*|/?(?:\*\*/)?\*\*|/?\*\*/\*")
 
 
 class IgnorePatterns(NamedTuple):
-    """The patterns of one ignore file, from top to bottom: what each matches, and whether it leaves
-    out (True) or takes back (False). `problems`: the lines that are not used, and why."""
+    """The patterns of one ignore file, in order; each ignores (True) or includes again (False).
+    `problems`: lines that are not used, and why."""
 
     each: tuple[tuple[re.Pattern[str], bool], ...] = ()
     problems: tuple[str, ...] = ()
 
     def decide(self, path: str, *, folder: bool) -> bool | None:
-        """Whether the entry is left out; None where no pattern matches. `path` is relative to the
-        folder of the ignore file."""
-        # In a pattern's expression a dot matches no newline, but in git a star does.
+        """Return True if the entry is ignored, None if no pattern matches. `path` is relative to
+        the folder of the ignore file."""
+        # A star in git matches a newline, but a dot in an expression does not.
         path = path.replace("\n", " ") + ("/" if folder else "")
-        for expression, leaves_out in reversed(self.each):
+        for expression, ignored in reversed(self.each):
             if expression.fullmatch(path):
-                return leaves_out
+                return ignored
         return None
 
 
 NONE = IgnorePatterns()
 
 
-def parsed(text: str) -> IgnorePatterns:
-    """The patterns of a text, one a line."""
+def parse_patterns(text: str) -> IgnorePatterns:
+    """Parse an ignore file."""
     each: list[tuple[re.Pattern[str], bool]] = []
     problems: list[str] = []
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
         if line.startswith("#"):
             continue
         sign = "!" if line.startswith("!") else ""
-        parts = [_fewer_stars(part) for part in _trimmed(line[len(sign) :]).split("/")]
+        parts = [_merge_stars(part) for part in _trim(line[len(sign) :]).split("/")]
         if any(part.count("*") > MOST_STARS for part in parts):
             problems.append(f"Line {number} has too many stars and is not used.")
             continue
         try:
-            made = GitIgnoreSpecPattern(sign + _spelled_out("/".join(parts)))
+            made = GitIgnoreSpecPattern(sign + _expand("/".join(parts)))
         except (GitIgnorePatternError, re.error):
             problems.append(f"Line {number} is not a pattern and is not used.")
             continue
@@ -71,21 +70,21 @@ def parsed(text: str) -> IgnorePatterns:
     return IgnorePatterns(tuple(each), tuple(problems))
 
 
-def _trimmed(pattern: str) -> str:
-    """Without the spaces at its end, unless a backslash keeps one of them."""
+def _trim(pattern: str) -> str:
+    """Remove spaces at the end, unless one is escaped."""
     pattern = pattern.removesuffix("\r")
     bare = pattern.rstrip(" ")
     return pattern if bare.endswith("\\") else bare
 
 
-def _fewer_stars(part: str) -> str:
-    """Two stars mean any depth where they are alone between slashes; elsewhere they are one."""
+def _merge_stars(part: str) -> str:
+    """Replace several stars by one, except `**` alone between slashes, which means any depth."""
     return "**" if len(part) > 1 and not part.strip("*") else STARS.sub("*", part)
 
 
-def _spelled_out(pattern: str) -> str:
-    """The same pattern in a form whose expression matches whole paths: for a pattern that matches
-    everything, the library makes a shorter expression that matches a part of a path."""
+def _expand(pattern: str) -> str:
+    """Return an equivalent pattern whose expression matches whole paths. For patterns that match
+    everything, the library's expression would match only a part of a path."""
     folders = "/" if pattern.endswith("/") else ""
     whole = ANY_DEPTH.sub("**/", pattern.removesuffix("/"))
     if EVERYTHING.fullmatch(whole):
@@ -96,7 +95,7 @@ def _spelled_out(pattern: str) -> str:
 
 
 def read_patterns(file: Path) -> IgnorePatterns:
-    """The patterns of a file; none where there is no file. Links are not followed."""
+    """Read an ignore file, which may not exist. Links are not followed."""
     try:
         stream = opened_regular(file)
         if stream is None:
@@ -111,16 +110,14 @@ def read_patterns(file: Path) -> IgnorePatterns:
         return IgnorePatterns(
             problems=(f"It is larger than {MOST_BYTES:,} bytes and is not used.",)
         )
-    return parsed(raw.decode("utf-8", errors="replace"))
+    return parse_patterns(raw.decode("utf-8", errors="replace"))
 
 
 class Level(NamedTuple):
     """The patterns of one folder.
 
-    - `above`: for a parent of the walk's root, the names of the folders between them, which go
-      before a path.
-    - `depth`: how many folders it is below the root; so many names at the beginning of a path are
-      not below it.
+    - `above`: for a folder above the root, the path from it to the root.
+    - `depth`: for a folder below the root, its depth: the number of names to remove from a path.
     """
 
     git: IgnorePatterns
@@ -142,16 +139,9 @@ class IgnoreRules(NamedTuple):
     def below(self, level: Level) -> IgnoreRules:
         return IgnoreRules((*self.levels, level)) if level.git.each or level.own.each else self
 
-    def own(self, path: str, *, folder: bool) -> bool | None:
-        """Whether `.recollectignore` leaves an entry out; None where no pattern matches. `path` is
-        relative to the walk's root."""
-        return self._decide(OWN, path, folder=folder)
-
-    def git(self, path: str, *, folder: bool) -> bool | None:
-        """Whether `.gitignore` leaves an entry out; None where no pattern matches."""
-        return self._decide(GIT, path, folder=folder)
-
-    def _decide(self, file: str, path: str, *, folder: bool) -> bool | None:
+    def decide(self, file: str, path: str, *, folder: bool) -> bool | None:
+        """Return True if `file` (GIT or OWN) ignores an entry, None if no pattern matches. `path`
+        is relative to the root."""
         for level in reversed(self.levels):
             patterns = level.own if file == OWN else level.git
             if patterns.each:
@@ -162,9 +152,8 @@ class IgnoreRules(NamedTuple):
 
 
 def rules_above(root: Path) -> IgnoreRules:
-    """The rules that apply at the root before its own ignore files: the repository's excludes, and
-    the ignore files of the folders from the repository's root down to the root's parent. None
-    without a repository around the root."""
+    """Return the rules from above the root: the repository's excludes, and the ignore files between
+    the repository's root and the root's parent. There are none without a repository."""
     around = (root, *root.parents)
     repository = next((each for each in around if os.path.lexists(each / ".git")), None)
     if repository is None:
@@ -183,7 +172,7 @@ def rules_above(root: Path) -> IgnoreRules:
 
 
 def _git_folder(repository: Path) -> Path:
-    """The folder with git's excludes; in a linked working tree `.git` is a file that names it."""
+    """Return git's folder; in a linked working tree `.git` is a file with its path."""
     folder = repository / ".git"
     try:
         if folder.is_file():

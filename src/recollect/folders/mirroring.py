@@ -1,5 +1,5 @@
-"""Keeping a vault and a folder equal: what a run of a mirror did, or would do, and what does it, an
-entry point of the group `recollect.mirrors`."""
+"""Mirrors, which keep a vault and a folder equal: their result, and their protocol as entry points
+of the group `recollect.mirrors`."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from recollect.types import Memory
 
 GROUP = "recollect.mirrors"
-FORM = "markdown"  # of the files: the only one that there is
-STATE = ".recollect-mirror.json"  # what a mirror keeps in its folder
+FORM = "markdown"  # the only form of files
+STATE = ".recollect-mirror.json"  # a mirror's own file in the folder
 Action = Literal[
     "keep",  # nothing to do
-    "settle",  # both say the same already; note it
-    "write",  # the file anew, from the memory
-    "edit",  # the memory, from the file
-    "conflict",  # the memory's version stays; the file's is kept beside it
-    "forget",  # the memory
-    "trash",  # the file
-    "take in",  # the file as a memory, new or once forgotten
-    "drop",  # the note on both
+    "settle",  # both are equal; record it
+    "write",  # write the file from the memory
+    "edit",  # edit the memory from the file
+    "conflict",  # keep the memory's version, and the file's in another file
+    "forget",  # forget the memory
+    "trash",  # move the file to the trash
+    "take in",  # save the file as a memory, new or forgotten before
+    "drop",  # delete the record of both
 ]
 
 
 class MirrorStep(NamedTuple):
-    """One action on a memory and its file; `note`: what there is to say about it."""
+    """One action on a memory and its file; `note`: for the user."""
 
     action: Action
     id: str
@@ -42,9 +42,9 @@ class MirrorStep(NamedTuple):
 
 
 class Mirrored(NamedTuple):
-    """The steps of a run; what could not be done and why, by path; and how many memories and files
-    were equal already. `redacted`: how many secrets of each kind were replaced in the vault; a file
-    keeps what somebody wrote there."""
+    """The steps of a run, its problems by path, and the number of memories and files that were
+    already equal. `redacted`: how many secrets of each kind were replaced in the vault; files keep
+    them."""
 
     folder: Path
     steps: tuple[MirrorStep, ...]
@@ -54,7 +54,7 @@ class Mirrored(NamedTuple):
 
 
 class MirroredVault(Protocol):
-    """The engine, as far as a mirror needs it."""
+    """The part of the engine that a mirror uses."""
 
     def now(self) -> datetime: ...
 
@@ -70,7 +70,7 @@ class MirroredVault(Protocol):
 
 
 class MirrorType(Protocol):
-    """What an entry point of the group is: a module, or an object, that mirrors a vault."""
+    """An entry point of the group: a module or an object that mirrors a vault."""
 
     def mirror(
         self,
@@ -82,15 +82,15 @@ class MirrorType(Protocol):
         private: bool,
         dry_run: bool,
     ) -> Mirrored:
-        """Make a folder and a vault equal, once. `identity` tells vaults apart; `clean` takes
-        secrets out of a draft; `private`: only the owner may read what is written."""
+        """Make a folder and a vault equal, once. `identity`: identifies the vault. `clean`: removes
+        secrets from a draft. `private`: only the owner may read the files."""
 
     def write_folder(self, folder: Path, memories: Iterable[Memory]) -> int:
-        """Write every memory as a file into a new or an empty folder; return how many."""
+        """Write every memory as a file into a new or empty folder; return their number."""
 
 
 def installed_mirror() -> MirrorType:
-    """Return what mirrors a vault as Markdown files."""
+    """Return the plugin that mirrors a vault as Markdown files."""
     point = entry_points_of(GROUP).get(FORM)
     if point is None:
         raise UserError("No plugin that writes memories as Markdown files is installed here.")

@@ -1,10 +1,9 @@
-"""The files of a folder as they are now: all that count, or only those that may have changed.
+"""Scanning a folder: all its files, or only those that may have changed.
 
 Left out are, in this order: folders that are never entered (`NEVER`, and virtual environments);
-entries that `.recollectignore` names; hidden ones, unless `.recollectignore` takes them back with
-`!`; entries that `.gitignore` names; and links, which are never followed, so that nothing comes
-from outside and nothing goes round in circles. A folder that is left out is not entered: it counts
-as one entry, and nothing in it can be taken back.
+entries in `.recollectignore`; hidden entries, unless `.recollectignore` includes them with `!`;
+entries in `.gitignore`; and links, which are never followed, to avoid files from outside and loops.
+A folder that is left out counts as one entry, and nothing in it can be included again.
 """
 
 from __future__ import annotations
@@ -29,38 +28,36 @@ from recollect.folders.ignore_rules import (
     rules_above,
 )
 
-# Other programs' stores and caches: nobody wants their files as memories, and there are many.
+# Stores and caches of other programs, with many files that are not documents.
 NEVER = frozenset(
     ".git .hg .svn .recollect node_modules __pycache__ .obsidian .trash".split()
 )  # fmt: skip
-# Ignore files are no documents.
+# Ignore files are not documents.
 RULES = frozenset((GIT, OWN))
-# A folder that holds this is a virtual environment of Python.
-ENVIRONMENT = "pyvenv.cfg"
+ENVIRONMENT = "pyvenv.cfg"  # marks a virtual environment of Python
 IGNORED = LeftOut("ignored")
 HIDDEN = LeftOut("hidden")
 LINK = LeftOut("link")
 SPECIAL = LeftOut("special", "it is neither a file nor a folder")
 NOT_UTF8 = LeftOut("unreadable", "its name is not valid UTF-8")
-# The status of a path that is gone: an empty file.
+# The status assumed for a file and a folder that are gone.
 GONE = os.stat_result((0o100644, *([0] * 9)))
-# The status of a folder that is gone.
 GONE_FOLDER = os.stat_result((0o040755, *([0] * 9)))
-# Reasons that a person should see with the path; the others are only counted.
-TELLING = ("unreadable", "vanished", "link", "special")
+# Reasons that are reported with the path; the others are only counted.
+REPORTED = ("unreadable", "vanished", "link", "special")
 
 
 def reason_to_skip(path: str, status: os.stat_result, rules: IgnoreRules) -> LeftOut | None:
-    """Why an entry is left out, or None. The folders above it are taken."""
+    """Return the reason why an entry is left out, or None. The folders above it are not."""
     is_folder = stat.S_ISDIR(status.st_mode)
     name = path.rpartition("/")[2]
     if name in (NEVER if is_folder else RULES):
         return IGNORED
-    ignored = rules.own(path, folder=is_folder)
+    ignored = rules.decide(OWN, path, folder=is_folder)
     if ignored is None and name.startswith("."):
         return HIDDEN
     if ignored is None:
-        ignored = rules.git(path, folder=is_folder)
+        ignored = rules.decide(GIT, path, folder=is_folder)
     if ignored:
         return IGNORED
     if is_link(status):
@@ -69,19 +66,19 @@ def reason_to_skip(path: str, status: os.stat_result, rules: IgnoreRules) -> Lef
 
 
 def is_link(status: os.stat_result) -> bool:
-    """True for a symbolic link, and for a junction of Windows."""
+    """Return True for a symbolic link or a junction of Windows."""
     junction = getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", None)
     return stat.S_ISLNK(status.st_mode) or (
         junction is not None and getattr(status, "st_reparse_tag", None) == junction
     )
 
 
-def joined(folder: str, name: str) -> str:
+def join_path(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-def shown(name: str) -> str:
-    """A name whose bytes are not UTF-8, in a form that can be shown and saved."""
+def printable(name: str) -> str:
+    """Return a name that is not UTF-8 in a form that can be shown and saved."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
@@ -93,10 +90,9 @@ class _CachedPatterns(NamedTuple):
 
 
 class Matcher:
-    """Tells for one path at a time whether `walk` takes it.
+    """Decides for single paths whether `walk` would yield them.
 
-    Ignore files are read once each and again when they change. The ones above the root are read
-    when the matcher is made.
+    Ignore files are cached and read again when they change. Those above the root are read once.
     """
 
     def __init__(self, root: Path) -> None:
@@ -105,12 +101,12 @@ class Matcher:
         self._cache: dict[Path, _CachedPatterns] = {}
 
     def takes(self, path: str) -> bool:
-        """Whether `walk` would yield the file as a candidate. `path` is relative to the root, with
-        slashes. For a path that is gone its name decides."""
+        """Return True if `walk` would yield the file as a candidate. `path` is relative to the
+        root, with slashes. If it is gone, its name decides."""
         return self.left_out(path) is None
 
     def left_out(self, path: str) -> LeftOut | None:
-        """Why it would not be taken, or None."""
+        """Return the reason why it would be left out, or None."""
         names = path.split("/")
         if any(name in ("", ".", "..") for name in names):
             return LeftOut("unreadable", "it is not a path below the folder")
@@ -122,7 +118,7 @@ class Matcher:
                 return IGNORED
             level = Level(self._patterns(folder / GIT), self._patterns(folder / OWN), depth=depth)
             rules = rules.below(level)
-            folder, here = folder / name, joined(here, name)
+            folder, here = folder / name, join_path(here, name)
             last = depth == len(names) - 1
             try:
                 status = os.lstat(folder)
@@ -136,7 +132,7 @@ class Matcher:
         return None
 
     def is_rule(self, path: str) -> bool:
-        """Whether a change of this file changes which files are taken."""
+        """Return True if a change of this file changes which files are taken."""
         name = path.rpartition("/")[2]
         return name in (GIT, OWN, ENVIRONMENT) and not any(
             part in NEVER for part in path.split("/")
@@ -151,7 +147,7 @@ class Matcher:
 
 
 def _version(file: Path) -> tuple[int, int, int] | None:
-    """Time, size and inode, by which a changed file is told."""
+    """Return time, size and inode of a file, to detect changes."""
     try:
         status = os.lstat(file)
     except (OSError, ValueError):
@@ -160,8 +156,7 @@ def _version(file: Path) -> tuple[int, int, int] | None:
 
 
 class Candidate(NamedTuple):
-    """A file to read: its path below the root, with slashes; its full path; and its status when it
-    was found."""
+    """A file to read: its path below the root, with slashes, its full path, and its status."""
 
     path: str
     full: Path
@@ -169,15 +164,15 @@ class Candidate(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """A file or a folder (its path ends with a slash) that is left out, and why; or an ignore file
-    with a line that is not used."""
+    """A file or folder (with a slash at its end) that is left out, and why; or an ignore file with
+    a line that is not used."""
 
     path: str
     left_out: LeftOut
 
 
 class FoundFile(NamedTuple):
-    """A file as the file system describes it. `path` is below the folder, with slashes."""
+    """A file in the file system. `path` is below the folder, with slashes."""
 
     path: str
     full: Path
@@ -187,14 +182,13 @@ class FoundFile(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """What a look at a folder found.
+    """The result of scanning a folder.
 
-    - `files`: the files that count, by path.
-    - `left_out`: how many are left out, by reason; `named`: those that a person should see.
-    - `unreadable`: paths of which nothing is known: neither that they are there nor that they are
-      gone.
-    - `paths`: the paths that were looked at, None for all. One that is no file may have been a
-      folder, and then all that was in it is gone.
+    - `files`: the files to read, by path.
+    - `left_out`: how many are left out, by reason; `named`: those to report.
+    - `unreadable`: paths that may exist or not.
+    - `paths`: the scanned paths, None for all. A path that is not a file may have been a folder,
+      whose content is then gone.
     """
 
     files: dict[str, FoundFile]
@@ -204,8 +198,8 @@ class Scan(NamedTuple):
     paths: frozenset[str] | None = None
 
     def gone(self, path: str) -> bool:
-        """Whether a file that was there is not there any more."""
-        if path in self.files or not (self.paths is None or self._was_looked_at(path)):
+        """Return True if a known file no longer exists."""
+        if path in self.files or not (self.paths is None or self._was_scanned(path)):
             return False
         return not any(path == hidden or path.startswith(hidden) for hidden in self.unreadable)
 
@@ -217,13 +211,13 @@ class Scan(NamedTuple):
     def skip(self, entry: Skipped) -> None:
         reason = entry.left_out.reason
         self.left_out[reason] += 1
-        if reason in TELLING:
+        if reason in REPORTED:
             self.named.append((entry.path, entry.left_out))
         if reason == "unreadable":
             self.unreadable.append("" if entry.path == "./" else entry.path)
 
-    def _was_looked_at(self, path: str) -> bool:
-        """Whether the path was looked at, or a folder that it was in."""
+    def _was_scanned(self, path: str) -> bool:
+        """Return True if the path, or a folder above it, was scanned."""
         assert self.paths is not None
         while path and path not in self.paths:
             path = path.rpartition("/")[0]
@@ -231,7 +225,7 @@ class Scan(NamedTuple):
 
 
 def scan_folder(root: Path) -> Scan:
-    """Everything below the root."""
+    """Scan everything below the root."""
     scan = Scan({}, Counter(), [], [])
     for entry in walk(root):
         if isinstance(entry, Skipped):
@@ -242,7 +236,7 @@ def scan_folder(root: Path) -> Scan:
 
 
 def scan_file(file: Path) -> Scan:
-    """A file that is followed by itself, as a folder that holds nothing else."""
+    """Scan a single file that is followed, like a folder with only this file."""
     scan = Scan({}, Counter(), [], [], frozenset((file.name,)))
     try:
         status = file.lstat()
@@ -257,7 +251,7 @@ def scan_file(file: Path) -> Scan:
 
 
 def scan_paths(root: Path, paths: Iterable[str], matcher: Matcher) -> Scan:
-    """These files alone, as a walk would find them."""
+    """Scan only these files."""
     scan = Scan({}, Counter(), [], [], frozenset(paths))
     for path in sorted(scan.paths or ()):
         left_out = matcher.left_out(path)
@@ -276,7 +270,7 @@ def scan_paths(root: Path, paths: Iterable[str], matcher: Matcher) -> Scan:
 
 
 class _Folder(NamedTuple):
-    """A folder to list: its path below the root, empty for the root, and the rules around it."""
+    """A folder to list: its path below the root, empty for the root, and the rules from above."""
 
     path: str
     full: Path
@@ -285,7 +279,7 @@ class _Folder(NamedTuple):
 
 
 def walk(root: Path) -> Iterator[Candidate | Skipped]:
-    """Each file below the root; folders and files of a folder in the order of their names."""
+    """Yield each entry below the root, in the order of names in each folder."""
     root = Path(root).resolve()
     waiting: list[_Folder | Candidate | Skipped] = [_Folder("", root, rules_above(root), 0)]
     while waiting:
@@ -297,7 +291,7 @@ def walk(root: Path) -> Iterator[Candidate | Skipped]:
 
 
 def _entries(folder: _Folder) -> list[_Folder | Candidate | Skipped]:
-    """The entries of a folder."""
+    """Return the entries of a folder."""
     try:
         with os.scandir(folder.full) as found:
             entries = sorted(found, key=lambda entry: entry.name)
@@ -316,14 +310,14 @@ def _entries(folder: _Folder) -> list[_Folder | Candidate | Skipped]:
 def _problems(path: str, level: Level) -> Iterator[Skipped]:
     for name, patterns in ((GIT, level.git), (OWN, level.own)):
         for problem in patterns.problems:
-            yield Skipped(joined(path, name), LeftOut("unreadable", problem))
+            yield Skipped(join_path(path, name), LeftOut("unreadable", problem))
 
 
 def _entry(folder: _Folder, entry: os.DirEntry[str]) -> _Folder | Candidate | Skipped:
-    """An entry as a folder to list, a file to read, or neither."""
+    """Return an entry as a folder to list, a file to read, or neither."""
     if not is_text(entry.name):
-        return Skipped(shown(joined(folder.path, entry.name)), NOT_UTF8)
-    path = joined(folder.path, entry.name)
+        return Skipped(printable(join_path(folder.path, entry.name)), NOT_UTF8)
+    path = join_path(folder.path, entry.name)
     try:
         status = entry.stat(follow_symlinks=False)
     except FileNotFoundError:

@@ -1,9 +1,8 @@
 """Bringing the memories of a folder up to date with its files.
 
-A file that is as it was when it was last read is not read again. One that was only touched is read
-and not written. The content of a file decides what became of it: the same content at another place
-is the file that went from its old one, and keeps its memories. Each file is written together with
-what is known of it, so that a sync that was killed goes on where it stopped.
+An unchanged file is not read again; one that was only touched is read but not written. Moved files
+are found by their content and keep their memories. Each file is written together with its state, so
+that a sync that was killed continues where it stopped.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from pathlib import Path, PurePosixPath
 
 from recollect.checks import lies_in
 from recollect.errors import NotFound
+from recollect.folders import is_instruction_file
 from recollect.folders.chunk_writing import ChunkWriter, Synced
 from recollect.folders.file_reading import (
     LACKING,
@@ -28,7 +28,6 @@ from recollect.folders.file_reading import (
     read_files,
     ready_made,
 )
-from recollect.folders.instructions import is_instruction_file
 from recollect.folders.scan import FoundFile, Scan, scan_file, scan_folder
 from recollect.folders.transcript import transcript_type
 from recollect.folders.transcript_reading import read_transcript
@@ -39,17 +38,14 @@ from recollect.store.folders import Folder, StoredFile
 from recollect.store.prepared import PreparedMemories
 from recollect.worker_processes import Workers, fitting, part_size
 
-# A file that was changed so shortly before it was read may have been changed once more since, and
-# its time would not tell: clocks of file systems are that coarse. Git calls such files racy.
+# If a file was changed this shortly before it was read, another change may have the same time,
+# because clocks of file systems are coarse. Git calls such files racy.
 COARSE_NS = 2_000_000_000
-# The most chunks and files of one write transaction: long enough to be quick, short enough that
-# other writers wait little.
+# Of one write transaction: large enough to be fast, small enough not to delay other writers.
 BATCH_CHUNKS = 500
 BATCH_FILES = 200
-# With fewer files, starting workers takes longer than they spare.
-FEW_FILES = 500
-# What a worker reads and prepares at once, which is written as quickly as a batch that is not
-# prepared: so many files, and about so many bytes.
+FEW_FILES = 500  # with fewer, starting worker processes takes longer than they save
+# Files and bytes that a worker prepares at once; writing them takes as long as an unprepared batch.
 MOST_FILES = 1000
 MOST_BYTES = 8_000_000
 
@@ -57,7 +53,7 @@ NOT_THERE = "The folder {folder} is not there; its memories are kept as they are
 
 
 class Away(NotFound):
-    """The folder is not there or is empty; none of its memories was forgotten."""
+    """The folder is missing or empty; its memories are kept."""
 
 
 class Sync:
@@ -74,8 +70,8 @@ class Sync:
         own: Collection[str] = (),
         home: Path | None = None,
     ) -> None:
-        """`writing` and `writing_many` begin a write, as those of `Session` do. `own`: files that
-        are left out. `home`: the home folder, of which nothing is read."""
+        """`writing` and `writing_many`: begin a write, as in `Session`. `own`: files to leave out.
+        `home`: the home folder, which is left out."""
         self._store = store
         self._writing = writing
         self._writing_many = writing_many
@@ -93,8 +89,8 @@ class Sync:
         *,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> Synced:
-        """Bring the memories up to date with a scan; without one, with the whole folder."""
-        scan = self._counting(self._scan() if scan is None else scan)
+        """Bring the memories up to date with a scan, by default of the whole folder."""
+        scan = self._filter(self._scan() if scan is None else scan)
         known = self._store.folders.files(self._folder)
         self.report.left_out.update(scan.left_out)
         for path, why in scan.named:
@@ -110,7 +106,7 @@ class Sync:
                 writer = ChunkWriter(write, self._folder, self._now, self.report, batch)
                 paths = {file.found.path for file in batch}
                 stored = write.files.stored(self._folder, [*paths])
-                # What another process has taken in meanwhile, and what another file was before.
+                # Files that another process has synced meanwhile, or that were moved in this sync.
                 taken = {path for path in paths if stored.get(path) != known.get(path)}
                 for file in batch:
                     if file.found.path not in taken:
@@ -137,8 +133,8 @@ class Sync:
             raise Away(f"The folder {self._root} cannot be read: {error.strerror}.") from error
         return scan_file(self._root) if alone else scan_folder(self._root)
 
-    def _counting(self, scan: Scan) -> Scan:
-        """The scan without what is none of the folder's documents."""
+    def _filter(self, scan: Scan) -> Scan:
+        """Return the scan without files that are not documents of the folder."""
         if self._folder.client:
             wanted = transcript_type(self._folder.client).files.fullmatch
             files = {path: file for path, file in scan.files.items() if wanted(path)}
@@ -156,7 +152,7 @@ class Sync:
     def _check_not_away(
         self, scan: Scan, known: Mapping[str, StoredFile], gone: Sequence[StoredFile]
     ) -> None:
-        """Refuse to forget everything: the disk of a folder that is empty now may be away."""
+        """Refuse to forget everything: if the folder is empty, its disk may not be mounted."""
         live = [file for file in known.values() if not file.gone]
         if scan.paths is None and not scan.files and gone and len(gone) == len(live):
             raise Away(
@@ -165,7 +161,7 @@ class Sync:
             )
 
     def _is_unchanged(self, found: FoundFile, known: Mapping[str, StoredFile]) -> bool:
-        """Whether the file need not be read; then it is counted."""
+        """Return True, and count the file, if it need not be read."""
         before = known.get(found.path)
         if before is None or before.gone or before.read_ns - before.changed_ns < COARSE_NS:
             return False
@@ -184,8 +180,8 @@ class Sync:
     def _read(
         self, files: Sequence[FileToRead]
     ) -> Iterator[tuple[list[ReadFile], PreparedMemories | None]]:
-        """The files read, in batches; many are read by worker processes, which also prepare what is
-        written of them."""
+        """Read the files in batches. Many files are read by worker processes, which also prepare
+        their memories for writing."""
         reading = Reading(self._folder, self._redaction, self._now())
         workers = 0
         batches: Iterable[tuple[list[ReadFile], PreparedMemories | None]]
@@ -220,19 +216,19 @@ class Sync:
         found, left_out, files = file.found, file.left_out, writer.files
         now = StoredFile(
             before.key if before is not None else 0, found.path,
-            # A file of which more is to come must not look as if it was read.
+            # A file with more parts must not look completely read.
             0 if file.more else found.size, found.changed_ns,
             found.inode, file.read_ns, file.digest,
             left_out.reason if left_out is not None else "", gone=False,
         )  # fmt: skip
         if left_out is not None and left_out.reason == "vanished":
-            return  # the next pass will see what became of it
+            return  # the next sync will handle it
         if left_out is not None and left_out.reason == "unreadable" and self._folder.client:
             self.report.leave_out(found.path, left_out)
-            return  # what was said stays said
+            return  # keep its memories
         if file.title is None and left_out is None and before is not None:
             if not _is_racy(before, now):
-                files.put(self._folder, now)  # touched, no more
+                files.put(self._folder, now)  # only touched
             self.report.files["unchanged"] += 1
             return
         if before is not None and before.path != now.path:
@@ -247,7 +243,7 @@ class Sync:
         if file.left_out is not None:
             same = before is not None and not before.gone and before.digest == file.digest
             if same and before is not None and before.reason == file.left_out.reason:
-                self.report.left_out[file.left_out.reason] += 1  # named before
+                self.report.left_out[file.left_out.reason] += 1  # reported before
             else:
                 self.report.leave_out(file.found.path, file.left_out)
         elif before is None:
@@ -273,42 +269,41 @@ class Sync:
 def _before(
     file: ReadFile, known: Mapping[str, StoredFile], moved: MovedFiles
 ) -> StoredFile | None:
-    """The file as it was before: at its own place, or at the one from which it went."""
+    """Return the file's stored state, at its own path or at the one it was moved from."""
     here = known.get(file.found.path)
     if here is not None and not here.gone:
         return here
     before = here
     if here is None or here.digest != file.digest:
-        before = moved.matching(file.found, file.digest) or here
+        before = moved.find(file.found, file.digest) or here
     if before is not None:
         moved.take(before)
     return before
 
 
 def _is_racy(before: StoredFile, now: StoredFile) -> bool:
-    """Whether a file is as it was, but was changed so shortly before that it will be read again
-    anyway: then there is nothing to keep."""
+    """Return True if a file is unchanged, but so recent that it will be read again anyway."""
     same = before._replace(read_ns=now.read_ns) == now
     return same and now.read_ns - now.changed_ns < COARSE_NS
 
 
 class MovedFiles:
-    """Known files that are gone, to be found again by their content or their inode."""
+    """Known files that are gone, found again by their content or their inode."""
 
     def __init__(self, files: Iterable[StoredFile]) -> None:
         self.taken: set[int] = set()
         self._by_digest: dict[bytes, list[StoredFile]] = {}
         self._by_inode: dict[int, StoredFile] = {}
-        # The last that went is the likeliest to come back.
+        # The most recently lost file is the likeliest to come back.
         for file in sorted(files, key=lambda file: (file.gone, -file.read_ns)):
             if file.digest and not file.reason:
                 self._by_digest.setdefault(file.digest, []).append(file)
             if file.inode and not file.gone and not file.reason:
                 self._by_inode.setdefault(file.inode, file)
 
-    def matching(self, found: FoundFile, digest: bytes) -> StoredFile | None:
-        """The file with the same content; else the one with the same inode and the same ending,
-        which was renamed and changed."""
+    def find(self, found: FoundFile, digest: bytes) -> StoredFile | None:
+        """Return the file with the same content, else one with the same inode and ending, which was
+        renamed and changed."""
         for file in self._by_digest.get(digest, ()):
             if file.key not in self.taken:
                 return file

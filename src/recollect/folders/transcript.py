@@ -1,10 +1,10 @@
-"""Reading a transcript, the file in which a coding agent keeps a session, line by line.
+"""Reading a transcript, in which a coding agent stores a session, line by line.
 
-Each line has a JSON object. What the user typed and what the agent wrote are turns. Tool calls and
-their results, reasoning, what a client adds to a prompt, and what subagents say are left out and
-counted. No client promises its format: lines of an unknown type are counted by that type.
-A client's own `Transcript` is an entry point of the group `recollect.transcripts`, named after the
-client. Cursor and OpenCode keep theirs in databases, which are not read.
+Each line is a JSON object. Texts of the user and of the agent are turns. Tool calls and results,
+reasoning, additions of the client to a prompt, and subagents are left out and counted. The formats
+are undocumented, so that lines of unknown types are counted by type. A client's `Transcript` is an
+entry point of the group `recollect.transcripts` with the client's name. Cursor and OpenCode use
+databases, which are not read.
 """
 
 from __future__ import annotations
@@ -29,14 +29,11 @@ from recollect.times import parse_time
 
 GROUP = "recollect.transcripts"
 Role = Literal["user", "agent"]
-# A prompt with several pictures has less; a longer line is the result of a tool.
+# Bytes. A prompt with several pictures is shorter; a longer line is the result of a tool.
 LONGEST_LINE = 16_000_000
-# What the rest of a longer line is read in.
-PIECE = 1_000_000
-# Within so many lines a session has told where it works.
-FIRST_LINES = 20
-# As much of an unknown type as a person needs to see.
-LONGEST_TYPE = 40
+PIECE = 1_000_000  # bytes read at once from a longer line
+FIRST_LINES = 20  # in which a session names its folder
+LONGEST_TYPE = 40  # characters of an unknown type to report
 NOT_JSON = "not JSON"
 TOO_LONG = f"longer than {LONGEST_LINE // 1_000_000} MB"
 EMPTY = "no text"
@@ -47,12 +44,11 @@ OTHER = "other records"
 
 
 class Turn(NamedTuple):
-    """What the user typed, or what the agent wrote, as one line of a transcript has it.
+    """A text of the user or the agent, from one line of a transcript.
 
     `line` counts from 1, and `offset` is the number of bytes before it. `folder` is the working
-    directory in which the session began: agents change it as they work. `at` is None, and `folder`
-    and `session` are empty where the transcript does not tell.
-    """
+    directory at the beginning of the session; agents change it later. `at` is None, and `folder`
+    and `session` are empty, if they are unknown."""
 
     line: int
     role: Role
@@ -64,7 +60,7 @@ class Turn(NamedTuple):
 
 
 class Position(NamedTuple):
-    """A place between two lines: so many bytes before it, and the number of the line after it."""
+    """A position between two lines: the bytes before it, and the number of the next line."""
 
     offset: int = 0
     line: int = 1
@@ -75,16 +71,15 @@ Message = tuple[Role, str]
 
 
 class Transcript(ABC):
-    """The turns of one transcript from a position on. A client's own class says what a line means.
+    """The turns of one transcript from a position on. A client's subclass interprets its lines.
 
-    After (and while) it was read, `skipped` counts the lines without a turn by reason, and
-    `unknown` those of a type that this version does not know. `end` is the position after the last
-    whole line. A line that is cut off waits there for its rest. Once `most` bytes were read no
-    further line is.
+    While it is read, `skipped` counts the lines without a turn by reason, and `unknown` those of an
+    unknown type. `end` is the position after the last complete line; an incomplete line is read
+    again later. Reading stops after `most` bytes.
     """
 
-    # The client's folder, as `interfaces.setup.clients` writes paths, and which paths below it are
-    # transcripts.
+    # The client's folder, in the form of `interfaces.setup.clients`, and the paths of transcripts
+    # below it.
     kept_in: ClassVar[str]
     files: ClassVar[re.Pattern[str]]
 
@@ -99,21 +94,21 @@ class Transcript(ABC):
 
     @abstractmethod
     def message(self, record: Mapping[str, Any]) -> Message | None:
-        """Who says what in a line; None where it is no turn, which `skip` or `skip_unknown` counts.
-        What a line says of the session is kept in `session` and `folder`."""
+        """Return the role and text of a line; for any other line, return `skip` or `skip_unknown`.
+        Store the session's id and folder in `session` and `folder`."""
 
     def skip(self, reason: str) -> Message | None:
-        """None, counted."""
+        """Count a line by reason; return None."""
         self.skipped[reason] += 1
         return None
 
     def skip_unknown(self, type: str) -> Message | None:
-        """None, counted by that type."""
+        """Count a line by its unknown type; return None."""
         self.unknown[type[:LONGEST_TYPE] or "none"] += 1
         return None
 
     def __iter__(self) -> Iterator[Turn]:
-        """The turns in order. Raises OSError where the file cannot be read."""
+        """Yield the turns in order. Raise OSError if the file cannot be read."""
         stream = opened_regular(self.path)
         if stream is None:
             raise OSError(0, "it is not a file")
@@ -124,10 +119,9 @@ class Transcript(ABC):
             yield from self._turns(stream)
 
     def _read_first(self, stream: BinaryIO) -> None:
-        """Learn what the first lines say of the session; they were counted when they were first
-        read."""
+        """Read session and folder from the first lines, which were counted before."""
         for _ in range(FIRST_LINES):
-            record = _decoded(stream.readline(LONGEST_LINE))
+            record = _decode(stream.readline(LONGEST_LINE))
             if record is not None:
                 self.message(record)
             if self.folder:
@@ -140,7 +134,7 @@ class Transcript(ABC):
             raw := stream.readline(LONGEST_LINE)
         ):
             whole = raw.endswith(b"\n")
-            record = _decoded(raw)
+            record = _decode(raw)
             size = len(raw)
             if not whole and record is None:
                 rest, whole = _rest_of_line(stream) if size == LONGEST_LINE else (0, False)
@@ -150,7 +144,7 @@ class Transcript(ABC):
                 self.skip(TOO_LONG)
             elif record is None and raw.strip():
                 self.skip(NOT_JSON)
-            # An object that is closed is whole. Its line ends later: what comes is not the next.
+            # A closed object is complete even without a line end, which then comes next.
             line = self.end.line
             here, self.end = self.end, Position(self.end.offset + size, line + whole)
             turn = None if record is None else self._turn(record, here)
@@ -186,18 +180,18 @@ def transcript_type(client: str) -> type[Transcript]:
 
 
 def turns(path: Path, client: str, start: Position = BEGIN) -> Transcript:
-    """Return the turns of a transcript, to iterate over; its `skipped`, `unknown` and `end` are
-    known afterwards."""
+    """Return the turns of a transcript to iterate over; then `skipped`, `unknown` and `end` are
+    set."""
     return transcript_type(client)(path, start)
 
 
-def _decoded(raw: bytes) -> dict[str, Any] | None:
-    """The object of a line, or None."""
+def _decode(raw: bytes) -> dict[str, Any] | None:
+    """Return the object in a line, or None."""
     try:
         value = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         try:
-            # It reads half of a pair of surrogates, which JavaScript writes and msgspec refuses.
+            # It accepts single surrogates, which JavaScript writes and msgspec refuses.
             value = json.loads(raw) if b"\\u" in raw else None
         except (ValueError, RecursionError):
             return None
@@ -205,7 +199,7 @@ def _decoded(raw: bytes) -> dict[str, Any] | None:
 
 
 def _rest_of_line(stream: BinaryIO) -> tuple[int, bool]:
-    """The bytes up to the end of the line, and whether it ends."""
+    """Skip the rest of a line; return its bytes and True if it ends."""
     size = 0
     while raw := stream.readline(PIECE):
         size += len(raw)
@@ -215,7 +209,7 @@ def _rest_of_line(stream: BinaryIO) -> tuple[int, bool]:
 
 
 def moment(value: object) -> datetime | None:
-    """The time, or None for what is none."""
+    """Return a time, or None if it is not one."""
     try:
         return parse_time(value, "") if isinstance(value, str) else None
     except UserError:
@@ -223,8 +217,8 @@ def moment(value: object) -> datetime | None:
 
 
 def texts(content: object, *types: str) -> str:
-    """A text, or the texts of the parts of these types, as paragraphs; a part without a type counts
-    where no types are given."""
+    """Return a text, or the texts of parts with these types as paragraphs. Without types, parts of
+    any type count, except thoughts."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else [content]
@@ -242,18 +236,18 @@ def texts(content: object, *types: str) -> str:
 
 
 def text_of(record: Mapping[str, Any], name: str) -> str:
-    """The value of that name where it is a text; else empty."""
+    """Return the value of this name if it is a text, else an empty text."""
     value = record.get(name)
     return value if isinstance(value, str) else ""
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """The value if it is an object; else an empty one."""
+    """Return the value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def without_blocks(text: str, *tags: str) -> str:
-    """The text without what stands between these tags, such as `<system-reminder>`."""
+    """Return the text without blocks in these tags, such as `<system-reminder>`."""
     for tag in tags:
         start = text.find(f"<{tag}>")
         while start >= 0:

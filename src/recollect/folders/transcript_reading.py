@@ -1,9 +1,8 @@
-"""Reading a transcript of a coding agent: a turn becomes a memory, or several where it is long.
+"""Reading a transcript of a coding agent: a turn becomes a memory, or several if it is long.
 
-A transcript grows at its end. What is known of one says how far it was read, so that only what came
-since is read again, with the turn before it, which may have gone on. It is read in parts, so that
-one of any size needs little memory and little of it is lost where the reading was killed.
-"""
+A transcript grows at its end. Its stored progress tells how far it was read, so that only the rest
+is read, with the last turn, which may have continued. It is read in parts, to need little memory
+and to lose little work if the process is killed."""
 
 from __future__ import annotations
 
@@ -36,28 +35,25 @@ from recollect.projects import project_of
 from recollect.store.folders import StoredFile
 from recollect.types import SESSION
 
-# What an agent writes between two prompts is one turn, up to so many characters, and so many bytes
-# of the file with what its tools said: that much is read again when it goes on.
+# The agent's texts between two prompts are one turn, up to this many characters, and bytes in the
+# file including tool results. This much is read again when the turn continues.
 LONGEST_TURN = 50_000
 LONGEST_PLACE = 1_000_000
-# Chunks of a part, as many as one write transaction has.
-PART = 500
-# Bytes at both ends of what was read by which a file that was written anew is told.
-ENDS = 4096
-# As much of a question as tells what an answer is about.
-QUESTION = 100
+PART = 500  # chunks, as in one write transaction
+ENDS = 4096  # bytes at both ends that detect a rewritten file
+QUESTION = 100  # characters of a question in the heading of its answer
 ASKED, ANSWERED = "User: ", "Answer to: "
 AGENT = "Agent"
-# Reasons for which lines are left out that a person should see.
-TELLING = (NOT_JSON, TOO_LONG)
+# Reasons for leaving out lines that are reported.
+REPORTED = (NOT_JSON, TOO_LONG)
 NUMBERS = struct.Struct(">5Q")
-MOST_TYPES = 5  # named of those that are unknown
+MOST_TYPES = 5  # unknown types to report
 
 
 class Progress(NamedTuple):
-    """How far a transcript was read: the last turn begins at `offset`, in `line`, after `chunks`
-    chunks, and is or answers the prompt before byte `asked` (0 for none); everything before `end`
-    was read. Kept as the file's digest, with one of its bytes."""
+    """The progress of reading a transcript: the last turn begins at `offset`, in `line`, after
+    `chunks` chunks, and is or answers the prompt before byte `asked` (0 for none); everything
+    before `end` was read. Stored as the file's digest, together with a digest of its bytes."""
 
     offset: int = 0
     line: int = 1
@@ -70,7 +66,7 @@ class Progress(NamedTuple):
 
 
 def progress_of(found: FoundFile, before: StoredFile | None) -> Progress:
-    """How far the file was read, if its beginning is still what it was."""
+    """Return the stored progress if the part that was read is unchanged, else none."""
     if before is None or before.gone or len(before.digest) <= NUMBERS.size:
         return Progress()
     progress = Progress(*NUMBERS.unpack_from(before.digest))
@@ -78,7 +74,8 @@ def progress_of(found: FoundFile, before: StoredFile | None) -> Progress:
 
 
 def _ends(path: Path, end: int) -> bytes:
-    """A digest of the first and the last bytes before `end`; empty where the file is shorter."""
+    """Return a digest of the first and the last bytes before `end`; empty if the file is
+    shorter."""
     stream = opened_regular(path)
     if stream is None:
         return b""
@@ -91,7 +88,7 @@ def _ends(path: Path, end: int) -> bytes:
 
 
 class _TurnGroup(NamedTuple):
-    """A turn as people mean it: a prompt, or all that the agent wrote until the next one."""
+    """A prompt, or all texts of the agent until the next prompt."""
 
     turns: list[Turn]
 
@@ -107,16 +104,16 @@ class _TurnGroup(NamedTuple):
 def read_transcript(
     reading: Reading, found: FoundFile, before: StoredFile | None
 ) -> Iterator[ReadFile]:
-    """The file in parts; `before`: what is known of it."""
+    """Yield the file in parts. `before`: its stored state."""
     file = ReadFile(found, time.time_ns())
     try:
-        yield from _Parts(reading, file, progress_of(found, before)).read(before)
+        yield from _PartReader(reading, file, progress_of(found, before)).read(before)
     except OSError as error:
         yield file._replace(left_out=not_opened(error))
 
 
-class _Parts:
-    """Reads one transcript from where it was left."""
+class _PartReader:
+    """Reads one transcript from its stored progress on."""
 
     def __init__(self, reading: Reading, file: ReadFile, start: Progress) -> None:
         self._reading = reading
@@ -133,7 +130,7 @@ class _Parts:
     def read(self, before: StoredFile | None) -> Iterator[ReadFile]:
         found, start = self._file.found, self._start
         if start.end and found.size == start.end and before is not None:
-            yield self._unchanged(start, before)
+            yield self._keep(start, before)
             return
         transcript = self._from(Position(start.offset, start.line))
         if start.asked:
@@ -142,40 +139,40 @@ class _Parts:
                 break
         last = start
         for group in _groups(transcript):
-            last = self._before(group.turns[0])
+            last = self._progress_before(group.turns[0])
             if len(self._chunks) >= PART:
-                yield self._taken(last)._replace(more=True)
+                yield self._take_part(last)._replace(more=True)
             self._add(group)
             last = last._replace(asked=self._asked)
         end = transcript.end.offset or found.size
         if start.end and end == start.end and before is not None:
-            yield self._unchanged(start, before)
+            yield self._keep(start, before)
             return
-        yield self._finished(last._replace(end=end), transcript)
+        yield self._take_last_part(last._replace(end=end), transcript)
 
     def _from(self, position: Position) -> Transcript:
         return turns(self._file.found.full, self._reading.folder.client, position)
 
-    def _before(self, turn: Turn) -> Progress:
-        """The state before that turn. A document of one piece has no turn that could be read by
-        itself."""
+    def _progress_before(self, turn: Turn) -> Progress:
+        """Return the progress before a turn; none if the transcript is a single document."""
         if not turn.offset:
             return Progress()
         chunks = self._after + len(self._chunks)
         return Progress(turn.offset, turn.line, chunks, self._asked, turn.offset)
 
-    def _unchanged(self, start: Progress, before: StoredFile) -> ReadFile:
+    def _keep(self, start: Progress, before: StoredFile) -> ReadFile:
+        """Return the unchanged file."""
         why = LeftOut(before.reason) if before.reason else None  # type: ignore[arg-type]
         return self._file._replace(digest=start.digest(self._file.found.full), left_out=why)
 
-    def _finished(self, progress: Progress, transcript: Transcript) -> ReadFile:
-        file = self._taken(progress)._replace(notes=_notes(transcript))
+    def _take_last_part(self, progress: Progress, transcript: Transcript) -> ReadFile:
+        file = self._take_part(progress)._replace(notes=_notes(transcript))
         if file.chunks or file.after:
             return file
         return file._replace(left_out=LeftOut("empty", "it has no turns"))
 
-    def _taken(self, progress: Progress) -> ReadFile:
-        """What was read since the last part."""
+    def _take_part(self, progress: Progress) -> ReadFile:
+        """Return the chunks since the last part."""
         self._part += 1
         file = self._file._replace(
             digest=progress.digest(self._file.found.full), title="", chunks=self._chunks,
@@ -187,7 +184,7 @@ class _Parts:
         return file
 
     def _ask(self, turn: Turn) -> None:
-        """Keep the question that what follows answers, without its secrets."""
+        """Store the question for the heading of its answer, without secrets."""
         asked, _ = without_secrets(self._reading, Document(turn.text, MARKDOWN))
         self._question, self._asked = one_line(asked.text)[:QUESTION], turn.offset + 1
 
@@ -208,7 +205,7 @@ class _Parts:
 
 
 def _document(turns: Sequence[Turn], client: str) -> Document:
-    """What was written in several lines of the file, with a blank line between two."""
+    """Return turns from several lines of the file as a document, separated by blank lines."""
     first, last = turns[0], turns[-1]
     fields = {
         "kind": SESSION,
@@ -221,7 +218,7 @@ def _document(turns: Sequence[Turn], client: str) -> Document:
         "\n\n".join(turn.text for turn in turns),
         MARKDOWN,
         fields | {name: at for name, at in times.items() if at is not None},
-        # The blank line counts for the turn before it.
+        # The blank line belongs to the turn before it.
         lines=tuple(turn.line for turn in turns for _ in range(turn.text.count("\n") + 2)),
     )
 
@@ -239,16 +236,16 @@ def _groups(turns: Transcript) -> Iterator[_TurnGroup]:
         yield group
 
 
-@lru_cache(maxsize=1000)  # every turn of a session tells the folder
+@lru_cache(maxsize=1000)  # every turn of a session has its folder
 def _project(folder: str) -> str:
     return project_of(Path(folder)) if folder else ""
 
 
 def _notes(transcript: Transcript) -> tuple[str, ...]:
-    """What a person should know of lines that were left out."""
+    """Return notes for the user on lines that were left out."""
     notes = [
         f"lines left out, {reason}: {transcript.skipped[reason]:,}"
-        for reason in TELLING
+        for reason in REPORTED
         if transcript.skipped[reason]
     ]
     if transcript.unknown:

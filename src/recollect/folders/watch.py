@@ -1,7 +1,7 @@
-"""Following folders: the operating system reports changed files, and they are synced soon after.
+"""Following folders: the operating system reports changed files, which are then synced.
 
-One process follows all folders of a vault. It never blocks: a folder that goes away is reported and
-left alone until it is back, and vectors are made in another thread.
+One process follows all folders of a vault. A folder that goes away is reported and skipped until it
+is back, and vectors are computed in another thread.
 """
 
 from __future__ import annotations
@@ -16,33 +16,32 @@ from pathlib import Path
 
 from recollect.errors import RecollectError, StoreError
 from recollect.files import exclusive
+from recollect.folders import is_instruction_file
 from recollect.folders.chunk_writing import Synced
-from recollect.folders.instructions import is_instruction_file
 from recollect.folders.scan import NEVER, Matcher, Scan, scan_paths
 from recollect.folders.sync import NOT_THERE, Away
 from recollect.store.folders import Folder
 
-# Changes that come within STEP_MS of each other are taken together, for GROUP_MS at most: an editor
-# writes a file in several steps, and a branch switch thousands.
+# Changes within STEP_MS of each other are grouped, for at most GROUP_MS: editors write a file in
+# several steps, and a change of branch writes thousands of files.
 STEP_MS = 50
 GROUP_MS = 400
-# How often to look for folders that are back, and for those that another process has added.
-LOOK_MS = 1000
-# Above so many changed files, scanning everything is as quick as looking at each.
-MANY = 500
+# Between checks for folders that are back or were added by another process.
+CHECK_MS = 1000
+MANY = 500  # changed files, from which on a complete scan is as fast
 LOCK = "watching.lock"
 # The error of watchfiles for a changed name that is not valid UTF-8.
 NO_TEXT = "Unable to decode path"
 
-# (st_dev, st_ino) of a folder: another one at the same path has another.
+# (st_dev, st_ino) of a folder, which changes if the folder is replaced.
 Identity = tuple[int, int]
 
 
 class Follower:
     """Follows folders until it is stopped.
 
-    `folders`: those to follow, asked again and again; `sync`: brings one up to date; `tell`: gets a
-    sentence on what happened, for people.
+    `folders`: returns the folders to follow. `sync`: brings a folder up to date. `tell`: receives
+    messages for the user.
     """
 
     def __init__(
@@ -57,16 +56,15 @@ class Follower:
         self._tell = tell
         self._stop = stop
         self._away: dict[str, str] = {}
-        # In a burst the system drops what it cannot queue, even new folders, which are not watched
-        # then; and a file may change once more while it is read. So watching begins anew when a
-        # burst is over.
+        # In a burst the system drops events, even of new folders, which are then not watched; and a
+        # file may change again while it is read. So watching restarts after a burst.
         self._unsettled = False
         self._asked_at = 0.0
         self._matchers: dict[str, Matcher] = {}
 
     def run(self, ready: Callable[[], None] = lambda: None) -> None:
-        """Follow until it is stopped. `ready` is called once, when changes are watched and
-        everything is up to date."""
+        """Follow until it is stopped. `ready`: called once, when changes are watched and everything
+        is up to date."""
         first = True
         while not self._stop.is_set():
             present = self._present()
@@ -74,7 +72,7 @@ class Follower:
                 if first:
                     ready()
                     first = False
-                self._stop.wait(LOOK_MS / 1000)
+                self._stop.wait(CHECK_MS / 1000)
                 continue
             self._unsettled = False
             for changes in self._changes(present):
@@ -86,11 +84,11 @@ class Follower:
                         first = False
                     continue
                 self._follow(present, changes)
-                if (not changes and self._unsettled) or self._others(present):
+                if (not changes and self._unsettled) or self._folders_changed(present):
                     break
 
     def _present(self) -> dict[str, tuple[Folder, Identity]]:
-        """The folders to follow that are there, with their identity."""
+        """Return the existing folders to follow, with their identities."""
         present = {}
         for folder in self._folders():
             identity = _identity(folder.path)
@@ -98,14 +96,14 @@ class Follower:
                 present[folder.path] = (folder, identity)
             elif is_instruction_file(folder.path):
                 if folder.files:
-                    self._update(folder, None)  # a file that is gone is no disk that is away
+                    self._update(folder, None)  # a missing file is not a missing disk
             else:
                 self._gone(folder, NOT_THERE.format(folder=folder.path))
         return present
 
     def _changes(self, present: Mapping[str, tuple[Folder, Identity]]) -> Iterator[set[str] | None]:
-        """The paths that have changed, none when nothing has for a while. None where anything may
-        have changed, as when watching begins. Ends when it cannot go on, to be begun anew."""
+        """Yield changed paths, an empty set if nothing has changed for a while, and None if
+        anything may have changed, as at the start. Ends if watching must be restarted."""
         watching = False
         try:
             for changes in _changed_paths(present, self._stop):
@@ -115,11 +113,11 @@ class Follower:
                 yield changes
         except (OSError, RuntimeError) as error:
             if NO_TEXT in str(error):
-                self._stop.wait(LOOK_MS / 1000)  # it may be written again and again
+                self._stop.wait(CHECK_MS / 1000)  # it may be written again and again
                 yield None
             elif all(_identity(path) == identity for path, (_, identity) in present.items()):
                 raise StoreError(_why(error)) from error
-            # Else a folder went away while it was watched.
+            # Otherwise a folder went away while it was watched.
 
     def _follow(self, present: Mapping[str, tuple[Folder, Identity]], changes: set[str]) -> None:
         for root, (folder, _) in present.items():
@@ -132,8 +130,8 @@ class Follower:
                 self._unsettled = True
 
     def _scan(self, folder: Folder, paths: list[str]) -> Scan | None:
-        """The state of these files; None where everything must be scanned: a folder came, an ignore
-        rule has changed, or nothing is left, which may be a disk that was taken away."""
+        """Scan these files. Return None if everything must be scanned: there is a new folder, an
+        ignore rule has changed, or the folder is empty, as without its disk."""
         root = Path(folder.path)
         if folder.path not in self._matchers:
             self._matchers[folder.path] = Matcher(root)
@@ -145,10 +143,9 @@ class Follower:
         came = any(_is_folder(root / path) and matcher.takes(path) for path in others)
         return None if came else scan
 
-    def _others(self, present: Mapping[str, tuple[Folder, Identity]]) -> bool:
-        """Whether the folders to follow, or those that are there, have changed; checked once every
-        LOOK_MS."""
-        if time.monotonic() - self._asked_at < LOOK_MS / 1000:
+    def _folders_changed(self, present: Mapping[str, tuple[Folder, Identity]]) -> bool:
+        """Return True if the existing folders to follow have changed; check once every CHECK_MS."""
+        if time.monotonic() - self._asked_at < CHECK_MS / 1000:
             return False
         self._asked_at = time.monotonic()
         now = {folder.path: _identity(folder.path) for folder in self._folders()}
@@ -156,7 +153,7 @@ class Follower:
         return {path: found for path, found in now.items() if found is not None} != before
 
     def _update(self, folder: Folder, scan: Scan | None) -> None:
-        """Sync a folder, all of it if it was away; what prevents it is told once."""
+        """Sync a folder, completely if it was away; report a problem once."""
         try:
             done = self._sync(folder, None if folder.path in self._away else scan)
         except Away as error:
@@ -164,7 +161,7 @@ class Follower:
             return
         except RecollectError as error:
             self._gone(folder, str(error))
-            self._unsettled = True  # try again when it is quiet
+            self._unsettled = True  # try again later
             return
         if self._away.pop(folder.path, None) is not None:
             self._tell(f"The folder {folder.path} is followed again.")
@@ -178,45 +175,45 @@ class Follower:
 
 
 def summary(folder: Folder, done: Synced) -> str:
-    """`harbor: 1 file changed, 2 gone`."""
+    """Return `harbor: 1 changed, 2 gone`."""
     files = [f"{done.files[what]:,} {what}" for what in
              ("added", "changed", "renamed", "restored", "gone") if done.files[what]]  # fmt: skip
     return f"{folder.project}: {', '.join(files) or f'{done.changed:,} memories changed'}"
 
 
 def folder_changes(folder: Path, stop: threading.Event) -> Iterator[bool]:
-    """True each time that something in the folder has changed, or it has gone or come back; False
-    when nothing has for a while. Until it is stopped."""
+    """Yield True after each change in the folder, or when it goes away or comes back, and False if
+    nothing has changed for a while, until it is stopped."""
     root = str(folder.absolute())
     while not stop.is_set():
         identity = _identity(root)
         watching = False
         try:
             for changes in _changed_paths([root], stop):
-                # Changes before the watching began were not reported.
+                # Changes before watching started were not reported.
                 yield not watching or bool(_below(root, changes))
                 watching = True
                 if _identity(root) != identity:
                     break
         except (OSError, RuntimeError):
             yield True
-        stop.wait(LOOK_MS / 1000)
+        stop.wait(CHECK_MS / 1000)
 
 
 def _changed_paths(roots: Iterable[str], stop: threading.Event) -> Iterator[set[str]]:
-    """The paths that have changed; an empty set when none has for a while."""
+    """Yield changed paths; an empty set if none has changed for a while."""
     import watchfiles  # noqa: PLC0415  start-up time
 
     for changes in watchfiles.watch(
         *roots, watch_filter=None, debounce=GROUP_MS, step=STEP_MS, stop_event=stop,
-        rust_timeout=LOOK_MS, yield_on_timeout=True, raise_interrupt=False,
+        rust_timeout=CHECK_MS, yield_on_timeout=True, raise_interrupt=False,
         ignore_permission_denied=True,
     ):  # fmt: skip
         yield {path for _, path in changes}
 
 
 def alone(home: Path) -> AbstractContextManager[bool]:
-    """Hold the lock of this home's follower: True where no other process has it."""
+    """Hold the lock of this home's follower; the value is False if another process has it."""
     return exclusive(home / LOCK)
 
 
@@ -227,12 +224,11 @@ def wait_until_alone(home: Path, stop: threading.Event) -> Iterator[None]:
             if first:
                 yield
                 return
-        stop.wait(LOOK_MS / 1000)
+        stop.wait(CHECK_MS / 1000)
 
 
 def _below(root: str, changes: Iterable[str]) -> list[str]:
-    """The changed paths below the root, with slashes, without those that git and the like write for
-    themselves."""
+    """Return the changed paths below the root, with slashes, without those in NEVER."""
     start = root.rstrip(os.sep) + os.sep
     found = [path[len(start) :] for path in changes if path.startswith(start)]
     return [Path(path).as_posix() for path in found if NEVER.isdisjoint(Path(path).parts)]
@@ -247,7 +243,7 @@ def _identity(path: str) -> Identity | None:
 
 
 def _is_folder(path: Path) -> bool:
-    """Whether it is a folder; a link to one is none."""
+    """Return True for a folder, but not for a link to one."""
     try:
         return stat.S_ISDIR(path.lstat().st_mode)
     except (OSError, ValueError):
@@ -263,11 +259,11 @@ def _is_empty(root: Path) -> bool:
 
 
 def _why(error: Exception) -> str:
-    """The message for an error of the system, which may have a limit of watched folders."""
+    """Return a message for an error of the system, such as its limit of watched folders."""
     message = str(error)
     if "limit" in message.lower() or "space left" in message.lower():
         return (
-            "The system does not watch so many folders; raise fs.inotify.max_user_watches, or add "
+            "The system cannot watch this many folders; raise fs.inotify.max_user_watches, or add "
             "smaller folders."
         )
     return f"The folders cannot be followed: {message[:200]}."

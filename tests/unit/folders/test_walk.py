@@ -14,7 +14,7 @@ import pytest
 
 from recollect.documents.document import LeftOut
 from recollect.folders import ignore_rules
-from recollect.folders.ignore_rules import parsed
+from recollect.folders.ignore_rules import parse_patterns
 from recollect.folders.scan import Candidate, Matcher, Skipped, walk
 
 
@@ -258,7 +258,7 @@ def test_an_ignore_file_may_be_undecodable_or_too_large(
 
 
 def test_a_pattern_of_many_stars_side_by_side_is_one_star() -> None:
-    patterns = parsed("*" * 500 + "b\nc" + "*" * 500 + "\n")
+    patterns = parse_patterns("*" * 500 + "b\nc" + "*" * 500 + "\n")
     assert patterns.decide("a" * 250, folder=False) is None
     assert patterns.decide("a" * 250 + "b", folder=False) is True
 

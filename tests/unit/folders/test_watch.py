@@ -32,7 +32,7 @@ QUIET_MS = 100
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is done every second is done more often here."""
-    monkeypatch.setattr(watch, "LOOK_MS", QUIET_MS)
+    monkeypatch.setattr(watch, "CHECK_MS", QUIET_MS)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from recollect.checks import not_around_home, outside_home, refuse_link
 from recollect.engine import Recollect
 from recollect.engine.importing import Imported
 from recollect.errors import UserError
-from recollect.folders.instructions import SOURCE as INSTRUCTIONS
+from recollect.folders import SOURCE as INSTRUCTIONS
 from recollect.folders.mirroring import installed_mirror
 from recollect.folders.transcript import transcript_clients
 from recollect.ingest.exchange import (

@@ -21,7 +21,7 @@ from msgspec import Struct
 from recollect.engine import Recollect
 from recollect.engine.capture import AgentSession, UserTurn
 from recollect.errors import RecollectError, UserError
-from recollect.folders.instructions import SOURCE as INSTRUCTIONS
+from recollect.folders import SOURCE as INSTRUCTIONS
 from recollect.folders.transcript import BEGIN, Position, transcript_clients, turns
 from recollect.hashing import content_digest
 from recollect.ingest.remarks import is_triggered
