@@ -101,7 +101,7 @@ class Matcher:
         self._cache: dict[Path, _CachedPatterns] = {}
 
     def takes(self, path: str) -> bool:
-        """Return True if `walk` would yield the file as a candidate. `path` is relative to the
+        """Return True if `walk` would yield the file. `path` is relative to the
         root, with slashes. If it is gone, its name decides."""
         return self.left_out(path) is None
 
@@ -155,14 +155,6 @@ def _version(file: Path) -> tuple[int, int, int] | None:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-class Candidate(NamedTuple):
-    """A file to read: its path below the root, with slashes, its full path, and its status."""
-
-    path: str
-    full: Path
-    stat: os.stat_result
-
-
 class Skipped(NamedTuple):
     """A file or folder (with a slash at its end) that is left out, and why; or an ignore file with
     a line that is not used."""
@@ -172,13 +164,17 @@ class Skipped(NamedTuple):
 
 
 class FoundFile(NamedTuple):
-    """A file in the file system. `path` is below the folder, with slashes."""
+    """A file to read. `path` is below the root, with slashes; `full` is its full path."""
 
     path: str
     full: Path
     size: int
     changed_ns: int
     inode: int
+
+
+def found_file(path: str, full: Path, status: os.stat_result) -> FoundFile:
+    return FoundFile(path, full, status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 class Scan(NamedTuple):
@@ -203,10 +199,8 @@ class Scan(NamedTuple):
             return False
         return not any(path == hidden or path.startswith(hidden) for hidden in self.unreadable)
 
-    def add(self, file: Candidate) -> None:
-        self.files[file.path] = FoundFile(
-            file.path, file.full, file.stat.st_size, file.stat.st_mtime_ns, file.stat.st_ino
-        )
+    def add(self, file: FoundFile) -> None:
+        self.files[file.path] = file
 
     def skip(self, entry: Skipped) -> None:
         reason = entry.left_out.reason
@@ -246,7 +240,7 @@ def scan_file(file: Path) -> Scan:
         scan.skip(Skipped(file.name, unreadable(error)))
         return scan
     if stat.S_ISREG(status.st_mode):
-        scan.add(Candidate(file.name, file, status))
+        scan.add(found_file(file.name, file, status))
     return scan
 
 
@@ -265,7 +259,7 @@ def scan_paths(root: Path, paths: Iterable[str], matcher: Matcher) -> Scan:
         if left_out is not None:
             scan.skip(Skipped(path, left_out))
         elif status is not None and stat.S_ISREG(status.st_mode):
-            scan.add(Candidate(path, root / path, status))
+            scan.add(found_file(path, root / path, status))
     return scan
 
 
@@ -278,10 +272,10 @@ class _Folder(NamedTuple):
     depth: int
 
 
-def walk(root: Path) -> Iterator[Candidate | Skipped]:
+def walk(root: Path) -> Iterator[FoundFile | Skipped]:
     """Yield each entry below the root, in the order of names in each folder."""
     root = Path(root).resolve()
-    waiting: list[_Folder | Candidate | Skipped] = [_Folder("", root, rules_above(root), 0)]
+    waiting: list[_Folder | FoundFile | Skipped] = [_Folder("", root, rules_above(root), 0)]
     while waiting:
         entry = waiting.pop()
         if isinstance(entry, _Folder):
@@ -290,7 +284,7 @@ def walk(root: Path) -> Iterator[Candidate | Skipped]:
             yield entry
 
 
-def _entries(folder: _Folder) -> list[_Folder | Candidate | Skipped]:
+def _entries(folder: _Folder) -> list[_Folder | FoundFile | Skipped]:
     """Return the entries of a folder."""
     try:
         with os.scandir(folder.full) as found:
@@ -313,7 +307,7 @@ def _problems(path: str, level: Level) -> Iterator[Skipped]:
             yield Skipped(join_path(path, name), LeftOut("unreadable", problem))
 
 
-def _entry(folder: _Folder, entry: os.DirEntry[str]) -> _Folder | Candidate | Skipped:
+def _entry(folder: _Folder, entry: os.DirEntry[str]) -> _Folder | FoundFile | Skipped:
     """Return an entry as a folder to list, a file to read, or neither."""
     if not is_text(entry.name):
         return Skipped(printable(join_path(folder.path, entry.name)), NOT_UTF8)
@@ -331,4 +325,4 @@ def _entry(folder: _Folder, entry: os.DirEntry[str]) -> _Folder | Candidate | Sk
     full = folder.full / entry.name
     if is_folder:
         return _Folder(path, full, folder.rules, folder.depth + 1)
-    return Candidate(path, full, status)
+    return found_file(path, full, status)

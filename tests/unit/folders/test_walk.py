@@ -15,7 +15,7 @@ import pytest
 from recollect.documents.document import LeftOut
 from recollect.folders import ignore_rules
 from recollect.folders.ignore_rules import parse_patterns
-from recollect.folders.scan import Candidate, Matcher, Skipped, walk
+from recollect.folders.scan import FoundFile, Matcher, Skipped, walk
 
 
 def make(root: Path, files: dict[str, str] | list[str]) -> Path:
@@ -28,7 +28,7 @@ def make(root: Path, files: dict[str, str] | list[str]) -> Path:
 
 
 def taken(root: Path) -> list[str]:
-    return [one.path for one in walk(root) if isinstance(one, Candidate)]
+    return [one.path for one in walk(root) if isinstance(one, FoundFile)]
 
 
 def skipped(root: Path) -> dict[str, LeftOut]:
@@ -43,10 +43,10 @@ def test_files_come_in_the_order_of_their_names_with_slashes_and_what_they_are(
     tmp_path: Path,
 ) -> None:
     make(tmp_path, ["b.md", "a/z.md", "a/b/c.md", "a.md", "B.md"])
-    found = [one for one in walk(tmp_path) if isinstance(one, Candidate)]
+    found = [one for one in walk(tmp_path) if isinstance(one, FoundFile)]
     assert [one.path for one in found] == ["B.md", "a/b/c.md", "a/z.md", "a.md", "b.md"]
     assert found[1].full == tmp_path.resolve() / "a" / "b" / "c.md"
-    assert found[1].stat.st_size == 5
+    assert found[1].size == 5
 
 
 def test_a_pattern_of_a_deeper_file_wins_and_of_one_file_the_last(tmp_path: Path) -> None:

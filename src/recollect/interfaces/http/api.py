@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -105,20 +104,21 @@ def _operation(
         described["x-capabilities"] = list(operation.needs)
     if operation.details:
         described["description"] = operation.details
-    described["parameters"] = [
-        *_in_path(operation),
-        *_in_query(operation, components),
-        *_headers(operation),
-    ]
+    described["parameters"] = _parameters(operation, components)
     if operation.body is not None:
         body = {"schema": schema_of[str(operation.body)], "example": operation.example}
-        content = dict.fromkeys(_media(operation), body)
+        content = dict.fromkeys(BODIES if operation.method == "PATCH" else (JSON,), body)
         described["requestBody"] = {"required": True, "content": content}
+    problem = {MEDIA_TYPE: {"schema": schema_of[str(Problem)]}}
     statuses = (*ALWAYS, *(WITH_BODY if operation.body is not None else ()), *operation.problems)
     described["responses"] = {
-        **{str(status): _problem(status, schema_of) for status in sorted(statuses)},
-        **{str(status): _reply(reply, schema_of) for status, reply in operation.replies.items()},
-    }
+        str(status): {
+            "description": PROBLEMS.get(status, HTTPStatus(status).phrase), "content": problem
+        }
+        for status in sorted(statuses)
+    }  # fmt: skip
+    for status, reply in operation.replies.items():
+        described["responses"][str(status)] = _reply(reply, schema_of)
     return described
 
 
@@ -128,34 +128,34 @@ def _name(operation: Endpoint) -> str:
     return "_".join([operation.method.lower(), *words])
 
 
-def _media(operation: Endpoint) -> Sequence[str]:
-    return BODIES if operation.method == "PATCH" else (JSON,)
-
-
-def _in_path(operation: Endpoint) -> list[dict[str, Any]]:
-    return [
+def _parameters(operation: Endpoint, components: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the parameters in the path, in the query string and in headers."""
+    found: list[dict[str, Any]] = [
         {
-            "name": name,
-            "in": "path",
-            "required": True,
+            "name": name, "in": "path", "required": True,
             "schema": {"type": "string", "minLength": 1},
             "description": "Percent-encoded, slashes included.",
         }
         for name in re.findall(r"{(\w+)", operation.path)
-    ]
-
-
-def _in_query(operation: Endpoint, components: dict[str, Any]) -> list[dict[str, Any]]:
-    if operation.parameters is None:
-        return []
-    schema = components[operation.parameters.__name__]
-    required = schema.get("required", ())
-    return [
-        {"name": PARAMETERS.get(field, field), "in": "query", "required": field in required}
-        | {"schema": _without_null(values)}
-        for field, values in schema["properties"].items()
-        if field != "set"
-    ]
+    ]  # fmt: skip
+    if operation.parameters is not None:
+        schema = components[operation.parameters.__name__]
+        required = schema.get("required", ())
+        found += [
+            {
+                "name": PARAMETERS.get(field, field), "in": "query", "required": field in required,
+                "schema": _without_null(values),
+            }
+            for field, values in schema["properties"].items()
+            if field != "set"
+        ]  # fmt: skip
+    return found + [
+        {
+            "name": name, "in": "header", "required": False, "description": about,
+            "schema": {"type": "string"},
+        }
+        for name, about in operation.headers.items()
+    ]  # fmt: skip
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
@@ -171,14 +171,6 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _headers(operation: Endpoint) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "in": "header", "required": False, "description": about}
-        | {"schema": {"type": "string"}}
-        for name, about in operation.headers.items()
-    ]
-
-
 def _reply(reply: ReplySpec, schema_of: dict[str, Any]) -> dict[str, Any]:
     described: dict[str, Any] = {"description": reply.about}
     if reply.headers:
@@ -189,12 +181,6 @@ def _reply(reply: ReplySpec, schema_of: dict[str, Any]) -> dict[str, Any]:
     if reply.type is not None:
         described["content"] = {reply.media: {"schema": schema_of[str(reply.type)]}}
     return described
-
-
-def _problem(status: int, schema_of: dict[str, Any]) -> dict[str, Any]:
-    content = {MEDIA_TYPE: {"schema": schema_of[str(Problem)]}}
-    about = PROBLEMS.get(status, HTTPStatus(status).phrase)
-    return {"description": about, "content": content}
 
 
 # Searches, feedback and recipes

@@ -47,22 +47,19 @@ SEARCH_FIELDS: Any = json_struct(
 class FilterParameters(FILTER_FIELDS):  # type: ignore[misc]
     """Filters; a memory must pass all of them."""
 
+    def then(self, engine: Recollect) -> datetime | None:
+        """Return the time of `as_of`; None for now."""
+        return read_as_of(asdict(self), engine.now())
+
     def filter(self, engine: Recollect) -> Filter:
         """Return these parameters as a Filter."""
-        return read_filter(asdict(self), engine.now())
+        return read_filter(asdict(self), self.then(engine) or engine.now())
 
 
 class PastFilterParameters(FilterParameters):
     """Filters, and a time in the past."""
 
     as_of: AsOf | None = None
-
-    def then(self, engine: Recollect) -> datetime | None:
-        """Return the time of `as_of`; None for now."""
-        return read_as_of(asdict(self), engine.now())
-
-    def filter(self, engine: Recollect) -> Filter:
-        return read_filter(asdict(self), self.then(engine) or engine.now())
 
 
 class SearchParameters(SEARCH_FIELDS, kw_only=True):  # type: ignore[misc, call-arg]
