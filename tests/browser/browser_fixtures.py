@@ -101,8 +101,8 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Site]:
-    """The sample memories behind one server a test process. Tests may change them: what a page
-    shows is compared with the engine, not with what the samples once were."""
+    """One server with the sample memories for each test process. Tests may change them: pages are
+    compared with the engine, not with the samples."""
     home = tmp_path_factory.mktemp("site")
     with Recollect(home=home, clock=lambda: NOW) as memory:
         memory.save_all(list(sample(NOW)))

@@ -32,7 +32,7 @@ class Site(NamedTuple):
     environment: dict[str, str]
 
     def engine(self) -> Recollect:
-        """The same vault at the same moment with the same models, to look at what the page did."""
+        """An engine on the same vault, at the same time, with the same models."""
         return Recollect(home=self.home, environment=self.environment)
 
     def at(self, path: str, **parameters: object) -> str:
@@ -66,7 +66,7 @@ def served(home: Path, *, auth: str = "", **settings: str) -> Iterator[Site]:
 
 
 class Watched:
-    """What pages did behind the scenes."""
+    """The requests, errors and console messages of pages."""
 
     def __init__(self) -> None:
         self._allowed: list[str] = []
@@ -89,7 +89,7 @@ class Watched:
             page.remove_listener(event, listener)
 
     def allow(self, pattern: str) -> None:
-        """What this test means to provoke: a browser writes every 4xx into its console."""
+        """Expect errors that this test provokes: a browser logs every 4xx."""
         self._allowed.append(pattern)
 
     @property
@@ -188,7 +188,7 @@ def figure(text: str) -> float:
 
 
 def in_order(found: Locator, attribute: str, values: list[str]) -> None:
-    """Wait until exactly these stand there, in this order."""
+    """Wait until there are exactly these, in this order."""
     script = f"all => all.map(o => o.getAttribute('{attribute}'))"
     repeated(lambda: found.evaluate_all(script), values)
 

@@ -68,7 +68,7 @@ class Firefox:
         self._ask("WebDriver:ElementSendKeys", id=self._element(selector), text=text)
 
     def problems(self) -> list[str]:
-        """What pages wrote into the console."""
+        """Return the console messages of pages."""
         self._ask("Marionette:SetContext", value="chrome")
         said: list[str] = self._ask("WebDriver:ExecuteScript", script=SAID, args=[])["value"]
         self._ask("Marionette:SetContext", value="content")

@@ -102,7 +102,7 @@ def test_the_feed_is_narrowed_to_a_project_and_a_client(
 def test_a_list_takes_in_what_is_new_without_a_reload(
     page: Page, site: Site, agent: Recollect
 ) -> None:
-    """At the top it comes in by itself; who has scrolled says when."""
+    """A list updates by itself at the top of the page; a scrolled page offers a button."""
     agent.save(title="The first of the project", project=PROJECT)
     with page.expect_request("**/live/events"):
         visit(page, site.at("/browse", project=PROJECT))

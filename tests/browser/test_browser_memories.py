@@ -169,7 +169,7 @@ def test_a_memory_is_pinned(page: Page, site: Site, engine: Recollect, memory: M
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Site]:
-    """A home of one memory, beside the vault of a team with another one; no models."""
+    """A home with one memory, and a team's vault with another; no models."""
     home, team = tmp_path_factory.mktemp("own"), tmp_path_factory.mktemp("team") / "vault.db"
     off = {"RECOLLECT_EMBEDDING__PROVIDER": "none", "RECOLLECT_RERANK__PROVIDER": "none"}
     with Recollect(team, home=home, environment=off) as vault:

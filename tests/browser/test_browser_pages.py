@@ -38,7 +38,7 @@ def listed(page: Page) -> Locator:
 
 
 def chips(page: Page, group: str) -> dict[str, int]:
-    """What can be narrowed by, and how many would be left."""
+    """Return the filters with their counts."""
     found = page.locator(f"[data-filter-piece] [data-group={group}] a:has(.count)")
     labels, counts = (
         shown(found.locator(what), "textContent") for what in (".chip-name", ".count")
@@ -195,7 +195,7 @@ def test_the_timeline_shows_when_memories_were_made_and_expire(
 
 
 def _heights(bars: Locator, kind: str) -> list[str]:
-    """How tall the bar of that kind is; nothing where there is none."""
+    """Return the heights of the bars of that kind; empty without a bar."""
     return list(
         bars.evaluate_all(
             f"all => all.map(o => o.querySelector('rect.{kind}')?.getAttribute('height') ?? '')"

@@ -1,4 +1,4 @@
-"""A person reads: Markdown as what it means, results beside a preview, passages of files."""
+"""Reading: rendered Markdown, the preview next to results, passages of files."""
 
 from __future__ import annotations
 

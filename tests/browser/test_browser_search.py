@@ -44,7 +44,7 @@ def found(engine: Recollect, text: str, **asked: object) -> list[str]:
 
 
 def counted(page: Page) -> dict[str, str]:
-    """What each filter that counts anything says, by its key."""
+    """Return the text of each filter with a count, by its key."""
     chips = page.locator("[data-filters] [data-chip]:has(.count)")
     keys = shown(chips, "dataset.chip")
     assert len(keys) == len(set(keys)), "every filter stands there once"
@@ -61,7 +61,7 @@ def agree(told: dict[str, str], wanted: dict[str, str]) -> None:
 
 
 def facets(engine: Recollect, text: str, **asked: object) -> dict[str, str]:
-    """What the filters should say."""
+    """Return the expected filters."""
     counts = engine.search(text, facets=True, **asked).facets
     names = {"project": "project", "kind": "kind", "tag": "tags", "source": "source"}
     told = {
@@ -160,7 +160,7 @@ def test_a_question_is_reranked(page: Page, site: Site, engine: Recollect) -> No
 def test_the_order_does_not_change_under_ones_hand(
     page: Page, site: Site, engine: Recollect
 ) -> None:
-    """Who is in the list already when the reranked order comes is asked first."""
+    """The reranked order is offered, not applied, while the focus is in the list."""
     before = found(engine, QUESTION, changes={"stages.rerank.least_words": 1_000_000})
     after = found(engine, QUESTION)
     assert before != after
@@ -491,7 +491,7 @@ def test_where_nothing_matches_at_all_it_is_said(page: Page, site: Site) -> None
 
 
 def test_a_model_that_is_away_is_told(page: Page, site: Site) -> None:
-    """The same vault, behind a server whose models nobody answers for."""
+    """A server on the same vault whose models do not answer."""
     nobody = "http://127.0.0.1:9"
     settings = {
         "RECOLLECT_EMBEDDING__PROVIDER": "ollama",

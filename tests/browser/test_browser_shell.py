@@ -21,7 +21,7 @@ PROJECT = "shell-project"
 
 @pytest.fixture(scope="module", autouse=True)
 def tidy(engine: Recollect) -> Iterator[None]:
-    """What these tests save is gone afterwards."""
+    """Remove afterwards what these tests save."""
     yield
     engine.forget([memory.id for memory in made(engine)])
 
@@ -279,7 +279,7 @@ def test_the_inbox_is_there_before_its_items(page: Page, site: Site, cleared: No
 
 @pytest.fixture(scope="module")
 def older(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Site]:
-    """A vault with a few days behind it, and no models."""
+    """A vault with a history of a few days, and no models."""
     home = tmp_path_factory.mktemp("older")
     off = {"RECOLLECT_EMBEDDING__PROVIDER": "none", "RECOLLECT_RERANK__PROVIDER": "none"}
     for days, title in ((4, "The first"), (1, "The second")):
@@ -338,7 +338,7 @@ def test_an_empty_vault_offers_the_first_steps_and_samples_that_go_again(
 
 
 def test_the_first_memory_ends_the_first_steps(page: Page, empty_site: Site) -> None:
-    """Whoever saves it, and wherever the page is."""
+    """Any client may save it, and the page may be anywhere."""
     with empty_site.engine() as vault:
         visit(page, empty_site.at("/browse"))
         expect(page.get_by_text("No memories yet")).to_be_visible()

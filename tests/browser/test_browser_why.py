@@ -1,4 +1,4 @@
-"""A person asks why a result stands where it stands, and what the search did."""
+"""The explanation of a rank, and the details of a search."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def opened(page: Page, result: Result) -> Locator:
 
 
 def shares(picture: Locator) -> list[tuple[str, float]]:
-    """What each signal adds, as the picture says it."""
+    """Return the share of each signal in the picture."""
     rows = picture.locator("[data-signal]")
     told = shown(rows.locator("td.number"), "firstChild.textContent")
     return list(zip(shown(rows, "dataset.signal"), map(figure, told), strict=True))

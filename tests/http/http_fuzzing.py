@@ -1,4 +1,4 @@
-"""What the tool that makes requests from the OpenAPI document is told beside it."""
+"""Settings for the tool that makes requests from the OpenAPI document."""
 
 from __future__ import annotations
 

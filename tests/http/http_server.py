@@ -27,7 +27,7 @@ SECRET = "a-token-of-twenty-nine-letters"
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """What a server is started with."""
+    """The options of a server."""
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
@@ -66,7 +66,7 @@ class Server:
         return self.client.post(path, json=body, **more)
 
     def patch(self, id: str, body: object, **headers: str) -> httpx2.Response:
-        """Change a memory; `If_Match` stands for the header `If-Match`."""
+        """Change a memory; `If_Match` is sent as the header `If-Match`."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return self.client.patch(f"{API}/memories/{id}", json=body, headers=named)
 

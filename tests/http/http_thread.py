@@ -70,7 +70,7 @@ def threaded_server(
 
 @contextmanager
 def _logging() -> Iterator[io.StringIO]:
-    """What the server writes to its log; who listened before listens again afterwards."""
+    """Collect what the server logs; restore the earlier handlers afterwards."""
     loggers = [logging.getLogger(name) for name in ("recollect", "uvicorn", "mcp")]
     before = [(one.handlers, one.propagate, one.level) for one in loggers]
     stream = io.StringIO()

@@ -1,4 +1,4 @@
-"""What a token allows over HTTP: every route, with every set of capabilities, and no way around."""
+"""Access over HTTP: every route with every set of capabilities, and no way around them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ FORMS: dict[str, dict[str, str]] = {
 
 
 class Asked(NamedTuple):
-    """One request, and what whoever sends it must be allowed; None: nothing."""
+    """One request, and the capabilities that it needs; None for none."""
 
     method: str
     path: str
@@ -87,7 +87,7 @@ class Asked(NamedTuple):
         return f"{path}?once=1" if path == "/live/events" else path  # else it goes on for ever
 
     def missing(self) -> bool:
-        """Whether what it is about is not there: not forgotten, no such item, project or recipe."""
+        """True if its subject is missing: nothing forgotten, no such item, project or recipe."""
         absent = ("/restore", "/review/{", "/project/", "/tag/", "/lab/rename", "/lab/delete")
         own = self.method in ("DELETE", "PATCH") and self.path.endswith("/recipes/{recipe}")
         return own or self.path == "/undo" or self.path.removeprefix(API).startswith(absent)
@@ -140,7 +140,7 @@ class World:
         return self.portal.call(ask)
 
     def cookie(self, token: str) -> str:
-        """What a browser sends that logged in with that token."""
+        """The cookie of a browser that logged in with that token."""
         secret, check = self.credentials.begin_session(digest(token), "")
         assert not check.wrong
         return f"{self.cookie_name}={secret}"
@@ -406,7 +406,7 @@ def test_no_path_leads_past_the_check(world: World, path: str) -> None:
 
 
 def test_an_open_path_knows_nobody(world: World) -> None:
-    """Were there a route behind it that asks the vault, it would be refused."""
+    """If there were a route that reads the vault, it would be refused."""
     asked: list[Any] = []
 
     async def probe(scope: Any, receive: Any, send: Any) -> None:

@@ -75,7 +75,7 @@ def where(answer: Any) -> list[tuple[str, str]]:
 
 
 def away(answer: Any) -> set[str]:
-    """What could not take part, models aside."""
+    """The degraded parts, except models."""
     return {one["channel"] for one in answer["degraded"]} - {"vector", "second/vector"}
 
 

@@ -1,4 +1,4 @@
-"""Results of files over HTTP: where they stand, as JSON and on the page."""
+"""Results from files over HTTP: their place in the file, as JSON and on the page."""
 
 from __future__ import annotations
 

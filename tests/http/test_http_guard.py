@@ -1,4 +1,4 @@
-"""Who is let in, by name, origin and token, at every path; and what browsers are told."""
+"""Access by host name, origin and token, at every path; and headers for browsers."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def locked(asking: Server) -> Server:
-    """The same, for a client that has not logged in."""
+    """A client that has not logged in."""
     asking.client.cookies.clear()
     return asking
 
@@ -336,7 +336,7 @@ def test_a_page_is_not_kept_and_its_files_are(server: Server) -> None:
 
 
 def test_pages_hold_no_script_and_no_style_of_their_own(server: Server) -> None:
-    """The policy would stop them: what a page does stands in its files."""
+    """The policy would block inline scripts and styles: they are in files."""
     for path in ("/", "/browse", "/lab", "/timeline"):
         text = server.get(path).text
         assert not re.search(r"<script(?![^>]*\ssrc=)", text), path

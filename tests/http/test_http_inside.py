@@ -1,4 +1,4 @@
-"""What no request can bring about from outside: an error that nobody foresaw, a broken vault."""
+"""Failures that no request can cause from outside: an unexpected error, a broken vault."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def engine(tmp_path: Path) -> Iterator[Recollect]:
 
 @pytest.fixture
 def log() -> Iterator[io.StringIO]:
-    """What the server writes to its log; who listened before listens again afterwards."""
+    """Collect what the server logs; restore the earlier handlers afterwards."""
     loggers = [logging.getLogger(name) for name in ("recollect", "uvicorn", "mcp")]
     before = [(one.handlers, one.propagate, one.level) for one in loggers]
     told = io.StringIO()
@@ -49,7 +49,7 @@ def log() -> Iterator[io.StringIO]:
 
 
 def asked(app: ASGIApp, path: str, **headers: str) -> httpx2.Response:
-    """What the application answers, whatever it raises afterwards."""
+    """Return the application's response, even if it raises afterwards."""
 
     async def ask() -> httpx2.Response:
         transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)

@@ -1,4 +1,4 @@
-"""What happens in the vault, told as it happens, whichever process did it."""
+"""Events of the vault as they happen, from any process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server of a locked vault: it serves with the passphrase, and lets go of what nobody asks."""
+"""A server of a locked vault: it starts with the passphrase, and closes an idle vault."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def locked(home: Path) -> Path:
 
 
 def sealed(path: Path) -> None:
-    """Wait until nobody has the vault open: then it can be rekeyed."""
+    """Wait until no process has the vault open, so that it can be rekeyed."""
     keys = Keys(LockSettings(), {}, PASSPHRASE)
     rekey_vault(path, keys, lambda: sealed_with(PASSPHRASE))
 
@@ -159,7 +159,7 @@ def test_an_idle_process_holds_nothing_of_the_vault(tmp_path: Path) -> None:
 
 
 def test_a_locked_vault_is_unlocked_on_the_page(tmp_path: Path) -> None:
-    """Who guesses waits; the passphrase is neither in an answer nor in the log."""
+    """Wrong passphrases delay the next try, and appear neither in a response nor in the log."""
     home = locked(tmp_path / "home")
     with threaded_server(home, at_rest=True) as server:
         page = {"Accept": "text/html"}

@@ -393,7 +393,7 @@ SENT = re.compile(r'(?:form)?action="(/[^"?]*)[^"]*"|href="(/(?:new|edit)[^"?]*)
 
 
 def offered(place: Place, browser: Visitor) -> dict[str, set[str]]:
-    """What each page lets one send, or leads to in order to change something."""
+    """Return the forms and links of each page that lead to changes."""
     paths = ("/", "/?q=quokkas", "/browse", "/memory/kept", "/lab?q=quokkas", "/upkeep")
     return {
         path: {"".join(found) for found in SENT.findall(browser.get(path).text)}

@@ -1,4 +1,4 @@
-"""Memories over HTTP: saved, browsed, read, changed, forgotten; nobody overwrites unseen."""
+"""Memories over HTTP: saved, browsed, read, changed, forgotten, without lost updates."""
 
 from __future__ import annotations
 

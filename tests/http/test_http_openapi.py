@@ -156,7 +156,7 @@ def test_examples_in_the_document_are_accepted(server: Server, document: Any) ->
 
 
 def checked(document: Any, path: str, answer: Any) -> None:
-    """Whether the answer is what the document says of it."""
+    """Check a response against the document."""
     held = document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]
     schema = held["schema"] | {"components": document["components"]}
     Draft202012Validator(schema).validate(answer)

@@ -297,7 +297,7 @@ def test_the_home_is_not_read_even_for_the_owner(server: Server, way: str) -> No
 
 
 def test_settings_are_shown_without_passwords(tmp_path: Path) -> None:
-    """Whoever may only repair the vault must not read how to reach it past the server."""
+    """A caller who may only repair the vault must not learn how to reach it without the server."""
     told = {"RECOLLECT_EMBEDDING__BASE_URL": "https://ada:hunter2@models.example/v1?password=tiger"}
     with serving(tmp_path / "home", **told) as started:
         page = started.get("/upkeep", headers=PAGE).text

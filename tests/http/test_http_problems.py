@@ -1,4 +1,4 @@
-"""What goes wrong is told as RFC 9457 wants it, whatever went wrong; to a person as a page."""
+"""Errors as RFC 9457 problem documents; for a person as a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Single sign-on by a proxy in front: its header names the user, and nobody else's does.
+"""Single sign-on by a reverse proxy: only its header names the user.
 
 The server and its callers are on one machine; 127.0.0.2 is the proxy's address here.
 """

@@ -36,7 +36,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def until_closed(connection: socket.socket, trickle: bytes = b"") -> bytes:
-    """What the server sends until it closes, while the client goes on with a byte now and then."""
+    """Return what the server sends until it closes, to a client that sends a byte now and then."""
     connection.settimeout(0.05)
     answer = b""
     give_up = time.monotonic() + LONGEST_S
@@ -138,7 +138,7 @@ def test_a_client_that_leaves_while_it_sends_is_logged_as_such(
 def test_a_client_that_leaves_before_its_answer_is_logged_as_such(
     server: ThreadServer, by_tool: bool
 ) -> None:
-    """What it asked for is done all the same."""
+    """The request takes effect in any case."""
     title = f"Left {by_tool}"
     path, body, headers = f"{API}/memories", {"title": title}, {}
     if by_tool:

@@ -1,4 +1,4 @@
-"""`recollect serve --watch`: the server follows folders and the mirror beside its answers."""
+"""`recollect serve --watch`: the server follows folders and the mirror while it serves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many tokens a model reads, about.
+"""An estimate of the tokens that a model reads.
 
 The words are cut by the vocabulary of the bundled model. It is made for prose and would count every
 sign of JSON apart, so signs are joined as the tokenizers of chat models join them: one to the word

@@ -15,7 +15,7 @@ PLACE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) rw")  # what a program can have wri
 
 
 def occurrences(pid: int, text: str) -> int:
-    """How often the text is in the memory of that process."""
+    """Count how often the text is in the memory of that process."""
     count = 0
     try:
         process = Path("/proc") / str(pid)

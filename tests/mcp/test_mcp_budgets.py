@@ -1,4 +1,4 @@
-"""What a model must read: the tools before the first word, and an answer."""
+"""The tokens that a model must read: the list of tools, and an answer."""
 
 from __future__ import annotations
 

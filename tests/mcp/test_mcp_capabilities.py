@@ -1,4 +1,4 @@
-"""What a token allows over MCP: every tool, resource and prompt, for whoever sent the request."""
+"""Access over MCP: every tool, resource and prompt, by the token of the request."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ MODERN = {"MCP-Protocol-Version": "2026-07-28"}
 
 
 class World(NamedTuple):
-    """The server as `serve` makes it, and what stands behind it."""
+    """The server as `serve` makes it, with its engine."""
 
     url: str
     engine: Recollect
@@ -300,7 +300,7 @@ def test_refusals_are_noted_by_the_name_of_the_tool(tmp_path: Path) -> None:
 
 
 def test_on_standard_input_the_caller_is_the_owner(tmp_path: Path) -> None:
-    """Whoever starts the process could open the vault as well."""
+    """Starting the process means being able to open the vault."""
     with opened(tmp_path) as engine:
         engine.save(id="kept", title="Quokka", text=SAID)
     with on_stdio(tmp_path, "legacy") as door:

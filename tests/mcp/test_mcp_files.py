@@ -1,4 +1,4 @@
-"""Results of files through MCP: where they stand, as data and as text."""
+"""Results from files through MCP: their place in the file, as data and as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is particular to HTTP: no streams, no sessions, and many clients at once."""
+"""MCP over HTTP: no streams, no sessions, and many clients at once."""
 
 from __future__ import annotations
 

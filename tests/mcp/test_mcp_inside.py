@@ -1,5 +1,5 @@
-"""What no client can bring about from outside: the same numbers as the library's, failures that
-nobody expected, the start of the models, a project of the server's own."""
+"""Results that no client can cause from outside: numbers equal to the library's, unexpected
+failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client is told when it connects: the rules, and what this vault is about."""
+"""The instructions at connection: the rules, and the subjects of this vault."""
 
 from __future__ import annotations
 

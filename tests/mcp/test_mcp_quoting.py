@@ -46,13 +46,13 @@ CALLS: dict[str, dict[str, object]] = {
 
 
 def data_of(result: Any) -> str:
-    """What a program hands on to a model: the data as JSON has it."""
+    """Return the data as JSON, as a program passes it to a model."""
     return json.dumps(result.structured_content, ensure_ascii=False)
 
 
 @pytest.fixture(scope="module")
 def orders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
-    """A memory whose kind, project and tags are orders, and hold what nobody can see."""
+    """A memory whose kind, project and tags contain orders and invisible characters."""
     home = tmp_path_factory.mktemp("home")
     with opened(home) as memory:
         memory.save(

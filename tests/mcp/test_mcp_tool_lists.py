@@ -1,4 +1,4 @@
-"""Which tools a server lists: the usual seven, those of connectors, or all."""
+"""The lists of tools: the usual seven, those of connectors, or all."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What the tools can do beside searching: similar memories, long notes, undo, what is missing, the
-timeline, lists by recency. In this process, with the SDK's client."""
+"""The tools besides search: similar memories, long notes, undo, missing ids, the list, review."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process that reads what nobody vouches for: limits on time and memory, and a new start."""
+"""The process for untrusted files: limits on time and memory, and its restart."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def word_of(body: bytes) -> bytes:
 def test_a_file_that_takes_too_long_is_given_up(
     monkeypatch: pytest.MonkeyPatch, name: str, raw: bytes, expected: LeftOut | None
 ) -> None:
-    """What can be read without its parser is split at blank lines."""
+    """Text whose parser does not finish is split at blank lines."""
     parse(b"def f(): ...", "a.py")  # the process runs
     for limit in ("MOST_SECONDS", "MOST_SECONDS_OF_CODE"):
         monkeypatch.setattr(parser_process, limit, 0.2)

@@ -16,7 +16,7 @@ from recollect.ingest.draft import make_draft
 
 
 def fields(yaml: str) -> dict[str, object]:
-    """What front matter says, which a draft takes as it is."""
+    """Fields of front matter, which a draft accepts unchanged."""
     found = dict(markdown.document(f"---\n{yaml}\n---\nText.\n").fields)
     make_draft({"title": "A title", **found})
     return found

@@ -1,4 +1,4 @@
-"""Which memory is which part of a file, before and after the file has changed."""
+"""Matching memories with the parts of a file, before and after the file has changed."""
 
 from __future__ import annotations
 

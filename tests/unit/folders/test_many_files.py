@@ -53,7 +53,7 @@ def change(folder: Path) -> None:
 
 
 def synced(memory: Recollect, folder: Path) -> dict[str, object]:
-    """What a sync says, and what is in the vault then."""
+    """Return the report of a sync, and the content of the vault."""
     found = memory.add_folder(folder)
     ids = memory.store.memories.ids(forgotten=True)
     words = ("ship0", "ship1", "ship2", "ship3", "ship25", "lighthouse", "redacted", "same")

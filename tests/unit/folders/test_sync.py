@@ -1,4 +1,4 @@
-"""A folder and its memories in step: nothing twice, nothing lost, nothing left behind."""
+"""A folder and its memories in step: nothing twice, nothing lost, nothing left over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files of a folder count: ignore files as git reads them, nothing hidden, no links."""
+"""The files of a folder: ignore files as in git, hidden files, links."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_a_folder_that_cannot_be_listed_is_named_and_the_rest_goes_on(
     real = os.scandir
 
     def refusing(folder: Path) -> object:
-        """Permissions hold for no one who may do everything, so that they are refused here."""
+        """Permissions do not stop root, so that errors are simulated here."""
         if str(folder).endswith("closed"):  # pytest's own clean-up asks by number
             raise PermissionError(13, "Permission denied")
         return real(folder)

@@ -31,7 +31,7 @@ QUIET_MS = 100
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is done every second is done more often here."""
+    """Check every few milliseconds instead of every second."""
     monkeypatch.setattr(watch, "CHECK_MS", QUIET_MS)
 
 

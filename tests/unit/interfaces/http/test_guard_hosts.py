@@ -1,4 +1,4 @@
-"""Which Host and Origin headers the guard takes, without a server."""
+"""The Host and Origin headers that the guard accepts, without a server."""
 
 from __future__ import annotations
 

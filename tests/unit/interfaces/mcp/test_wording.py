@@ -20,7 +20,7 @@ USERS = re.compile(r"the user's command `recollect [^`]*`")
 
 
 def written(node: ast.AST) -> Iterator[str]:
-    """The texts of an expression; what is filled in stands as X."""
+    """Return the texts of an expression, with X for what is filled in."""
     match node:
         case ast.Constant(value=str(text)):
             yield text
