@@ -7,12 +7,10 @@ of the engine block, so each runs in a thread of its pool.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from traceback import extract_tb
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -31,7 +29,7 @@ from recollect.errors import Cancelled, Forbidden, NotFound, RecollectError
 from recollect.interfaces.mcp import resources
 from recollect.interfaces.mcp.arguments import input_schema
 from recollect.interfaces.mcp.calls import Served, ToolAnswer, ToolSet
-from recollect.interfaces.mcp.texts import for_tools
+from recollect.interfaces.mcp.texts import error_sentence, log_unexpected
 from recollect.interfaces.mcp.tools import BY_NAME, call, list_tools
 from recollect.interfaces.thread_pools import READS, ThreadPools
 from recollect.present.visible import as_data
@@ -48,7 +46,6 @@ LISTS = CacheHint(ttl_ms=3_600_000, scope="private")
 
 Context = ServerRequestContext[Any]
 Given = TypeVar("Given")
-log = logging.getLogger("recollect.mcp")
 
 
 def build(
@@ -143,11 +140,11 @@ class Handlers:
         except NotFound as error:
             modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
             code = mcp.INVALID_PARAMS if modern else RESOURCE_NOT_FOUND
-            raise MCPError(code, one_line(error)) from error
+            raise MCPError(code, error_sentence(error)) from error
         except Forbidden as error:
-            raise MCPError(mcp.INVALID_REQUEST, one_line(error)) from error
+            raise MCPError(mcp.INVALID_REQUEST, error_sentence(error)) from error
         except RecollectError as error:
-            raise MCPError(mcp.INTERNAL_ERROR, one_line(error)) from error
+            raise MCPError(mcp.INTERNAL_ERROR, error_sentence(error)) from error
         except Exception as error:
             raise MCPError(mcp.INTERNAL_ERROR, log_unexpected(error)) from error
 
@@ -210,7 +207,7 @@ class Handlers:
                 structured_content=as_data(answer.structured),
             )
         except RecollectError as error:
-            return error_result(one_line(error))
+            return error_result(error_sentence(error))
         except Exception as error:
             return error_result(log_unexpected(error))
         finally:
@@ -268,7 +265,7 @@ class Handlers:
         try:
             text = resources.recall(params.arguments or {})
         except RecollectError as error:
-            raise MCPError(mcp.INVALID_PARAMS, one_line(error)) from error
+            raise MCPError(mcp.INVALID_PARAMS, error_sentence(error)) from error
         message = mcp.PromptMessage(role="user", content=mcp.TextContent(text=text))
         return mcp.GetPromptResult(description=resources.RECALL_ABOUT, messages=[message])
 
@@ -277,22 +274,6 @@ def error_result(sentence: str) -> mcp.CallToolResult:
     """Return an error as the tool's answer, because clients may hide protocol errors from
     models."""
     return mcp.CallToolResult(content=[mcp.TextContent(text=sentence)], is_error=True)
-
-
-def one_line(error: RecollectError) -> str:
-    return for_tools(" ".join(str(error).split()))
-
-
-def log_unexpected(error: Exception) -> str:
-    """Log an unexpected error and return a sentence for the client. Both leave out the error's
-    text, which may quote a memory."""
-    frames = extract_tb(error.__traceback__)
-    place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "unknown place"
-    kind = type(error).__name__
-    log.error("unexpected %s at %s", kind, place)
-    return for_tools(
-        f"Recollect failed unexpectedly ({kind} at {place}); `recollect doctor` may say more."
-    )
 
 
 class CallProgress:

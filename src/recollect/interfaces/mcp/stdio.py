@@ -45,7 +45,7 @@ from pydantic import ValidationError
 
 from recollect.engine import Recollect
 from recollect.errors import RecollectError
-from recollect.interfaces.mcp.server import log_unexpected
+from recollect.interfaces.mcp.texts import log_unexpected
 from recollect.interfaces.server_processes import can_replace_process, replace_process
 
 if TYPE_CHECKING:  # not a public module

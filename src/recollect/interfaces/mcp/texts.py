@@ -6,14 +6,18 @@ message of the server.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 from recollect.engine.browsing import Timeline, TimelineEntry
 from recollect.engine.reading import MissingMemory
 from recollect.engine.review import Review
+from recollect.errors import RecollectError
 from recollect.ingest.saving import REPLACES, Saved, SimilarMemory
 from recollect.interfaces.mcp.brief import (
     FEWEST,
@@ -243,6 +247,8 @@ def _name(memory: Memory, vault: str) -> str:
 
 # Errors
 
+LOG = logging.getLogger("recollect.mcp")
+
 # The engine's errors name commands, which a model cannot run: command → the equivalent tool.
 COMMAND_TOOLS = {
     "list": "memory_list",
@@ -276,3 +282,20 @@ def _replacement(found: re.Match[str]) -> str:
         undone = " with undo=true" if "--undo" in rest else ""
         return f"{start}{COMMAND_TOOLS[name]}{undone}"
     return f"{start}the user's command `recollect {name}{rest}`"
+
+
+def error_sentence(error: RecollectError) -> str:
+    """Return an error as one line, in the words of tools."""
+    return for_tools(" ".join(str(error).split()))
+
+
+def log_unexpected(error: Exception) -> str:
+    """Log an unexpected error and return a sentence for the client. Both leave out the error's
+    text, which may quote a memory."""
+    frames = extract_tb(error.__traceback__)
+    place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "unknown place"
+    kind = type(error).__name__
+    LOG.error("unexpected %s at %s", kind, place)
+    return for_tools(
+        f"Recollect failed unexpectedly ({kind} at {place}); `recollect doctor` may say more."
+    )
