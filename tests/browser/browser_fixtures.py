@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser_site import NOW, Site, Watched, served
+from browser_site import NOW, Site, Watched, serve_site
 from playwright.sync_api import (
     Browser,
     BrowserContext,
@@ -107,7 +107,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator
     with Recollect(home=home, clock=lambda: NOW) as memory:
         memory.save_all(list(sample(NOW)))
         memory.embed_now()
-    yield from served(home)
+    yield from serve_site(home)
 
 
 @pytest.fixture(scope="session")
@@ -120,7 +120,7 @@ def engine(site: Site) -> Iterator[Recollect]:
 @pytest.fixture(scope="session")
 def empty_site(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Site]:
     """A vault without a single memory."""
-    yield from served(tmp_path_factory.mktemp("empty"))
+    yield from serve_site(tmp_path_factory.mktemp("empty"))
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def surroundings(home: Path, **settings: str) -> dict[str, str]:
     return os.environ | {"RECOLLECT_HOME": str(home)} | SETTINGS | settings
 
 
-def served(home: Path, *, auth: str = "", **settings: str) -> Iterator[Site]:
+def serve_site(home: Path, *, auth: str = "", **settings: str) -> Iterator[Site]:
     """A server that asks for no token, unless `auth`."""
     environment = surroundings(home, **settings)
     process = subprocess.Popen(
@@ -149,9 +149,9 @@ class Expected:
         page = self._actual
         assert isinstance(page, Page)
         if isinstance(url, str):
-            repeated(lambda: page.evaluate("location.href"), url)
+            repeat_until(lambda: page.evaluate("location.href"), url)
         else:
-            repeated(lambda: bool(url.search(page.evaluate("location.href"))), True)
+            repeat_until(lambda: bool(url.search(page.evaluate("location.href"))), True)
 
 
 def expect(actual: Page | Locator) -> Expected:
@@ -166,20 +166,20 @@ SETTLED = """asked => {
 }"""
 
 
-def settled(page: Page, **asked: object) -> None:
+def wait_for_answer(page: Page, **asked: object) -> None:
     """The search page shows the whole answer to this question, and waits for no other."""
     wanted = urlencode(asked, doseq=True)
-    repeated(lambda: page.evaluate(SETTLED, wanted), True)
+    repeat_until(lambda: page.evaluate(SETTLED, wanted), True)
 
 
-def shown(found: Locator, name: str) -> list[str]:
+def attributes(found: Locator, name: str) -> list[str]:
     """The values of an attribute of all that is found, in order."""
     return [str(value) for value in found.evaluate_all(f"all => all.map(o => o.{name})")]
 
 
 def results(page: Page) -> list[str]:
     """The ids of the results, in the order in which they are shown."""
-    return shown(page.locator("[data-result]"), "dataset.result")
+    return attributes(page.locator("[data-result]"), "dataset.result")
 
 
 def figure(text: str) -> float:
@@ -190,10 +190,10 @@ def figure(text: str) -> float:
 def in_order(found: Locator, attribute: str, values: list[str]) -> None:
     """Wait until there are exactly these, in this order."""
     script = f"all => all.map(o => o.getAttribute('{attribute}'))"
-    repeated(lambda: found.evaluate_all(script), values)
+    repeat_until(lambda: found.evaluate_all(script), values)
 
 
-def repeated(ask: Callable[[], object], wanted: object) -> None:
+def repeat_until(ask: Callable[[], object], wanted: object) -> None:
     """Ask a page until it answers what it should."""
     give_up = time.monotonic() + LONGEST_S
     while (answer := _answer(ask)) != wanted:

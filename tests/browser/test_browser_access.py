@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT  # type: ignore[import-untyped]
-from browser_site import NOW, Site, Watched, expect, ready, served
+from browser_site import NOW, Site, Watched, expect, ready, serve_site
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from recollect import Recollect
@@ -46,7 +46,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator
     home = tmp_path_factory.mktemp("few")
     with Recollect(home=home, clock=lambda: NOW) as memory:
         memory.save_all([draft for draft in sample(NOW) if draft.fields["id"] in FEW])
-    yield from served(home)
+    yield from serve_site(home)
 
 
 # The elements with text, by all that its contrast depends on: the letters, and what lies behind
@@ -191,7 +191,7 @@ PAGES: list[tuple[str, Callable[[Page], None]]] = [
 ]
 
 
-def judged(page: Page, address: str, prepared: Callable[[Page], None]) -> None:
+def check_page(page: Page, address: str, prepared: Callable[[Page], None]) -> None:
     """On a wide and a narrow screen, in light and dark. The colours of what looks as something that
     was judged are as good."""
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
@@ -252,12 +252,12 @@ def test_the_judge_sees_text_that_lies_on_something_of_nearly_its_own_colour(
 def test_a_page_is_for_everyone(
     page: Page, site: Site, path: str, prepared: Callable[[Page], None]
 ) -> None:
-    judged(page, site.url + path, prepared)
+    check_page(page, site.url + path, prepared)
 
 
 @pytest.mark.parametrize("path", ["/", "/lab", "/browse", "/timeline", "/upkeep"])
 def test_an_empty_vault_is_for_everyone(page: Page, empty_site: Site, path: str) -> None:
-    judged(page, empty_site.url + path, nothing)
+    check_page(page, empty_site.url + path, nothing)
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "/?q=x&since=yesteryear"])
@@ -265,7 +265,7 @@ def test_what_is_refused_is_told_to_everyone(
     page: Page, site: Site, watched: Watched, path: str
 ) -> None:
     watched.allow("status of 40[04]")
-    judged(page, site.url + path, nothing)
+    check_page(page, site.url + path, nothing)
 
 
 TOKEN = "a-token-that-is-long-enough"
@@ -278,7 +278,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Itera
     off = {"RECOLLECT_EMBEDDING__PROVIDER": "none", "RECOLLECT_RERANK__PROVIDER": "none"}
     with Recollect(home=home, environment=off) as memory:
         memory.save(id="tides", title="Tide tables", text="High water at noon.")
-    with contextmanager(served)(home, auth="yes", RECOLLECT_TOKEN=TOKEN, **off) as running:
+    with contextmanager(serve_site)(home, auth="yes", RECOLLECT_TOKEN=TOKEN, **off) as running:
         yield running
 
 
@@ -290,14 +290,14 @@ def test_a_server_that_asks_for_a_token_lets_people_log_in(
     others = len(SessionStore(TokenStore(HomeAccess(guarded.home))).list_all())
     page.goto(guarded.at("/browse", kind="fact"))
     expect(page).to_have_url(guarded.at("/login", next="/browse?kind=fact"))
-    judged(page, page.url, nothing)
+    check_page(page, page.url, nothing)
     page.get_by_label("Token").fill("not the right one at all")
     page.keyboard.press("Enter")
     expect(page.get_by_role("alert")).to_be_visible()
     page.get_by_label("Token").fill(TOKEN)
     page.keyboard.press("Enter")
     expect(page).to_have_url(guarded.at("/browse", kind="fact"))
-    judged(page, guarded.at("/sessions"), nothing)
+    check_page(page, guarded.at("/sessions"), nothing)
     expect(page.locator("[data-session]")).to_have_count(others + 1)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_role("button", name="Create").click()
@@ -358,7 +358,7 @@ def test_with_a_token_that_only_reads_the_page_offers_no_change_and_works(
     for key in ("a", "d", "w"):  # the first two would judge the result
         page.keyboard.press(key)
     expect(page.locator("[data-waterfall]")).to_be_visible()
-    judged(page, guarded.at("/memory/tides"), with_related_or_none)
+    check_page(page, guarded.at("/memory/tides"), with_related_or_none)
     expect(page.locator("[data-edit], [data-forget], [data-pin]")).to_have_count(0)
     page.goto(guarded.at("/lab", q="tide"))
     ready(page)

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator
 
 import pytest
-from browser_site import Site, Watched, expect, figure, in_order, shown, visit
+from browser_site import Site, Watched, attributes, expect, figure, in_order, visit
 from playwright.sync_api import Locator, Page
 
 from recollect import Recollect
@@ -24,7 +24,7 @@ def rows(page: Page, side: str) -> Locator:
     return page.locator(f"[data-side={side}] [data-row]")
 
 
-def ranked(page: Page, side: str, engine: Recollect, recipe: str, **changes: float) -> list[str]:
+def rank(page: Page, side: str, engine: Recollect, recipe: str, **changes: float) -> list[str]:
     """Wait until the side shows what the engine ranks with these changes, and return it."""
     answer = engine.search(WORDS, recipe=recipe, limit=SHOWN, changes=changes)
     ids = [result.id for result in answer][:SHOWN]
@@ -64,18 +64,20 @@ def test_two_recipes_rank_one_query(page: Page, site: Site, engine: Recollect) -
     for example in suggested:
         assert example.endswith("?") or len(example.split()) > 3
     page.locator("#lab-q").fill(WORDS)  # that is all: the form is live
-    ranked(page, "left", engine, "vault")
-    ranked(page, "right", engine, "blend")
+    rank(page, "left", engine, "vault")
+    rank(page, "right", engine, "blend")
     expect(page).to_have_url(re.compile(r"/lab\?q=token\+refresh&left=vault&right=blend"))
     expect(page).to_have_title(f"{WORDS} · Lab · Recollect")
     expect(page.locator("[data-took]")).to_have_text([re.compile(r"\d+ ms")] * 2)
 
 
 def test_lines_join_what_both_lists_hold(lab: Page, engine: Recollect) -> None:
-    left = ranked(lab, "left", engine, "vault")
-    right = ranked(lab, "right", engine, "blend")
+    left = rank(lab, "left", engine, "vault")
+    right = rank(lab, "right", engine, "blend")
     lines = lab.locator("[data-lines] path")
-    ways = dict(zip(shown(lines, "dataset.id"), shown(lines, "attributes.d.value"), strict=True))
+    ways = dict(
+        zip(attributes(lines, "dataset.id"), attributes(lines, "attributes.d.value"), strict=True)
+    )
     assert set(ways) == {*left, *right}
     both = {*left} & {*right}
     assert both
@@ -95,17 +97,17 @@ def test_lines_join_what_both_lists_hold(lab: Page, engine: Recollect) -> None:
 
 def test_another_recipe_is_chosen(lab: Page, engine: Recollect) -> None:
     lab.locator("#right-recipe").select_option("echovault")
-    ranked(lab, "right", engine, "echovault")
-    ranked(lab, "left", engine, "vault")
+    rank(lab, "right", engine, "echovault")
+    rank(lab, "left", engine, "vault")
     expect(lab.locator("#right-recipe")).to_be_focused()
     expect(lab).to_have_url(re.compile("right=echovault"))
     lab.go_back()
-    ranked(lab, "right", engine, "blend")
+    rank(lab, "right", engine, "blend")
 
 
 def test_why_stands_in_the_row_on_both_sides(lab: Page, engine: Recollect) -> None:
-    left = ranked(lab, "left", engine, "vault")
-    first = next(id for id in ranked(lab, "right", engine, "blend") if id in left)
+    left = rank(lab, "left", engine, "vault")
+    first = next(id for id in rank(lab, "right", engine, "blend") if id in left)
     button = lab.locator(f'[data-side=right] [data-row][data-id="{first}"] [data-why]')
     button.click()
     for side, recipe in (("left", "vault"), ("right", "blend")):
@@ -116,7 +118,7 @@ def test_why_stands_in_the_row_on_both_sides(lab: Page, engine: Recollect) -> No
         total = figure(picture.locator("[data-signal-total] td.number").inner_text())
         assert total == pytest.approx(result.score, rel=1e-3)
         names = [leaf.name for leaf in result.explain.leaves()]
-        assert shown(picture.locator("[data-signal]"), "dataset.signal") == names
+        assert attributes(picture.locator("[data-signal]"), "dataset.signal") == names
     expect(button).to_be_focused()
     expect(lab.locator("#compare")).to_have_attribute("data-compare", first)
     lab.keyboard.press("Escape")
@@ -157,7 +159,7 @@ def test_differences_are_listed(lab: Page) -> None:
 def test_every_constant_of_both_recipes_is_within_reach(lab: Page, engine: Recollect) -> None:
     for side, recipe in (("left", "vault"), ("right", "blend")):
         fields = lab.locator(f"[data-constants={side}] [data-range]")
-        told = dict(zip(shown(fields, "name"), shown(fields, "value"), strict=True))
+        told = dict(zip(attributes(fields, "name"), attributes(fields, "value"), strict=True))
         held = {f"{side}.set.{one.name}": one.value for one in constants(engine.recipe(recipe))}
         assert {name: float(value) for name, value in told.items()} == pytest.approx(held)
 
@@ -171,22 +173,22 @@ def test_a_constant_is_found_by_its_name(lab: Page) -> None:
 
 
 def test_moving_a_slider_ranks_anew_and_resetting_restores(lab: Page, engine: Recollect) -> None:
-    before = ranked(lab, "left", engine, "vault")
+    before = rank(lab, "left", engine, "vault")
     handle = slider(lab, "left", SEVERITY)
     handle.focus()
     lab.keyboard.press("End")
     expect(field(lab, "left", SEVERITY)).to_have_value("1")
-    after = ranked(lab, "left", engine, "vault", **{SEVERITY: 1.0})
+    after = rank(lab, "left", engine, "vault", **{SEVERITY: 1.0})
     assert after != before
     expect(lab).to_have_url(re.compile(rf"left\.set\.{SEVERITY}=1"))
     expect(handle).to_be_focused()
     total = lab.locator("[data-constants=left] [data-total]")
     expect(total).to_have_text("1 changed")
     expect(lab.locator("[data-summary]")).to_contain_text("moved")
-    ranked(lab, "right", engine, "blend")
+    rank(lab, "right", engine, "blend")
 
     lab.locator("[data-constants=left] .constant.changed .reset").click()
-    ranked(lab, "left", engine, "vault")
+    rank(lab, "left", engine, "vault")
     expect(total).to_be_hidden()
     expect(lab).not_to_have_url(re.compile("left.set"))
 
@@ -198,18 +200,18 @@ def test_several_constants_count_together_and_are_reset_together(
     changes = {SEVERITY: 0.0, WORDED: 2.5}
     visit(page, site.at("/lab", q=WORDS, **{f"left.set.{SEVERITY}": "0"}))
     field(page, "left", WORDED).fill("2.5")
-    ranked(page, "left", engine, "vault", **changes)
+    rank(page, "left", engine, "vault", **changes)
     page.reload()
-    ranked(page, "left", engine, "vault", **changes)
+    rank(page, "left", engine, "vault", **changes)
     expect(page.locator("[data-constants=left] [data-total]")).to_have_text("2 changed")
     page.locator("[data-constants=left] [data-reset-all]").click()
-    ranked(page, "left", engine, "vault")
+    rank(page, "left", engine, "vault")
 
 
 def test_a_value_that_is_not_allowed_is_told_and_the_list_stays(
     lab: Page, engine: Recollect
 ) -> None:
-    before = ranked(lab, "left", engine, "vault")
+    before = rank(lab, "left", engine, "vault")
     number = field(lab, "left", SEVERITY)
     number.fill("-5")
     number.blur()
@@ -218,14 +220,14 @@ def test_a_value_that_is_not_allowed_is_told_and_the_list_stays(
     expect(problem).to_contain_text("The list is the one from before.")
     in_order(rows(lab, "left"), "data-id", before)
     number.fill("0.5")
-    ranked(lab, "left", engine, "vault", **{SEVERITY: 0.5})
+    rank(lab, "left", engine, "vault", **{SEVERITY: 0.5})
     expect(problem).to_have_count(0)
 
 
 def test_a_constant_that_is_not_there_is_told(page: Page, site: Site, engine: Recollect) -> None:
     visit(page, site.at("/lab", q=WORDS, **{"left.set.stages.nothing": "1"}))
     expect(page.locator("[data-side=left] [data-problem]")).to_contain_text("stages.nothing")
-    ranked(page, "right", engine, "blend")
+    rank(page, "right", engine, "blend")
 
 
 # Keeping it
@@ -238,7 +240,7 @@ def test_what_works_is_saved_as_a_recipe(
     lab.keyboard.press("End")
     field(lab, "left", WORDED).fill("0.6")
     changes = {SEVERITY: 1.0, WORDED: 0.6}
-    ids = ranked(lab, "left", engine, "vault", **changes)
+    ids = rank(lab, "left", engine, "vault", **changes)
     side = lab.locator("[data-side=left]")
     side.locator("[data-saving] summary").click()
     written = side.locator("[data-toml]").inner_text()
@@ -251,7 +253,7 @@ def test_what_works_is_saved_as_a_recipe(
     signals = {"severity": {"weight": 1.0}, "semantic": {"with_vectors": 0.6}}
     kept = {"extends": "vault", "stages": {"score": {"signals": signals}}}
     assert tomllib.loads(text) == kept == tomllib.loads(written)
-    ranked(lab, "left", engine, own_recipe)
+    rank(lab, "left", engine, own_recipe)
     assert [one.id for one in engine.search(WORDS, recipe=own_recipe, limit=SHOWN)][:SHOWN] == ids
     expect(lab.locator("[data-constants=left] [data-total]")).to_be_hidden()
 
@@ -276,7 +278,7 @@ def test_a_name_that_is_taken_is_replaced_only_on_demand(
     before = file.read_text()
     side = lab.locator("[data-side=left]")
     field(lab, "left", SEVERITY).fill("0.75")
-    ranked(lab, "left", engine, "vault", **{SEVERITY: 0.75})
+    rank(lab, "left", engine, "vault", **{SEVERITY: 0.75})
     side.locator("[data-saving] summary").click()
     side.locator("[data-as]").fill(own_recipe)
     lab.keyboard.press("Enter")
@@ -295,7 +297,7 @@ def test_a_name_that_cannot_be_is_told(
     watched.allow("status of 400")
     side = lab.locator("[data-side=left]")
     field(lab, "left", SEVERITY).fill("0.75")
-    ranked(lab, "left", engine, "vault", **{SEVERITY: 0.75})
+    rank(lab, "left", engine, "vault", **{SEVERITY: 0.75})
     side.locator("[data-saving] summary").click()
     said = side.locator("[data-save-said]")
     for name in ("", "No Capitals", "vault"):
@@ -331,8 +333,8 @@ def test_accepting_and_dismissing_is_remembered(
     unjudged: None, lab: Page, engine: Recollect
 ) -> None:
     accepted, dismissed = engine.opinions()
-    left = ranked(lab, "left", engine, "vault")
-    [right, *others] = ranked(lab, "right", engine, "blend")
+    left = rank(lab, "left", engine, "vault")
+    [right, *others] = rank(lab, "right", engine, "blend")
     wrong = next(id for id in others if id in left)
 
     voting(lab, "right", right, "accept").click()
@@ -345,14 +347,14 @@ def test_accepting_and_dismissing_is_remembered(
     assert engine.judged(WORDS, [right, wrong]) == {right: True, wrong: False}
     told = lab.locator("[data-learned=left]")
     expect(told).to_contain_text(f"{accepted + 1} accepted, {dismissed + 1} dismissed")
-    corrected = ranked(lab, "right", engine, "blend")
+    corrected = rank(lab, "right", engine, "blend")
     assert corrected[0] == right
     assert wrong not in corrected  # it went below the last that is shown
 
     voting(lab, "left", wrong, "undo").click()
     expect(voting(lab, "left", wrong, "undo")).to_have_count(0)
     assert engine.judged(WORDS, [right, wrong]) == {right: True}
-    assert wrong in ranked(lab, "right", engine, "blend")
+    assert wrong in rank(lab, "right", engine, "blend")
     expect(voting(lab, "right", right, "accept")).to_have_attribute("aria-pressed", "true")
     expect(voting(lab, "right", wrong, "dismiss")).to_have_attribute("aria-pressed", "false")
 
@@ -367,10 +369,10 @@ def test_a_dismissed_result_that_left_the_list_can_be_taken_back(
         "window.setTimeout = (run, ms) => ms === 10000 ? 0 : later(run, ms);"
     )
     visit(page, site.at("/lab", q=WORDS))
-    [_, wrong, *_] = before = ranked(page, "right", engine, "blend")
+    [_, wrong, *_] = before = rank(page, "right", engine, "blend")
     voting(page, "right", wrong, "dismiss").click()
     expect(voting(page, "right", wrong, "dismiss")).to_have_count(0)
-    after = ranked(page, "right", engine, "blend")
+    after = rank(page, "right", engine, "blend")
     assert wrong not in after
     expect(rows(page, "right").nth(1).locator("[data-title]")).to_be_focused()
     page.locator("[data-toasts]").get_by_role("button", name="Undo").click()
@@ -394,11 +396,11 @@ def test_weights_learn_from_thirty_events_on(page: Page, site: Site, engine: Rec
     table = page.locator("[data-learned=left]")
     weights = table.locator("[data-weight].changed")
     expect(weights).to_have_count(len(changed))
-    assert shown(weights, "dataset.weight") == changed
+    assert attributes(weights, "dataset.weight") == changed
     for name, pair in learned.items():
         cells = table.locator(f"[data-weight={name}] td.number")
         assert [figure(text) for text in cells.all_inner_texts()] == pytest.approx(pair, rel=1e-3)
-    ranked(page, "left", engine, "vault")
+    rank(page, "left", engine, "vault")
 
 
 # Without script, and on a narrow screen
@@ -411,7 +413,7 @@ def test_the_lab_works_without_script(
     page.goto(site.at("/lab", q=WORDS))
     field(page, "left", SEVERITY).fill("1")
     page.locator("[data-apply]").click()
-    ids = ranked(page, "left", engine, "vault", **{SEVERITY: 1.0})
+    ids = rank(page, "left", engine, "vault", **{SEVERITY: 1.0})
     page.locator("[data-side=left] [data-saving] summary").click()
     page.locator("#left-as").fill(own_recipe)
     page.locator("[data-side=left] [data-save]").click()

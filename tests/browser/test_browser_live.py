@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from browser_site import NOW, Site, Watched, expect, repeated, shown, visit
+from browser_site import NOW, Site, Watched, attributes, expect, repeat_until, visit
 from playwright.sync_api import Page
 
 from patience import until
@@ -26,7 +26,7 @@ def agent(site: Site) -> Iterator[Recollect]:
         opened.forget(ids)
 
 
-def connected(page: Page) -> None:
+def wait_connected(page: Page) -> None:
     """Until the page follows what happens."""
     expect(page.locator("[data-feed-state]")).to_have_text(re.compile("Updating live"))
 
@@ -35,7 +35,7 @@ def test_the_feed_shows_what_happens_and_who_did_it(
     page: Page, site: Site, agent: Recollect
 ) -> None:
     visit(page, site.at("/live"))
-    connected(page)
+    wait_connected(page)
     saved = agent.save(title="Wombats dig at night", project=PROJECT)
     row = page.locator("[data-activity]").first
     expect(row).to_contain_text("saved")
@@ -75,12 +75,12 @@ def test_a_locked_vault_is_told_as_such(page: Page, site: Site, cleared: None) -
 
 def test_the_feed_stands_still_under_the_pointer(page: Page, site: Site, agent: Recollect) -> None:
     visit(page, site.at("/live"))
-    connected(page)
+    wait_connected(page)
     page.locator("[data-activity]").first.hover()
-    before = shown(page.locator("[data-activity]"), "textContent")
+    before = attributes(page.locator("[data-activity]"), "textContent")
     agent.save(title="While somebody reads", project=PROJECT)
     expect(page.locator("[data-feed-state]")).to_have_text("Paused, 1 new")
-    assert shown(page.locator("[data-activity]"), "textContent") == before
+    assert attributes(page.locator("[data-activity]"), "textContent") == before
     page.mouse.move(0, 0)
     expect(page.locator("[data-activity]").first).to_contain_text("While somebody reads")
 
@@ -95,7 +95,7 @@ def test_the_feed_is_narrowed_to_a_project_and_a_client(
     expect(page).to_have_url(site.at("/live", project=PROJECT, by="an-agent"))
     who = page.locator(".activity-who")
     expect(who.first).to_be_visible()
-    assert {*shown(who, "textContent")} == {"an-agent"}
+    assert {*attributes(who, "textContent")} == {"an-agent"}
     expect(page.locator(".feed")).not_to_contain_text("Of the library")
 
 
@@ -132,12 +132,12 @@ def test_a_server_that_is_away_is_told_and_comes_back(
 ) -> None:
     watched.allow("ERR_|Failed to load")
     visit(page, site.at("/live"))
-    connected(page)
+    wait_connected(page)
     page.context.set_offline(True)
     page.evaluate("() => dispatchEvent(new Event('pagehide'))")
     page.evaluate("() => dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
     bar = page.locator("[data-server-bar]")
     expect(bar).to_contain_text("cannot be reached")
     page.context.set_offline(False)
-    repeated(lambda: bar.is_hidden(), True)
-    connected(page)
+    repeat_until(lambda: bar.is_hidden(), True)
+    wait_connected(page)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from browser_site import Site, Watched, expect, ready, served, shown, visit
+from browser_site import Site, Watched, attributes, expect, ready, serve_site, visit
 from playwright.sync_api import Browser, Page
 
 from recollect import Recollect
@@ -54,7 +54,7 @@ def test_what_is_related_is_shown(page: Page, site: Site, engine: Recollect) -> 
     links = page.locator("[data-related-list] .entry-title")
     expect(links.first).to_be_visible()
     ids = [result.id for result in engine.related("auth-jwt-001")]
-    assert [path.removeprefix("/memory/") for path in shown(links, "pathname")] == ids
+    assert [path.removeprefix("/memory/") for path in attributes(links, "pathname")] == ids
     links.first.click()
     expect(page).to_have_url(site.at(f"/memory/{ids[0]}"))
 
@@ -178,7 +178,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterat
         vault.save(id="ours", title="Our foghorn", text="It sounds once.")
     table = f'[[vaults]]\nname = "harbour"\ntier = "team"\npath = "{team}"\n'
     (home / "config.toml").write_text(table)
-    yield from served(home, **off)
+    yield from serve_site(home, **off)
 
 
 def test_a_memory_of_another_vault_names_it_and_offers_no_change(

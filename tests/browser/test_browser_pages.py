@@ -14,12 +14,12 @@ from browser_site import (
     NOW,
     Site,
     Watched,
+    attributes,
     expect,
     figure,
     in_order,
     ready,
-    served,
-    shown,
+    serve_site,
     surroundings,
     visit,
 )
@@ -33,7 +33,7 @@ from recollect.interfaces.web.chips import MOST_ROWS
 PER_PAGE = 50
 
 
-def listed(page: Page) -> Locator:
+def list_rows(page: Page) -> Locator:
     return page.locator("[data-row]")
 
 
@@ -41,7 +41,7 @@ def chips(page: Page, group: str) -> dict[str, int]:
     """Return the filters with their counts."""
     found = page.locator(f"[data-filter-piece] [data-group={group}] a:has(.count)")
     labels, counts = (
-        shown(found.locator(what), "textContent") for what in (".chip-name", ".count")
+        attributes(found.locator(what), "textContent") for what in (".chip-name", ".count")
     )
     numbers = zip(labels, map(int, map(figure, counts)), strict=True)
     return {label: count for label, count in numbers if count}
@@ -57,15 +57,15 @@ def test_browsing_has_the_documented_order_and_goes_on_and_back(
     ids = [memory.id for memory in memories]
     assert PER_PAGE < len(ids) <= 2 * PER_PAGE
     visit(page, site.at("/browse"))
-    in_order(listed(page), "data-row", ids[:PER_PAGE])
-    tiers = shown(page.locator("[data-tier]"), "dataset.tier")
+    in_order(list_rows(page), "data-row", ids[:PER_PAGE])
+    tiers = attributes(page.locator("[data-tier]"), "dataset.tier")
     assert tiers == list(dict.fromkeys(memory.tier for memory in memories[:PER_PAGE]))
     expect(page.locator("[data-total]")).to_have_text(f"{len(ids)} memories")
     page.locator("[data-older]").click()
-    in_order(listed(page), "data-row", ids[PER_PAGE:])
+    in_order(list_rows(page), "data-row", ids[PER_PAGE:])
     expect(page.locator("[data-older]")).to_have_count(0)
     page.locator("[data-newer]").click()
-    in_order(listed(page), "data-row", ids[:PER_PAGE])
+    in_order(list_rows(page), "data-row", ids[:PER_PAGE])
     expect(page.locator("[data-newer]")).to_have_count(0)
 
 
@@ -96,32 +96,32 @@ def test_filters_narrow_the_listing_and_count(page: Page, site: Site, engine: Re
     page.locator("[data-group=tags]").get_by_role("link", name=f"{more} more").click()
     chip_names = page.locator("[data-names=tags] .chip-name")
     expect(chip_names).to_have_count(len(facets.tags))
-    names = shown(chip_names, "textContent")
+    names = attributes(chip_names, "textContent")
     assert names == [*facets.tags]
     page.go_back()
 
     page.locator("[data-group=kind] .facet-value").filter(has_text="decision").click()
     narrowed = Filter(kind="decision")
-    in_order(listed(page), "data-row", [one.id for one in engine.list(narrowed, 50)])
+    in_order(list_rows(page), "data-row", [one.id for one in engine.list(narrowed, 50)])
     expect(page.locator("[data-filter-piece]")).to_be_visible()
     assert chips(page, "project") == engine.facets(narrowed).project
 
     page.locator("[data-group=project] .facet-value").filter(has_text="harbor-api").click()
     both = Filter(kind="decision", project="harbor-api")
-    in_order(listed(page), "data-row", [one.id for one in engine.list(both, 50)])
+    in_order(list_rows(page), "data-row", [one.id for one in engine.list(both, 50)])
     page.locator("[data-applied] a").filter(has_text="kind decision").click()
     project = Filter(project="harbor-api")
-    in_order(listed(page), "data-row", [one.id for one in engine.list(project, 50)])
+    in_order(list_rows(page), "data-row", [one.id for one in engine.list(project, 50)])
     page.locator("[data-group=changed] .facet-value").filter(has_text="Past month").click()
     recent = Filter(project="harbor-api", since=NOW - timedelta(days=30))
-    in_order(listed(page), "data-row", [one.id for one in engine.list(recent, 50)])
+    in_order(list_rows(page), "data-row", [one.id for one in engine.list(recent, 50)])
 
 
 def test_a_listing_without_anything_says_so(page: Page, site: Site) -> None:
     visit(page, site.at("/browse", project="nowhere"))
     expect(page.locator("[data-empty]")).to_contain_text("Nothing matches")
     page.get_by_role("link", name="Show everything").click()
-    expect(listed(page)).to_have_count(PER_PAGE)
+    expect(list_rows(page)).to_have_count(PER_PAGE)
 
 
 # Projects and tags
@@ -143,8 +143,8 @@ def test_a_project_and_a_tag_are_places(
     }
     for part, memories in wanted.items():
         rows = page.locator(f"[data-part={part}] [data-row]")
-        assert shown(rows, "dataset.row") == [memory.id for memory in memories], part
-    others = shown(page.locator("[data-names=projects] .chip-name"), "textContent")
+        assert attributes(rows, "dataset.row") == [memory.id for memory in memories], part
+    others = attributes(page.locator("[data-names=projects] .chip-name"), "textContent")
     assert "lantern-web" in others
     assert "harbor-api" not in others
     page.locator("[data-names=tags] a").filter(has_text="jwt").click()
@@ -171,7 +171,7 @@ def test_the_timeline_shows_when_memories_were_made_and_expire(
     made, files, expiring = map(by_month, (dates.made, of_files, dates.expiring))
     visit(page, site.at("/timeline", span="all", by="month"))
     bars = page.locator("[data-bar]")
-    told = [str(bar) for bar in shown(bars, "getAttribute('aria-label')")]
+    told = [str(bar) for bar in attributes(bars, "getAttribute('aria-label')")]
     assert sorted(told) == sorted(
         f"{month}: {made[month]} created{f' ({files[month]} from files)' if files[month] else ''}, "
         f"{expiring[month]} expiring"
@@ -209,7 +209,7 @@ def test_the_timeline_tells_and_zooms_by_a_bar_and_by_a_drag(
     visit(page, site.at("/timeline", by="month"))
     bars, readout = page.locator("[data-bar]"), page.locator("[data-readout]")
     place = next(
-        at for at, label in enumerate(shown(bars, "getAttribute('aria-label')"))
+        at for at, label in enumerate(attributes(bars, "getAttribute('aria-label')"))
         if label.startswith("February 2026")
     )  # fmt: skip
     bars.nth(place).focus()
@@ -236,7 +236,7 @@ def test_the_timeline_tells_and_zooms_by_a_bar_and_by_a_drag(
     expect(page).to_have_url(site.at("/timeline", first="2026-02-08", last="2026-02-21"))
     page.locator("[data-whole]").click()
     holding = {one.id for one in engine.list(limit=1000) if one.valid_until}
-    rows = shown(page.locator("[data-valid] [data-row]"), "dataset.row")
+    rows = attributes(page.locator("[data-valid] [data-row]"), "dataset.row")
     assert rows
     assert {*rows} <= holding
 
@@ -331,7 +331,7 @@ def neglected(
     with memory.store.database.writing() as file:
         file.execute("DELETE FROM vocabulary")
     assert lease.enter_context(memory.store.vectors.lease())
-    yield from served(home)
+    yield from serve_site(home)
 
 
 def test_missing_vectors_are_told_and_made(page: Page, neglected: Site, lease: ExitStack) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser_site import Site, expect, repeated, results, visit
+from browser_site import Site, expect, repeat_until, results, visit
 from playwright.sync_api import Page
 
 from recollect import Recollect
@@ -93,7 +93,7 @@ def test_a_result_is_pinned_and_forgotten_by_a_key_and_brought_back(
     row.locator("[data-open]").focus()
     for tier in ("core", "capture"):
         page.keyboard.press("p")
-        repeated(lambda: engine.show([ID])[0].tier, tier)
+        repeat_until(lambda: engine.show([ID])[0].tier, tier)
         expect(row.locator("[data-pin]")).to_have_attribute(
             "aria-pressed", "true" if tier == "core" else "false"
         )

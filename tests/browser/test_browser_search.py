@@ -12,14 +12,14 @@ from browser_site import (
     NOW,
     Site,
     Watched,
+    attributes,
     expect,
     in_order,
     ready,
     results,
-    served,
-    settled,
-    shown,
+    serve_site,
     visit,
+    wait_for_answer,
 )
 from playwright.sync_api import Error, Page, Route
 
@@ -43,12 +43,12 @@ def found(engine: Recollect, text: str, **asked: object) -> list[str]:
     return [result.id for result in engine.search(text, limit=10, **asked)]
 
 
-def counted(page: Page) -> dict[str, str]:
+def read_counts(page: Page) -> dict[str, str]:
     """Return the text of each filter with a count, by its key."""
     chips = page.locator("[data-filters] [data-chip]:has(.count)")
-    keys = shown(chips, "dataset.chip")
+    keys = attributes(chips, "dataset.chip")
     assert len(keys) == len(set(keys)), "every filter stands there once"
-    counts = zip(keys, shown(chips.locator(".count"), "textContent"), strict=True)
+    counts = zip(keys, attributes(chips.locator(".count"), "textContent"), strict=True)
     return {key: count for key, count in counts if count != "0"}
 
 
@@ -80,7 +80,7 @@ def test_results_appear_while_one_types(page: Page, site: Site, engine: Recollec
     visit(page, site.url)
     expect(page.locator("[data-box]")).to_be_focused()
     page.keyboard.type(WORDS)
-    settled(page, q=WORDS)
+    wait_for_answer(page, q=WORDS)
     assert results(page) == found(engine, WORDS)
     total = sentences.found(engine.search(WORDS, limit=10))
     expect(page.locator("[data-count]")).to_have_text(f"{total} found, the best 10 shown")
@@ -89,23 +89,23 @@ def test_results_appear_while_one_types(page: Page, site: Site, engine: Recollec
 def test_the_address_follows_and_back_returns(page: Page, site: Site) -> None:
     visit(page, site.url)
     page.keyboard.insert_text(WORDS)
-    settled(page, q=WORDS)
+    wait_for_answer(page, q=WORDS)
     assert page.url == site.at("/", q=WORDS)
     expect(page).to_have_title(f"{WORDS} · Recollect")
     before = results(page)
     page.go_back()
-    settled(page)
+    wait_for_answer(page)
     expect(page.locator("[data-start=ready]")).to_be_visible()
     expect(page.locator("[data-box]")).to_have_value("")
     page.go_forward()
-    settled(page, q=WORDS)
+    wait_for_answer(page, q=WORDS)
     expect(page.locator("[data-box]")).to_have_value(WORDS)
     assert results(page) == before
 
 
 def test_an_address_shows_the_same_as_typing(page: Page, site: Site, engine: Recollect) -> None:
     visit(page, site.at("/", q=WORDS))
-    settled(page, q=WORDS)
+    wait_for_answer(page, q=WORDS)
     assert results(page) == found(engine, WORDS)
 
 
@@ -127,12 +127,12 @@ def test_an_older_answer_never_replaces_a_newer_one(page: Page, site: Site) -> N
     with page.expect_request(re.compile("q=invoice&")):
         box.fill("invoice")
     box.fill(WORDS)
-    settled(page, q=WORDS)
+    wait_for_answer(page, q=WORDS)
     newer = results(page)
     with suppress(Error):  # the page may have given the request up
         held[0].fulfill(body=late, content_type="text/html")
     page.evaluate("() => new Promise(done => setTimeout(done))")
-    settled(page, q=WORDS)
+    wait_for_answer(page, q=WORDS)
     assert results(page) == newer
 
 
@@ -147,7 +147,7 @@ def test_the_match_is_marked(page: Page, site: Site, engine: Recollect) -> None:
 def test_a_question_is_reranked(page: Page, site: Site, engine: Recollect) -> None:
     visit(page, site.url)
     page.keyboard.insert_text(QUESTION)
-    settled(page, q=QUESTION)
+    wait_for_answer(page, q=QUESTION)
     answer = engine.search(QUESTION, limit=10)
     assert results(page) == [result.id for result in answer]
     read = answer.counts["reranked"]
@@ -193,10 +193,10 @@ def test_times_in_words_are_read_and_can_be_taken_as_words(page: Page, site: Sit
     told = page.locator("[data-understood]")
     expect(told).to_contain_text("last week = 2026-03-02 … 2026-03-08")
     page.get_by_role("link", name="Search for the words only").click()
-    settled(page, q="what changed last week", literal="true")
+    wait_for_answer(page, q="what changed last week", literal="true")
     expect(told).to_contain_text("Searching for the words only.")
     page.get_by_role("link", name="Understand times, kinds and exclusions").click()
-    settled(page, q="what changed last week")
+    wait_for_answer(page, q="what changed last week")
     expect(told).to_contain_text("2026-03-02")
 
 
@@ -209,31 +209,31 @@ def test_each_reading_has_a_button_that_takes_just_that_one_back(page: Page, sit
     kind = page.get_by_role("button", name="Ignore: kind bug")
     kind.focus()
     page.keyboard.press("Space")
-    settled(page, q=query, ignore="kind bug")
+    wait_for_answer(page, q=query, ignore="kind bug")
     again = page.get_by_role("button", name="Use: kind bug")
     expect(again).to_be_focused()
     expect(page.get_by_role("button", name="Ignore: without token")).to_be_visible()
     again.click()
-    settled(page, q=query)
+    wait_for_answer(page, q=query)
     expect(kind).to_be_focused()
     kind.press("Enter")
-    settled(page, q=query, ignore="kind bug")
+    wait_for_answer(page, q=query, ignore="kind bug")
     page.locator("[data-box]").press("End")
     page.locator("[data-box]").press_sequentially("s")
-    settled(page, q=f"{query}s")  # another query is read anew
+    wait_for_answer(page, q=f"{query}s")  # another query is read anew
 
 
 def test_more_results_follow_on_demand(page: Page, site: Site, engine: Recollect) -> None:
     visit(page, site.at("/", q=WORDS))
     page.locator("[data-more]").click()
-    settled(page, q=WORDS, limit=20)
+    wait_for_answer(page, q=WORDS, limit=20)
     assert results(page) == [result.id for result in engine.search(WORDS, limit=20)]
 
 
 def test_another_recipe_ranks_anew(page: Page, site: Site, engine: Recollect) -> None:
     visit(page, site.at("/", q=WORDS))
     page.locator("[data-recipe]").select_option("vault")
-    settled(page, q=WORDS, recipe="vault")
+    wait_for_answer(page, q=WORDS, recipe="vault")
     assert page.url == site.at("/", q=WORDS, recipe="vault")
     assert results(page) == found(engine, WORDS, recipe="vault")
 
@@ -271,16 +271,16 @@ def test_what_replaces_an_older_memory_says_so(
 
 def test_chips_count_what_the_engine_counts(page: Page, site: Site, engine: Recollect) -> None:
     visit(page, site.at("/", q=WORDS))
-    agree(counted(page), facets(engine, WORDS))
+    agree(read_counts(page), facets(engine, WORDS))
     visit(page, site.at("/", q=WORDS, project="harbor-api"))
     # The other projects still say how many they would add.
     others = {k: v for k, v in facets(engine, WORDS).items() if k.startswith("project:")}
-    agree(counted(page), facets(engine, WORDS, project="harbor-api") | others)
+    agree(read_counts(page), facets(engine, WORDS, project="harbor-api") | others)
     page.locator('[data-chip="project:lantern-web"]').click()
-    settled(page, q=WORDS, project=["harbor-api", "lantern-web"])
+    wait_for_answer(page, q=WORDS, project=["harbor-api", "lantern-web"])
     page.locator('[data-chip="not:kind:session"]').click()
     both = {"project": ("harbor-api", "lantern-web"), "without_kinds": ("session",)}
-    settled(page, q=WORDS, project=["harbor-api", "lantern-web"], not_kind="session")
+    wait_for_answer(page, q=WORDS, project=["harbor-api", "lantern-web"], not_kind="session")
     assert results(page) == [result.id for result in engine.search(WORDS, limit=10, **both)]
 
 
@@ -288,38 +288,38 @@ def test_chips_filter_combine_and_toggle(page: Page, site: Site, engine: Recolle
     visit(page, site.at("/", q=WORDS))
     everything = results(page)
     rows = page.locator("[data-group=kind] .facet-value")
-    kinds = shown(rows, "dataset.chip")
+    kinds = attributes(rows, "dataset.chip")
 
     def chip(key: str) -> None:
         page.locator(f'[data-filters] [data-chip="{key}"]').click()
 
     chip("kind:decision")
-    settled(page, q=WORDS, kind="decision")
+    wait_for_answer(page, q=WORDS, kind="decision")
     assert results(page) == found(engine, WORDS, kind="decision") != everything
     pressed = page.locator('[data-filters] [data-chip="kind:decision"]')
     expect(pressed).to_have_attribute("aria-pressed", "true")
     expect(pressed).to_be_focused()
-    assert shown(rows, "dataset.chip") == kinds  # no row has moved
+    assert attributes(rows, "dataset.chip") == kinds  # no row has moved
 
     chip("not:kind:decision")
-    settled(page, q=WORDS, not_kind="decision")
+    wait_for_answer(page, q=WORDS, not_kind="decision")
     assert results(page) == found(engine, WORDS, without_kinds=("decision",))
     chip("kind:decision")
-    settled(page, q=WORDS, kind="decision")
+    wait_for_answer(page, q=WORDS, kind="decision")
 
     chip("tag:auth")
-    settled(page, q=WORDS, kind="decision", tag="auth")
+    wait_for_answer(page, q=WORDS, kind="decision", tag="auth")
     assert results(page) == found(engine, WORDS, kind="decision", tags=("auth",))
     assert len(page.locator("[data-chosen] [data-chip^='chosen:']").all()) == 3  # and one for all
 
     chip("kind:decision")
-    settled(page, q=WORDS, tag="auth")
+    wait_for_answer(page, q=WORDS, tag="auth")
     assert results(page) == found(engine, WORDS, tags=("auth",))
     page.locator('[data-chosen] [data-chip="chosen:tag:auth"]').click()
-    settled(page, q=WORDS)
+    wait_for_answer(page, q=WORDS)
     assert results(page) == everything
     page.go_back()
-    settled(page, q=WORDS, tag="auth")
+    wait_for_answer(page, q=WORDS, tag="auth")
 
 
 def test_filters_narrow_what_is_there_before_anything_is_asked(
@@ -330,7 +330,7 @@ def test_filters_narrow_what_is_there_before_anything_is_asked(
         f"{sum(engine.facets().kind.values())} memories"
     )
     page.locator('[data-filters] [data-chip="project:home"]').click()
-    settled(page, project="home")
+    wait_for_answer(page, project="home")
     count = engine.facets().project["home"]
     expect(page.locator("[data-count]")).to_have_text(f"{count} memories")
 
@@ -340,7 +340,7 @@ def test_filters_that_nothing_passes_can_be_taken_away(page: Page, site: Site) -
     empty = page.locator("[data-empty]")
     expect(empty).to_contain_text("Nothing passes these filters")
     empty.get_by_role("link", name="Search without filters").click()
-    settled(page, q=WORDS)
+    wait_for_answer(page, q=WORDS)
     expect(page.locator("[data-result]")).to_have_count(10)
 
 
@@ -352,7 +352,7 @@ def test_a_narrow_screen_shows_filters_on_demand(page: Page, site: Site) -> None
     page.get_by_text("Filters", exact=True).click()
     expect(filters).to_be_visible()
     filters.locator('[data-chip="kind:decision"]').click()
-    settled(page, q=WORDS, kind="decision")
+    wait_for_answer(page, q=WORDS, kind="decision")
     expect(filters).to_be_visible()
     page.locator("#show-filters").focus()
     page.keyboard.press("Space")
@@ -367,7 +367,7 @@ def test_a_start_offers_queries_that_find_something(page: Page, site: Site) -> N
     example = page.locator("[data-example]").first
     words = example.inner_text()
     example.click()
-    settled(page, q=words)
+    wait_for_answer(page, q=words)
     expect(page.locator("[data-box]")).to_have_value(words)
     expect(page.locator("[data-result]").first).to_be_visible()
 
@@ -395,7 +395,7 @@ def test_the_results_stay_where_they_are_while_one_types(
     tops = set()
     for words in (WORDS, "what changed last week", "bugs last week -token", "zzqx"):
         page.locator("[data-box]").fill(words)
-        settled(page, q=words)
+        wait_for_answer(page, q=words)
         tops.add(page.locator("[data-summary]").evaluate(BELOW))
     assert len(tops) == 1, tops
 
@@ -501,7 +501,7 @@ def test_a_model_that_is_away_is_told(page: Page, site: Site) -> None:
         "RECOLLECT_RERANK__MODEL": "a-reranker",
         "RECOLLECT_RERANK__BASE_URL": nobody,
     }
-    with contextmanager(served)(site.home, **settings) as degraded:
+    with contextmanager(serve_site)(site.home, **settings) as degraded:
         visit(page, degraded.at("/", q=QUESTION))
         told = page.locator("[data-degraded]")
         expect(page.locator("[data-note]")).to_contain_text("former embedding model serves")
@@ -515,7 +515,7 @@ def test_a_recipe_that_is_not_there_is_told(page: Page, site: Site, watched: Wat
     visit(page, site.at("/", q=WORDS, recipe="nowhere"))
     expect(page.locator("[data-problem]")).to_contain_text("nowhere")
     page.locator("[data-recipe]").select_option("blend")
-    settled(page, q=WORDS)
+    wait_for_answer(page, q=WORDS)
     expect(page.locator("[data-result]")).to_have_count(10)
 
 
@@ -527,7 +527,7 @@ def test_a_filter_that_cannot_be_read_is_told_and_removed(
     problem = page.locator("[data-problem]")
     expect(problem).to_contain_text("yesteryear")
     problem.get_by_role("link", name="Search without filters").click()
-    settled(page, q=WORDS)
+    wait_for_answer(page, q=WORDS)
     expect(page.locator("[data-result]")).to_have_count(10)
 
 
@@ -547,7 +547,7 @@ def test_a_server_that_is_away_is_told_and_asked_again(
     page.context.set_offline(False)
     # The page may have asked again by itself, and hidden the button.
     page.evaluate("document.querySelector('[data-retry]')?.click()")
-    settled(page, q=WORDS)
+    wait_for_answer(page, q=WORDS)
     expect(away).to_be_hidden()
     assert results(page) == found(engine, WORDS)
 
@@ -565,7 +565,7 @@ def test_a_search_from_end_to_end_without_a_mouse(
     press("/")
     expect(box).to_be_focused()
     page.keyboard.insert_text(WORDS)  # what was there is selected, and typed over
-    settled(page, q=WORDS)
+    wait_for_answer(page, q=WORDS)
     press("ArrowDown")
     expect(links.nth(0)).to_be_focused()
     press("j")
@@ -591,19 +591,19 @@ def test_a_search_from_end_to_end_without_a_mouse(
     press("Escape")
     expect(box).to_be_focused()
     press("Escape")
-    settled(page)
+    wait_for_answer(page)
     expect(box).to_have_value("")
     expect(page.locator("[data-start=ready]")).to_be_visible()
 
     page.keyboard.insert_text(WORDS)
-    settled(page, q=WORDS)
+    wait_for_answer(page, q=WORDS)
     second = found(engine, WORDS)[1]
     press("ArrowDown")
     press("ArrowDown")
     press("Enter")
     expect(page).to_have_url(site.at(f"/memory/{second}"))
     page.go_back()
-    settled(page, q=WORDS)
+    wait_for_answer(page, q=WORDS)
 
 
 @pytest.mark.usefixtures("cleared")

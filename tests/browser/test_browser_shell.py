@@ -9,7 +9,17 @@ from functools import partial
 from urllib.parse import parse_qs, urlparse
 
 import pytest
-from browser_site import NOW, Site, Watched, expect, ready, repeated, served, shown, visit
+from browser_site import (
+    NOW,
+    Site,
+    Watched,
+    attributes,
+    expect,
+    ready,
+    repeat_until,
+    serve_site,
+    visit,
+)
 from playwright.sync_api import Browser, Page, Route
 
 from recollect import Filter, Recollect
@@ -51,7 +61,7 @@ def test_the_palette_leads_anywhere_by_keys(page: Page, site: Site) -> None:
     box = page.get_by_role("combobox", name="Search, go to a page")
     expect(box).to_be_focused()
     expect(page.get_by_role("option", name="Timeline")).to_be_visible()
-    groups = shown(page.locator("[data-palette-group]"), "ariaLabel")
+    groups = attributes(page.locator("[data-palette-group]"), "ariaLabel")
     assert groups == ["Commands", "Recent", "Projects", "Recipes"]
     page.keyboard.type("trash")
     chosen = page.locator(".palette [aria-selected=true]")
@@ -251,17 +261,17 @@ def test_the_inbox_is_decided_by_one_key_each(page: Page, site: Site, engine: Re
     address = page.url
     page.keyboard.press("x")
     expect(page.locator(".toast")).to_contain_text("Forgotten")
-    repeated(lambda: items.count(), count - 1)
+    repeat_until(lambda: items.count(), count - 1)
     page.keyboard.press("u")
-    repeated(lambda: items.count(), count)
+    repeat_until(lambda: items.count(), count)
     assert items.first.get_attribute("data-item") == first
     page.keyboard.press("x")
-    repeated(lambda: items.count(), count - 1)
+    repeat_until(lambda: items.count(), count - 1)
     assert items.first.get_attribute("data-item") != first
     expect(page.locator("[data-current]")).to_be_focused()
     assert page.url == address
     page.keyboard.press("l")
-    repeated(lambda: items.count(), count - 2)
+    repeat_until(lambda: items.count(), count - 2)
     live = {memory.id for memory in engine.list(limit=1000)}
     assert len({"shell-expired-1", "shell-expired-2"} - live) <= 1
 
@@ -272,7 +282,7 @@ def test_the_inbox_is_there_before_its_items(page: Page, site: Site, cleared: No
     page.route("**/review/items*", lambda route: held.append(route))
     page.goto(site.at("/review"))
     expect(page.locator("[data-looking]")).to_contain_text("Looking for items")
-    repeated(lambda: len(held), 1)
+    repeat_until(lambda: len(held), 1)
     held[0].continue_()
     expect(page.locator("[data-total]")).to_contain_text("to decide")
 
@@ -286,7 +296,7 @@ def older(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterato
         clock = partial(moved, NOW, -timedelta(days=days))
         with Recollect(home=home, environment=off, clock=clock) as memory:
             memory.save(title=title)
-    yield from served(home, **off)
+    yield from serve_site(home, **off)
 
 
 def test_a_date_shows_the_list_as_it_was(page: Page, older: Site, watched: Watched) -> None:
@@ -298,7 +308,7 @@ def test_a_date_shows_the_list_as_it_was(page: Page, older: Site, watched: Watch
     page.get_by_label("As of").fill("2026-03-12")
     expect(page).to_have_url(older.at("/browse", as_of="2026-03-12"))
     expect(page.locator("[data-as-of]")).to_contain_text("2026-03-12")
-    assert shown(titles, "textContent") == ["The first"]
+    assert attributes(titles, "textContent") == ["The first"]
     ready(page)
     titles.first.click()
     expect(page.locator("[data-as-of]")).to_contain_text("2026-03-12")
@@ -316,7 +326,7 @@ def test_an_empty_vault_offers_the_first_steps_and_samples_that_go_again(
 ) -> None:
     visit(page, empty_site.url)
     steps = page.locator("[data-start=empty] h3")
-    assert shown(steps, "textContent") == [
+    assert attributes(steps, "textContent") == [
         "Write the first one", "Try the samples", "Import", "Add a folder", "Connect an agent",
         "In a terminal",
     ]  # fmt: skip

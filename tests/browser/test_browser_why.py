@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from browser_site import Site, expect, figure, settled, shown, visit
+from browser_site import Site, attributes, expect, figure, visit, wait_for_answer
 from playwright.sync_api import Locator, Page
 
 from recollect import Recollect
@@ -16,7 +16,7 @@ SPENT = re.compile(r"^\d+\.\d$")
 QUESTION = "how long do access tokens live"
 
 
-def opened(page: Page, result: Result) -> Locator:
+def open_why(page: Page, result: Result) -> Locator:
     """The picture of this result's score."""
     why = page.locator(f"[data-result='{result.id}'] [data-why]")
     why.locator("summary").click()
@@ -28,8 +28,8 @@ def opened(page: Page, result: Result) -> Locator:
 def shares(picture: Locator) -> list[tuple[str, float]]:
     """Return the share of each signal in the picture."""
     rows = picture.locator("[data-signal]")
-    told = shown(rows.locator("td.number"), "firstChild.textContent")
-    return list(zip(shown(rows, "dataset.signal"), map(figure, told), strict=True))
+    told = attributes(rows.locator("td.number"), "firstChild.textContent")
+    return list(zip(attributes(rows, "dataset.signal"), map(figure, told), strict=True))
 
 
 def is_a_sum(term: Term) -> bool:
@@ -55,7 +55,7 @@ def test_the_shares_add_up_to_the_score(
         result = answer.results[place]
         card = page.locator("[data-result]").nth(place)
         expect(card).to_have_attribute("data-result", result.id)
-        picture = opened(page, result)
+        picture = open_why(page, result)
         within = _last_place(result.score, answer)
         written = picture.locator("[data-signal-total] td.number").inner_text()
         shown_first = card.locator(".result-head, .snippet, .about").all_inner_texts()
@@ -85,7 +85,7 @@ def test_the_arithmetic_appears_under_the_pointer_and_the_focus(
     [first, *_] = engine.search(WORDS, recipe="vault").results
     [leaf, other, *_] = first.explain.leaves()
     visit(page, site.at("/", q=WORDS, recipe="vault"))
-    picture = opened(page, first)
+    picture = open_why(page, first)
     row = picture.locator(f"[data-signal='{leaf.name}']")
     how = row.locator(".how")
     expect(how).to_have_css("opacity", "0")
@@ -121,8 +121,8 @@ def test_what_was_found_dropped_and_how_long_it_took_is_told(
     }
     told = dict(
         zip(
-            shown(kept.locator("th"), "textContent"),
-            map(figure, shown(kept.locator("td"), "textContent")),
+            attributes(kept.locator("th"), "textContent"),
+            map(figure, attributes(kept.locator("td"), "textContent")),
             strict=True,
         )
     )
@@ -151,8 +151,8 @@ def test_an_open_picture_stays_open_when_results_are_narrowed(
 ) -> None:
     visit(page, site.at("/", q=WORDS))
     [decision, *_] = engine.search(WORDS, kind="decision").results
-    opened(page, decision)
+    open_why(page, decision)
     page.locator('[data-filters] [data-chip="kind:decision"]').click()
-    settled(page, q=WORDS, kind="decision")
+    wait_for_answer(page, q=WORDS, kind="decision")
     card = page.locator(f"[data-result='{decision.id}']")
     expect(card.locator("[data-waterfall]")).to_be_visible()

@@ -83,7 +83,7 @@ class Server:
     def etag(self, id: str) -> str:
         return self.show(id).headers["etag"]
 
-    def listed(self, **parameters: Any) -> list[str]:
+    def list_ids(self, **parameters: Any) -> list[str]:
         """The ids of one page."""
         answer = self.get(f"{API}/memories", params=parameters)
         assert answer.status_code == 200, answer.text
@@ -115,7 +115,7 @@ class Server:
     def log_text(self) -> str:
         return self._told.read_text(encoding="utf-8")
 
-    def logged(self, answer: httpx2.Response) -> list[Any]:
+    def log_lines(self, answer: httpx2.Response) -> list[Any]:
         """The lines about that request, which are written once its answer is sent."""
         give_up = time.monotonic() + LONGEST_S
         while True:

@@ -35,7 +35,7 @@ class ThreadServer:
             base_url=f"http://127.0.0.1:{port}", timeout=LONGEST_S, trust_env=False, verify=False
         )
 
-    def connected(self) -> socket.socket:
+    def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), LONGEST_S)
 
 

@@ -129,7 +129,7 @@ class World:
         self.app = create_app(self.service, credentials=self.credentials)
         self.cookie_name = f"recollect_7117_{self.credentials.home_mark}"
 
-    def asked(self, method: str, path: str, **told: Any) -> httpx2.Response:
+    def send(self, method: str, path: str, **told: Any) -> httpx2.Response:
         async def ask() -> httpx2.Response:
             transport = httpx2.ASGITransport(app=self.app, raise_app_exceptions=False)
             async with httpx2.AsyncClient(
@@ -157,7 +157,7 @@ class World:
             [make_draft(kept), make_draft({"id": "newer", "title": "Quokka again"})]
         )
 
-    def noted(self) -> list[dict[str, Any]]:
+    def audit_lines(self) -> list[dict[str, Any]]:
         return [*Audit(HomeAccess(self.home)).entries()]
 
 
@@ -183,7 +183,7 @@ def everything(world: World) -> list[Asked]:
     return [*operations(), *page_routes()]
 
 
-def refused(answer: httpx2.Response, status: int) -> None:
+def check_refused(answer: httpx2.Response, status: int) -> None:
     assert answer.status_code == status, (answer.request.url, answer.status_code, answer.text)
     assert WORD not in answer.text.lower()
     assert "kept" not in answer.text
@@ -211,9 +211,9 @@ def test_every_route_answers_exactly_whom_it_should(world: World, given: frozens
     assert len(every) > len(OPERATIONS) > 0
     for number, one in enumerate(every, start=EVERY.index(given)):
         # Each route is shown both, by turns.
-        answer = world.asked(one.method, one.address(), headers=shown[number % 2], **one.told)
+        answer = world.send(one.method, one.address(), headers=shown[number % 2], **one.told)
         if one.needs is not None and not given.issuperset(one.needs):
-            refused(answer, 403)
+            check_refused(answer, 403)
             assert world.state() == before, one
             continue
         if one.missing():
@@ -228,11 +228,11 @@ def test_every_route_answers_exactly_whom_it_should(world: World, given: frozens
 def test_a_page_says_what_it_needs(world: World) -> None:
     token, _ = world.access.create([SEARCH])
     told = bearer(token, Accept="text/html")
-    answer = world.asked("GET", "/new", headers=told)
+    answer = world.send("GET", "/new", headers=told)
     assert answer.status_code == 403
     assert answer.headers["content-type"].startswith("text/html")
     assert WRITE in answer.text
-    detail = problem(world.asked("GET", "/new", headers=bearer(token)), 403, WRITE)
+    detail = problem(world.send("GET", "/new", headers=bearer(token)), 403, WRITE)
     assert detail == f"This needs {WRITE}, which this caller may not do."
 
 
@@ -240,7 +240,7 @@ def test_whether_a_memory_is_there_is_not_told(world: World) -> None:
     token, _ = world.access.create([ADMIN])
     for method in ("GET", "HEAD", "DELETE", "PATCH"):
         there, away = (
-            world.asked(method, f"{API}/memories/{id}", headers=bearer(token), json={"kind": "a"})
+            world.send(method, f"{API}/memories/{id}", headers=bearer(token), json={"kind": "a"})
             for id in ("kept", "nobody")
         )
         assert there.status_code == away.status_code == 403
@@ -250,7 +250,7 @@ def test_whether_a_memory_is_there_is_not_told(world: World) -> None:
 
 def test_who_may_write_and_not_read_is_told_an_id(world: World) -> None:
     token, _ = world.access.create([WRITE])
-    answer = world.asked(
+    answer = world.send(
         "PATCH", f"{API}/memories/kept", headers=bearer(token), json={"severity": "warning"}
     )
     assert answer.status_code == 200
@@ -289,8 +289,8 @@ def test_a_token_that_is_not_valid_is_refused_with_one_sentence(world: World, ho
         if how == "cookie" and name in ("empty", "sql"):
             continue  # not the value of a cookie
         for one in routes[number % FEW :: FEW]:
-            answer = world.asked(one.method, one.address(), headers=headers, **one.told)
-            refused(answer, 401)
+            answer = world.send(one.method, one.address(), headers=headers, **one.told)
+            check_refused(answer, 401)
             assert problem(answer, 401) == NOT_VALID
             assert answer.headers["www-authenticate"].startswith("Bearer")
             if token:
@@ -302,32 +302,32 @@ def test_a_token_of_another_vault_gets_nowhere(world: World) -> None:
     token, _ = world.access.create(CAPABILITIES, vaults=["team"])
     before = world.state()
     for one in everything(world):
-        answer = world.asked(one.method, one.address(), headers=bearer(token), **one.told)
+        answer = world.send(one.method, one.address(), headers=bearer(token), **one.told)
         if one.needs is not None:
-            refused(answer, 403)
+            check_refused(answer, 403)
     assert world.state() == before
     both, _ = world.access.create([SEARCH], vaults=["team", "agent"])
-    assert world.asked("GET", f"{API}/memories/kept", headers=bearer(both)).status_code == 200
+    assert world.send("GET", f"{API}/memories/kept", headers=bearer(both)).status_code == 200
 
 
 def test_a_revoked_token_is_refused_with_the_next_request(world: World) -> None:
     token, known = world.access.create([SEARCH])
     path = f"{API}/memories/kept"
-    assert world.asked("GET", path, headers=bearer(token)).status_code == 200
+    assert world.send("GET", path, headers=bearer(token)).status_code == 200
     TokenStore(HomeAccess(world.home)).revoke(known.id)  # as another process does it
-    refused(world.asked("GET", path, headers=bearer(token)), 401)
+    check_refused(world.send("GET", path, headers=bearer(token)), 401)
 
 
 def test_without_a_token_the_caller_of_this_machine_is_the_owner(world: World) -> None:
-    assert world.asked("GET", f"{API}/memories/kept").status_code == 200
-    assert world.asked("POST", f"{API}/memories", json={"title": "Another one"}).is_success
+    assert world.send("GET", f"{API}/memories/kept").status_code == 200
+    assert world.send("POST", f"{API}/memories", json={"title": "Another one"}).is_success
 
 
 def test_tokens_that_cannot_be_read_let_nobody_in(tmp_path: Path, portal: BlockingPortal) -> None:
     made = World(tmp_path, portal)
     (tmp_path / "access.db").write_bytes(b"not a database" * 100)
-    answer = made.asked("GET", f"{API}/memories/kept", headers=bearer("rcl_" + "A" * 43))
-    refused(answer, 503)
+    answer = made.send("GET", f"{API}/memories/kept", headers=bearer("rcl_" + "A" * 43))
+    check_refused(answer, 503)
     made.engine.close()
 
 
@@ -337,7 +337,9 @@ def test_tokens_that_cannot_be_read_let_nobody_in(tmp_path: Path, portal: Blocki
 def test_whatever_else_the_header_holds_is_a_wrong_token(world: World) -> None:
     token, _ = world.access.create(CAPABILITIES)
     for told in (f"Basic {token}", token, f"Token {token}", "Bearer", "Bearer ", f"Bearer{token}"):
-        refused(world.asked("GET", f"{API}/memories/kept", headers={"Authorization": told}), 401)
+        check_refused(
+            world.send("GET", f"{API}/memories/kept", headers={"Authorization": told}), 401
+        )
 
 
 def test_two_headers_are_one_too_many(world: World) -> None:
@@ -345,18 +347,18 @@ def test_two_headers_are_one_too_many(world: World) -> None:
     small, _ = world.access.create([ADMIN])
     for one, other in ((good, small), (small, good), (good, good)):
         told = [("Authorization", f"Bearer {one}"), ("Authorization", f"Bearer {other}")]
-        refused(world.asked("GET", f"{API}/memories/kept", headers=told), 401)
+        check_refused(world.send("GET", f"{API}/memories/kept", headers=told), 401)
     both = {"Authorization": f"Bearer {small}, Bearer {good}"}
-    refused(world.asked("GET", f"{API}/memories/kept", headers=both), 401)
+    check_refused(world.send("GET", f"{API}/memories/kept", headers=both), 401)
 
 
 def test_the_header_counts_and_not_the_cookie(world: World) -> None:
     good, _ = world.access.create(CAPABILITIES)
     small, _ = world.access.create([ADMIN])
     path = f"{API}/memories/kept"
-    refused(world.asked("GET", path, headers=bearer(small, Cookie=world.cookie(good))), 403)
-    refused(world.asked("GET", path, headers=bearer("wrong", Cookie=world.cookie(good))), 401)
-    answer = world.asked("GET", path, headers=bearer(good, Cookie=world.cookie(small)))
+    check_refused(world.send("GET", path, headers=bearer(small, Cookie=world.cookie(good))), 403)
+    check_refused(world.send("GET", path, headers=bearer("wrong", Cookie=world.cookie(good))), 401)
+    answer = world.send("GET", path, headers=bearer(good, Cookie=world.cookie(small)))
     assert answer.status_code == 200
 
 
@@ -369,8 +371,8 @@ def test_no_header_makes_another_request_of_it(world: World, name: str, value: s
     token, _ = world.access.create([ADMIN])
     before = world.state()
     told = bearer(token, **{name: value})
-    refused(world.asked("GET", f"{API}/memories/kept", headers=told), 403)
-    refused(world.asked("POST", f"{API}/memories", headers=told, json={"title": "x"}), 403)
+    check_refused(world.send("GET", f"{API}/memories/kept", headers=told), 403)
+    check_refused(world.send("POST", f"{API}/memories", headers=told, json={"title": "x"}), 403)
     assert world.state() == before
 
 
@@ -379,7 +381,7 @@ def test_no_other_method_leads_past_the_check(world: World, method: str) -> None
     token, _ = world.access.create([ADMIN])
     before = world.state()
     for one in everything(world):
-        answer = world.asked(method, one.address(), headers=bearer(token))
+        answer = world.send(method, one.address(), headers=bearer(token))
         assert answer.status_code >= 400 or one.needs is None, (method, one)
         assert WORD not in answer.text.lower()
     assert world.state() == before
@@ -400,7 +402,7 @@ def test_no_other_method_leads_past_the_check(world: World, method: str) -> None
 def test_no_path_leads_past_the_check(world: World, path: str) -> None:
     token, _ = world.access.create([ADMIN])
     for headers in (bearer(token), bearer("rcl_" + "A" * 43)):
-        answer = world.asked("GET", path, headers=headers, follow_redirects=True)
+        answer = world.send("GET", path, headers=headers, follow_redirects=True)
         assert answer.status_code >= 400
         assert WORD not in answer.text.lower()
 
@@ -439,19 +441,19 @@ def test_where_nobody_is_known_the_service_lets_nobody_in(world: World) -> None:
 
 def test_a_person_logs_in_with_a_token_of_the_home(world: World) -> None:
     token, known = world.access.create([SEARCH])
-    answer = world.asked("POST", "/login", data={"token": token})
+    answer = world.send("POST", "/login", data={"token": token})
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     assert answer.headers["set-cookie"].startswith(f"{world.cookie_name}=rcs_")
     assert token not in answer.headers["set-cookie"]
     world.access.revoke(known.id)
-    wrong = world.asked("POST", "/login", data={"token": token})
+    wrong = world.send("POST", "/login", data={"token": token})
     assert (wrong.status_code, wrong.headers.get("set-cookie")) == (401, None)
     assert token not in wrong.text
 
 
 def test_a_browser_lets_go_of_a_cookie_that_is_no_longer_valid(world: World) -> None:
     told = {"Cookie": f"{world.cookie_name}=a-session-of-some-other-day", "Accept": "text/html"}
-    answer = world.asked("GET", "/", headers=told)
+    answer = world.send("GET", "/", headers=told)
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     assert answer.headers["set-cookie"].startswith(f'{world.cookie_name}=""; ')
     assert "max-age=0" in answer.headers["set-cookie"].lower()
@@ -462,14 +464,14 @@ def test_where_a_token_is_required_a_browser_is_led_to_the_login(
 ) -> None:
     made = World(tmp_path, portal, required=True)
     for told in ({}, {"Cookie": f"{made.cookie_name}=wrong"}):
-        answer = made.asked("GET", "/", headers={"Accept": "text/html", **told})
+        answer = made.send("GET", "/", headers={"Accept": "text/html", **told})
         assert (answer.status_code, answer.headers["location"]) == (303, "/login")
-    refused(made.asked("GET", f"{API}/memories/kept"), 401)
+    check_refused(made.send("GET", f"{API}/memories/kept"), 401)
     token, _ = made.access.create([SEARCH])
     for good in (SECRET, token):
-        assert made.asked("GET", f"{API}/memories/kept", headers=bearer(good)).is_success
-    assert made.asked("DELETE", f"{API}/memories/kept", headers=bearer(token)).status_code == 403
-    assert made.asked("DELETE", f"{API}/memories/kept", headers=bearer(SECRET)).is_success
+        assert made.send("GET", f"{API}/memories/kept", headers=bearer(good)).is_success
+    assert made.send("DELETE", f"{API}/memories/kept", headers=bearer(token)).status_code == 403
+    assert made.send("DELETE", f"{API}/memories/kept", headers=bearer(SECRET)).is_success
     made.engine.close()
 
 
@@ -482,16 +484,16 @@ def test_writes_and_refusals_are_noted_without_what_they_say(
     made = World(tmp_path, portal)
     token, known = made.access.create([WRITE], name="writer")
     made.access.create([SEARCH])  # where there is no token, there is no login
-    saved = made.asked("POST", f"{API}/memories", headers=bearer(token), json={"title": "Wombats"})
+    saved = made.send("POST", f"{API}/memories", headers=bearer(token), json={"title": "Wombats"})
     assert saved.status_code == 201
-    made.asked("GET", f"{API}/search", headers=bearer(token), params={"q": "wombats"})
-    made.asked("DELETE", f"{API}/memories/kept", headers=bearer(token))
-    made.asked("GET", "/memory/kept", headers=bearer(token))
-    made.asked("GET", f"{API}/search", headers=bearer("rcl_" + "B" * 43), params={"q": "wombats"})
+    made.send("GET", f"{API}/search", headers=bearer(token), params={"q": "wombats"})
+    made.send("DELETE", f"{API}/memories/kept", headers=bearer(token))
+    made.send("GET", "/memory/kept", headers=bearer(token))
+    made.send("GET", f"{API}/search", headers=bearer("rcl_" + "B" * 43), params={"q": "wombats"})
     made.access.revoke(known.id)
-    made.asked("GET", f"{API}/search", headers=bearer(token), params={"q": "wombats"})
-    made.asked("POST", "/login", data={"token": token})
-    told = [(one["caller"], one["action"], one["outcome"]) for one in made.noted()[1:]]
+    made.send("GET", f"{API}/search", headers=bearer(token), params={"q": "wombats"})
+    made.send("POST", "/login", data={"token": token})
+    told = [(one["caller"], one["action"], one["outcome"]) for one in made.audit_lines()[1:]]
     assert told == [
         ("writer", "save", "done"),
         ("writer", f"GET {API}/search", "refused"),
@@ -501,8 +503,8 @@ def test_writes_and_refusals_are_noted_without_what_they_say(
         ("writer", "request", "refused"),
         ("writer", "login", "refused"),
     ]
-    assert {one.get("token") for one in made.noted()[1:]} == {known.id, None}
-    text = json.dumps(made.noted()).lower()
+    assert {one.get("token") for one in made.audit_lines()[1:]} == {known.id, None}
+    text = json.dumps(made.audit_lines()).lower()
     for word in ("wombat", WORD, "kept", token.lower(), "rcl_"):
         assert word not in text
     made.engine.close()
@@ -539,11 +541,11 @@ def test_whoever_shows_nothing_or_comes_from_elsewhere_is_noted_too(
     tmp_path: Path, portal: BlockingPortal
 ) -> None:
     made = World(tmp_path, portal, required=True)
-    made.asked("GET", f"{API}/memories")
-    made.asked("GET", "/", headers={"Accept": "text/html"})  # led to the login, not refused
-    made.asked("GET", f"{API}/memories", headers={"Host": "evil.example"})
-    made.asked("GET", f"{API}/memories", headers={"Origin": "http://evil.example"})
-    told = made.noted()[1:]
+    made.send("GET", f"{API}/memories")
+    made.send("GET", "/", headers={"Accept": "text/html"})  # led to the login, not refused
+    made.send("GET", f"{API}/memories", headers={"Host": "evil.example"})
+    made.send("GET", f"{API}/memories", headers={"Origin": "http://evil.example"})
+    told = made.audit_lines()[1:]
     assert [(one["caller"], one["outcome"]) for one in told] == [("unknown", "refused")] * 3
     assert told[0]["why"] == "no token"
     assert "evil" not in json.dumps(told)

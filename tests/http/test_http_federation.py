@@ -132,8 +132,8 @@ def test_every_view_comes_over_the_wire_as_it_is_at_home(
 def test_two_servers_that_know_each_other_do_not_ask_in_a_circle(tmp_path: Path) -> None:
     with two(tmp_path) as (first, second):
         answer = first.post(f"{API}/search", {"query": "harbor token"})
-        first.logged(answer)
-        second.logged(second.post(f"{API}/search", {"query": "", "federate": False}))
+        first.log_lines(answer)
+        second.log_lines(second.post(f"{API}/search", {"query": "", "federate": False}))
         assert len(where(answer.json())) == 3
         assert (searches(first), searches(second)) == (1, 2), "the second's own one included"
 
@@ -227,7 +227,7 @@ def test_a_server_that_wants_a_token_gets_it(
         here.save(id="a-1", title="Harbor token")
         answer = here.post(f"{API}/search", {"query": "harbor token"})
         told = answer.json()
-        here.logged(answer)
+        here.log_lines(answer)
         assert SECRET not in answer.text
         assert SECRET not in here.log_text() + there.log_text()
     if not holding:
@@ -247,7 +247,7 @@ def test_a_server_that_goes_away_and_comes_back_is_told_and_used_again(tmp_path:
             assert where(told) == [("a-1", "agent")]
             assert "far" in {one["channel"] for one in told["degraded"]}
             with serving(tmp_path / "far", "--port", str(port)) as there:
-                if "b-1" not in there.listed():
+                if "b-1" not in there.list_ids():
                     there.save(id="b-1", title="Harbor token", text="Kept there.")
                 assert set(where(here.search("harbor token"))) == {
                     ("a-1", "agent"),

@@ -93,7 +93,7 @@ def test_a_page_of_another_origin_may_not_call(server: Server, method: str, orig
     for path in PATHS if method == "GET" else POSTS:
         body = None if method == "GET" else {"title": "Planted", "query": "x"}
         problem(server.client.request(method, path, headers=told, json=body), 403, "origin")
-    assert server.listed() == []
+    assert server.list_ids() == []
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "[::1]"])
@@ -274,7 +274,7 @@ def test_the_token_is_never_written_to_the_log(locked: Server) -> None:
     locked.get(f"{API}/memories", headers=bearer(SECRET))
     locked.get(f"{API}/memories", params={"token": SECRET})
     locked.client.post("/login", data={"token": SECRET})
-    locked.logged(locked.get(f"/{SECRET}", headers=bearer(SECRET)))
+    locked.log_lines(locked.get(f"/{SECRET}", headers=bearer(SECRET)))
     assert SECRET not in locked.log_text()
     assert SECRET not in locked.first_line
 

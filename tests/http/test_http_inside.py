@@ -48,7 +48,7 @@ def log() -> Iterator[io.StringIO]:
         one.setLevel(level)
 
 
-def asked(app: ASGIApp, path: str, **headers: str) -> httpx2.Response:
+def get(app: ASGIApp, path: str, **headers: str) -> httpx2.Response:
     """Return the application's response, even if it raises afterwards."""
 
     async def ask() -> httpx2.Response:
@@ -74,7 +74,7 @@ def test_an_unforeseen_error_is_a_500_and_its_text_is_told_nowhere(
     engine: Recollect, log: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Recollect, "show", raising(RuntimeError(SECRET)))
-    answer = asked(create_app(Service(engine)), f"{API}/memories/x")
+    answer = get(create_app(Service(engine)), f"{API}/memories/x")
     problem(answer, 500, "the log")
     lines = [json.loads(line) for line in log.getvalue().splitlines()]
     assert SECRET not in answer.text + log.getvalue()
@@ -90,7 +90,7 @@ def test_an_unforeseen_error_is_a_page_for_a_browser(
     engine: Recollect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Recollect, "located", raising(RuntimeError(SECRET)))
-    answer = asked(create_app(Service(engine)), "/memory/x", Accept="text/html")
+    answer = get(create_app(Service(engine)), "/memory/x", Accept="text/html")
     assert answer.status_code == 500
     assert answer.headers["content-type"].startswith("text/html")
     assert SECRET not in answer.text
@@ -100,7 +100,7 @@ def test_a_vault_that_cannot_be_read_now_is_a_503_that_says_when_to_ask_again(
     engine: Recollect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Recollect, "show", raising(StoreError("The vault is busy.")))
-    answer = asked(create_app(Service(engine)), f"{API}/memories/x")
+    answer = get(create_app(Service(engine)), f"{API}/memories/x")
     problem(answer, 503, "busy")
     assert int(answer.headers["retry-after"]) > 0
 
@@ -110,16 +110,16 @@ def test_a_model_that_does_not_deliver_is_a_502(
 ) -> None:
     error = ProviderError("The model's server does not answer.", transient=True)
     monkeypatch.setattr(Recollect, "show", raising(error))
-    problem(asked(create_app(Service(engine)), f"{API}/memories/x"), 502, "does not answer")
+    problem(get(create_app(Service(engine)), f"{API}/memories/x"), 502, "does not answer")
 
 
 def test_the_server_is_not_ready_until_its_models_are_loaded(engine: Recollect) -> None:
     service = Service(engine)
-    answer = asked(create_app(service), "/readyz")
+    answer = get(create_app(service), "/readyz")
     assert (answer.status_code, answer.json()["status"]) == (503, "not ready")
     assert answer.json()["reason"]
     service.warm.set()
-    assert asked(create_app(service), "/readyz").status_code == 200
+    assert get(create_app(service), "/readyz").status_code == 200
 
 
 def test_the_server_is_not_ready_while_its_vault_cannot_be_read(
@@ -128,9 +128,9 @@ def test_the_server_is_not_ready_while_its_vault_cannot_be_read(
     service = Service(engine)
     service.warm.set()
     monkeypatch.setattr(engine.store.database, "probe", raising(StoreError("The vault is gone.")))
-    answer = asked(create_app(service), "/readyz")
+    answer = get(create_app(service), "/readyz")
     assert (answer.status_code, answer.json()["reason"]) == (503, "The vault is gone.")
     assert answer.json()["dependencies"] == {"models": "ok", "database": "The vault is gone."}
-    text = asked(create_app(service), "/metrics").text
+    text = get(create_app(service), "/metrics").text
     assert 'recollect_dependency_up{dependency="database"} 0.0' in text
     assert 'recollect_dependency_up{dependency="models"} 1.0' in text

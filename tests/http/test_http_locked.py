@@ -30,7 +30,7 @@ IDLE = "0.01"  # minutes
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 
 
-def locked(home: Path) -> Path:
+def lock_home(home: Path) -> Path:
     home.mkdir(exist_ok=True)
     with Recollect(home / "vault.db", home=home, settings=OFF) as memory:
         memory.save(id="jwt", title="Switched to JWT")
@@ -38,7 +38,7 @@ def locked(home: Path) -> Path:
     return home
 
 
-def sealed(path: Path) -> None:
+def wait_until_closed(path: Path) -> None:
     """Wait until no process has the vault open, so that it can be rekeyed."""
     keys = Keys(LockSettings(), {}, PASSPHRASE)
     rekey_vault(path, keys, lambda: sealed_with(PASSPHRASE))
@@ -47,7 +47,7 @@ def sealed(path: Path) -> None:
 @pytest.mark.installed  # it starts itself anew
 def test_after_the_idle_lock_no_memory_is_left_in_the_process(tmp_path: Path) -> None:
     """With the passphrase in the environment, the next request opens the vault again."""
-    home = locked(tmp_path / "home")
+    home = lock_home(tmp_path / "home")
     told = {"RECOLLECT_PASSPHRASE": PASSPHRASE, "RECOLLECT_VAULT__IDLE_MINUTES": "0.05"}
     with serving(home, **told) as server:
         pid = server.process.pid
@@ -73,7 +73,7 @@ def test_after_the_idle_lock_no_memory_is_left_in_the_process(tmp_path: Path) ->
 
 
 def test_neither_files_nor_log_of_a_server_hold_a_word_of_a_memory(tmp_path: Path) -> None:
-    home = locked(tmp_path / "home")
+    home = lock_home(tmp_path / "home")
     with serving(home, RECOLLECT_PASSPHRASE=PASSPHRASE) as server:
         id = server.save(title="Quizzacious title", text="brobdingnagian text", tags=["zymurgical"])
         server.post(f"{API}/search", {"query": "brobdingnagian"})
@@ -99,7 +99,7 @@ def patient_get(client: httpx2.Client, path: str) -> httpx2.Response:
 
 @pytest.mark.installed  # it starts itself anew
 def test_with_a_passphrase_that_was_typed_it_stays_locked(tmp_path: Path) -> None:
-    home = locked(tmp_path / "home")
+    home = lock_home(tmp_path / "home")
     here, there = pty.openpty()
     process = subprocess.Popen(
         [RECOLLECT, "serve", "--port", "0", "--no-auth"], stdin=there, stdout=subprocess.PIPE,
@@ -117,7 +117,7 @@ def test_with_a_passphrase_that_was_typed_it_stays_locked(tmp_path: Path) -> Non
         with httpx2.Client(
             base_url=url.rstrip("/"), trust_env=False, verify=False, timeout=30
         ) as client:
-            sealed(home / "vault.db")
+            wait_until_closed(home / "vault.db")
             answer = patient_get(client, f"{API}/memories/jwt")
             assert answer.status_code == 423, answer.text
             assert answer.headers["content-type"] == "application/problem+json"
@@ -137,7 +137,7 @@ def test_with_a_passphrase_that_was_typed_it_stays_locked(tmp_path: Path) -> Non
 
 
 def test_an_idle_process_holds_nothing_of_the_vault(tmp_path: Path) -> None:
-    home = locked(tmp_path / "home")
+    home = lock_home(tmp_path / "home")
     settings = Settings(
         embedding=OFF.embedding, rerank=OFF.rerank, vault=LockSettings(idle_minutes=float(IDLE))
     )
@@ -160,7 +160,7 @@ def test_an_idle_process_holds_nothing_of_the_vault(tmp_path: Path) -> None:
 
 def test_a_locked_vault_is_unlocked_on_the_page(tmp_path: Path) -> None:
     """Wrong passphrases delay the next try, and appear neither in a response nor in the log."""
-    home = locked(tmp_path / "home")
+    home = lock_home(tmp_path / "home")
     with threaded_server(home, at_rest=True) as server:
         page = {"Accept": "text/html"}
         asked = server.client.get("/", headers=page)
@@ -192,7 +192,7 @@ def test_an_open_vault_is_not_watched(tmp_path: Path) -> None:
 def test_whoever_only_watches_neither_opens_a_locked_vault_nor_keeps_it_open(
     tmp_path: Path,
 ) -> None:
-    home = locked(tmp_path / "home")
+    home = lock_home(tmp_path / "home")
     told = {"RECOLLECT_PASSPHRASE": PASSPHRASE}
     path = home / "vault.db"
     with Recollect(path, home=home, settings=OFF, environment=told) as memory:
@@ -216,7 +216,7 @@ def test_whoever_only_watches_neither_opens_a_locked_vault_nor_keeps_it_open(
 
 
 def test_a_vault_at_rest_opens_with_the_first_call(tmp_path: Path) -> None:
-    home = locked(tmp_path / "home")
+    home = lock_home(tmp_path / "home")
     told = {"RECOLLECT_PASSPHRASE": PASSPHRASE}
     path = home / "vault.db"
     with Recollect(path, home=home, settings=OFF, environment=told, at_rest=True) as memory:

@@ -68,7 +68,7 @@ class Place:
     def browser(self, url: str = "http://localhost:7117", **client: Any) -> Visitor:
         return Visitor(self, url, **client)
 
-    def noted(self, action: str) -> list[dict[str, Any]]:
+    def audit_lines(self, action: str) -> list[dict[str, Any]]:
         lines = Audit(HomeAccess(self.home)).entries()
         return [line for line in lines if line["action"].split()[0] == action]
 
@@ -159,7 +159,7 @@ def test_wrong_tokens_are_limited_and_the_wait_is_told(place: Place) -> None:
     assert 0 < int(answers[-1].headers["retry-after"]) <= 5
     assert browser.log_in(SECRET).status_code == 429  # whether it is right is not told either
     assert place.browser(address="192.0.2.7").log_in(SECRET).status_code == 303
-    assert len(place.noted("login")) < PER_ADDRESS  # repeated refusals do not fill the log
+    assert len(place.audit_lines("login")) < PER_ADDRESS  # repeated refusals do not fill the log
 
 
 def test_an_attacker_does_not_lock_the_owner_out(place: Place) -> None:
@@ -261,7 +261,7 @@ def test_logging_out_ends_the_session_for_everybody_who_has_the_cookie(place: Pl
     assert thief.cookies == {}
     assert browser.get("/logout").status_code == 405
     assert browser.post("/logout").status_code == 303  # once more does no harm
-    assert [line["outcome"] for line in place.noted("logout")] == ["done"]
+    assert [line["outcome"] for line in place.audit_lines("logout")] == ["done"]
 
 
 @pytest.mark.parametrize("end", ["revoked", "expired", "session expired", "server token changed"])
@@ -304,7 +304,7 @@ def test_one_sees_and_ends_the_sessions_of_ones_own_token(place: Place) -> None:
     [left] = [session.id for session in place.sessions.list_all() if session.token_name]
     assert owner.post("/sessions/end", data={"id": left}).status_code == 303
     assert reader.get("/").headers["location"] == "/login"
-    assert len(place.noted("end")) == 2
+    assert len(place.audit_lines("end")) == 2
     problem(place.browser().get("/sessions", headers={"Accept": "*/*"}), 401)
 
 
@@ -392,7 +392,7 @@ GIVEN: dict[str, tuple[str, ...]] = {
 SENT = re.compile(r'(?:form)?action="(/[^"?]*)[^"]*"|href="(/(?:new|edit)[^"?]*)[^"]*"')
 
 
-def offered(place: Place, browser: Visitor) -> dict[str, set[str]]:
+def list_actions(place: Place, browser: Visitor) -> dict[str, set[str]]:
     """Return the forms and links of each page that lead to changes."""
     paths = ("/", "/?q=quokkas", "/browse", "/memory/kept", "/lab?q=quokkas", "/upkeep")
     return {
@@ -408,7 +408,7 @@ def test_a_page_offers_exactly_what_the_token_allows(place: Place) -> None:
         token, _ = place.access.create(capabilities)
         browser = place.browser()
         browser.log_in(token)
-        found[name] = {path for offers in offered(place, browser).values() for path in offers}
+        found[name] = {path for offers in list_actions(place, browser).values() for path in offers}
     writing = {"/new", "/edit/kept", "/pin/kept", "/feedback", "/lab/feedback", "/bulk"}
     writing |= {"/undo", "/undo/kept", "/supersede/kept"}
     assert found["reader"] == set()

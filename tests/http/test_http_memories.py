@@ -143,11 +143,11 @@ def test_near_values_are_named(server: Server, shelf: str) -> None:
     for path in ("/browse?", "/?q=ship&"):
         page = server.get(f"{path}project={shelf}f", headers={"Accept": "text/html"})
         assert near in html.unescape(page.text), path
-    assert server.listed(project=f" {shelf.upper()}") == server.listed(project=shelf) != []
+    assert server.list_ids(project=f" {shelf.upper()}") == server.list_ids(project=shelf) != []
 
 
 def test_the_pages_together_are_the_whole_list(server: Server, shelf: str) -> None:
-    whole = server.listed(project=shelf)
+    whole = server.list_ids(project=shelf)
     cut = list(pages(server, shelf))
     assert [len(ids) for ids in cut] == [2, 2, 2, 1]
     assert [id for ids in cut for id in ids] == whole
@@ -158,7 +158,7 @@ def test_the_pages_together_are_the_whole_list(server: Server, shelf: str) -> No
 def test_the_next_page_stays_right_when_the_last_memory_of_a_page_is_gone(
     server: Server, shelf: str, meanwhile: str
 ) -> None:
-    whole = server.listed(project=shelf)
+    whole = server.list_ids(project=shelf)
     ids, cursor = page(server, shelf, None)
     if meanwhile == "changed":
         server.patch(ids[-1], {"title": "Another title", "tier": "core"})
@@ -186,15 +186,15 @@ def test_the_list_is_narrowed_by_every_filter(server: Server) -> None:
     id = server.save(title="Narrow", tags=["t-x", "t-y"], created_at="2020-05-05", **fields)
     server.save(title="Wide")
     for name, value in fields.items():
-        assert server.listed(**{name: value}) == [id]
-    assert server.listed(tag=["t-x", "t-y"]) == [id]
-    assert server.listed(tag=["t-x", "t-z"]) == []
-    assert server.listed(tag="t-x,t-y") == [id]
-    assert server.listed(tag="t-x, t-z") == []
-    assert server.listed(kind="k-x,k-y") == [id]
-    assert server.listed(not_tag="t-q,t-y", kind="k-x") == []
-    assert server.listed(until="2020-06-01") == [id]
-    assert id not in server.listed(since="2020-06-01", limit=1000)
+        assert server.list_ids(**{name: value}) == [id]
+    assert server.list_ids(tag=["t-x", "t-y"]) == [id]
+    assert server.list_ids(tag=["t-x", "t-z"]) == []
+    assert server.list_ids(tag="t-x,t-y") == [id]
+    assert server.list_ids(tag="t-x, t-z") == []
+    assert server.list_ids(kind="k-x,k-y") == [id]
+    assert server.list_ids(not_tag="t-q,t-y", kind="k-x") == []
+    assert server.list_ids(until="2020-06-01") == [id]
+    assert id not in server.list_ids(since="2020-06-01", limit=1000)
 
 
 def test_a_wrong_parameter_is_refused_by_name(server: Server) -> None:
@@ -334,7 +334,7 @@ def test_a_forgotten_memory_is_in_no_answer_until_it_is_brought_back(server: Ser
     assert (answer.status_code, answer.content) == (204, b"")
     problem(server.show(id), 404)
     problem(server.client.delete(f"{MEMORIES}/{id}"), 404)
-    assert server.listed(project="barnacles") == []
+    assert server.list_ids(project="barnacles") == []
     assert server.found("barnacle ledger") == []
     restored = server.post(f"{API}/restore/{id}")
     assert (restored.status_code, restored.json()) == (200, before)

@@ -155,7 +155,7 @@ def test_examples_in_the_document_are_accepted(server: Server, document: Any) ->
     assert tried >= 6
 
 
-def checked(document: Any, path: str, answer: Any) -> None:
+def check_answer(document: Any, path: str, answer: Any) -> None:
     """Check a response against the document."""
     held = document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]
     schema = held["schema"] | {"components": document["components"]}
@@ -170,7 +170,7 @@ def test_what_a_search_answers_is_what_the_document_says(
     told = {"recipe": recipe, "view": view, "explain": True, "facets": True}
     answer = server.search("auth tokens", **told)
     assert answer["results"]
-    checked(document, f"{API}/search", answer)
+    check_answer(document, f"{API}/search", answer)
 
 
 def test_a_view_shows_no_field_that_the_document_does_not_know(

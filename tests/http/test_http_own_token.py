@@ -38,8 +38,8 @@ PAGE = {"Accept": "text/html"}
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("own") / "home", auth="yes") as started:
-        yield started
+    with serving(tmp_path_factory.mktemp("own") / "home", auth="yes") as start:
+        yield start
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def test_a_link_in_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
 # Without authentication, and by a file
 
 
-def refused(monkeypatch: pytest.MonkeyPatch, *told: str) -> int:
+def start_refused(monkeypatch: pytest.MonkeyPatch, *told: str) -> int:
     """The exit code of `recollect serve`, which ends before it serves."""
     monkeypatch.setattr("signal.signal", lambda number, handler: None)
     return cli.main(["serve", *told])
@@ -198,12 +198,12 @@ def test_no_auth_is_for_this_machine_alone(
     at_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for host in ("0.0.0.0", "::"):
-        assert refused(monkeypatch, "--no-auth", "--host", host) == 1
+        assert start_refused(monkeypatch, "--no-auth", "--host", host) == 1
         assert "others can reach" in capsys.readouterr().err
     monkeypatch.setenv("RECOLLECT_TOKEN", SECRET)
-    assert refused(monkeypatch, "--no-auth") == 1
+    assert start_refused(monkeypatch, "--no-auth") == 1
     assert "contradict" in capsys.readouterr().err
-    assert refused(monkeypatch, "--socket", "x", "--port", "1") == 2
+    assert start_refused(monkeypatch, "--socket", "x", "--port", "1") == 2
 
 
 def test_a_unix_socket_is_for_its_user_and_needs_no_token(
@@ -219,7 +219,7 @@ def test_a_unix_socket_is_for_its_user_and_needs_no_token(
     home.mkdir()
     for name, value in environment(home).items():
         monkeypatch.setenv(name, value)
-    process = started(home, path)
+    process = start(home, path)
     try:
         assert process.stdout is not None
         assert str(path) in process.stdout.readline()
@@ -229,7 +229,7 @@ def test_a_unix_socket_is_for_its_user_and_needs_no_token(
             assert client.post(f"{API}/memories", json={"title": "Kept"}).status_code == 201
             wrong = client.get("/healthz", headers={"Host": "evil.example"})
             assert wrong.status_code == 421
-        assert refused(monkeypatch, "--socket", str(path)) == 1
+        assert start_refused(monkeypatch, "--socket", str(path)) == 1
         assert "Another server listens" in capsys.readouterr().err
     finally:
         process.terminate()
@@ -238,12 +238,12 @@ def test_a_unix_socket_is_for_its_user_and_needs_no_token(
         process.stdout.close()
     assert not path.exists()
     path.write_text("not a socket")
-    assert refused(monkeypatch, "--socket", str(path)) == 1
+    assert start_refused(monkeypatch, "--socket", str(path)) == 1
     assert "no socket" in capsys.readouterr().err
     assert cli.main(["open"]) == 1  # no server of this home has a page
 
 
-def started(home: Path, path: Path) -> subprocess.Popen[str]:
+def start(home: Path, path: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [RECOLLECT, "serve", "--socket", str(path)],
         env=environment(home), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -299,8 +299,8 @@ def test_the_home_is_not_read_even_for_the_owner(server: Server, way: str) -> No
 def test_settings_are_shown_without_passwords(tmp_path: Path) -> None:
     """A caller who may only repair the vault must not learn how to reach it without the server."""
     told = {"RECOLLECT_EMBEDDING__BASE_URL": "https://ada:hunter2@models.example/v1?password=tiger"}
-    with serving(tmp_path / "home", **told) as started:
-        page = started.get("/upkeep", headers=PAGE).text
+    with serving(tmp_path / "home", **told) as start:
+        page = start.get("/upkeep", headers=PAGE).text
     assert "https://…@models.example/v1?password=…" in page
     assert "hunter2" not in page
     assert "tiger" not in page

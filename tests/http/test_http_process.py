@@ -165,7 +165,7 @@ def test_the_log_holds_nothing_of_memories_queries_titles_and_ids(server: Server
     problem(server.post(f"{API}/memories", {"title": title, other: "x"}), 400, other)
     problem(server.get(f"{API}/memories/{other}"), 404, other)
     server.get(f"/{other}")
-    server.logged(server.client.delete(f"{API}/memories/{id}"))
+    server.log_lines(server.client.delete(f"{API}/memories/{id}"))
     told = server.log_text()
     for word in RARE:
         assert word not in told
@@ -173,7 +173,7 @@ def test_the_log_holds_nothing_of_memories_queries_titles_and_ids(server: Server
 
 def test_each_request_is_one_line_of_json_with_its_id(server: Server) -> None:
     answer = server.get(f"{API}/memories/nobody")
-    [line] = server.logged(answer)
+    [line] = server.log_lines(answer)
     assert (line["level"], line["event"]) == ("info", "request")
     assert (line["method"], line["status"]) == ("GET", 404)
     assert line["route"] == f"{API}/memories/{{id:path}}"
@@ -228,7 +228,7 @@ def test_saving_and_searching_at_once_loses_nothing(server: Server) -> None:
 
     with ThreadPoolExecutor(CLIENTS) as threads:
         assert set(threads.map(turn, range(CLIENTS * 2))) == {(201, 200)}
-    assert len(server.listed(project="at-once")) == CLIENTS * 2
+    assert len(server.list_ids(project="at-once")) == CLIENTS * 2
 
 
 def samples(server: Server) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:

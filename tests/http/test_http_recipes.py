@@ -77,16 +77,16 @@ def test_only_ones_own_recipe_is_renamed_and_no_other_is_overwritten(server: Ser
     for name in ("old-name", "taken"):
         assert server.post(RECIPES, new(name)).status_code == 201
 
-    def renamed(name: str, to: str) -> Any:
+    def rename(name: str, to: str) -> Any:
         return server.client.patch(f"{RECIPES}/{name}", json={"name": to})
 
-    problem(renamed("old-name", "taken"), 409, "taken")
-    problem(renamed("old-name", "blend"), 400, "blend")
-    problem(renamed("old-name", "No Name"), 400, "No Name")
-    problem(renamed("vault", "mine"), 400, "cannot be renamed")
-    problem(renamed("nonesuch", "mine"), 404)
+    problem(rename("old-name", "taken"), 409, "taken")
+    problem(rename("old-name", "blend"), 400, "blend")
+    problem(rename("old-name", "No Name"), 400, "No Name")
+    problem(rename("vault", "mine"), 400, "cannot be renamed")
+    problem(rename("nonesuch", "mine"), 404)
     before = server.get(f"{RECIPES}/old-name").json()
-    answer = renamed("old-name", "new-name").json()
+    answer = rename("old-name", "new-name").json()
     assert (answer["name"], answer["fingerprint"]) == ("new-name", before["fingerprint"])
     assert {"new-name", "taken"} <= set(names(server))
     assert "old-name" not in names(server)

@@ -40,7 +40,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield started
 
 
-def untimed(answer: Any) -> Any:
+def without_times(answer: Any) -> Any:
     """The answer without what differs from one run to the next."""
     assert answer.pop("timings_ms")["total"] >= 0
     return answer
@@ -94,7 +94,7 @@ def test_a_search_in_the_address_answers_like_one_in_the_body(
 ) -> None:
     posted, got = server.post(SEARCH, body), server.get(SEARCH, params=parameters)
     assert (posted.status_code, got.status_code) == (200, 200), posted.text + got.text
-    assert untimed(posted.json()) == untimed(got.json())
+    assert without_times(posted.json()) == without_times(got.json())
 
 
 @pytest.mark.parametrize("recipe", BUILT_IN)
@@ -134,10 +134,10 @@ def test_an_explanation_comes_when_asked_for_and_its_root_is_the_score(server: S
 
 
 def test_a_constant_can_be_set_for_one_search_alone(server: Server) -> None:
-    before = untimed(server.search("tokens", explain=True))
-    changed = untimed(server.search("tokens", explain=True, set={"fuse.alone.keyword": 9.0}))
+    before = without_times(server.search("tokens", explain=True))
+    changed = without_times(server.search("tokens", explain=True, set={"fuse.alone.keyword": 9.0}))
     assert changed["results"] != before["results"]
-    assert untimed(server.search("tokens", explain=True)) == before
+    assert without_times(server.search("tokens", explain=True)) == before
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def until_closed(connection: socket.socket, trickle: bytes = b"") -> bytes:
     raise AssertionError("The server never closed the connection.")
 
 
-def logged(server: ThreadServer, **fields: object) -> dict[str, Any]:
+def log_line(server: ThreadServer, **fields: object) -> dict[str, Any]:
     """The first line of the log with these fields, once it is there."""
     give_up = time.monotonic() + LONGEST_S
     while time.monotonic() < give_up:
@@ -76,18 +76,18 @@ def no_errors(server: ThreadServer) -> Iterator[None]:
 
 @pytest.mark.usefixtures("impatient")
 def test_headers_that_come_a_byte_at_a_time_are_cut_off(server: ThreadServer) -> None:
-    with server.connected() as connection:
+    with server.connect() as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
         answer = until_closed(connection, b"a")
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert b"application/problem+json" in answer
     assert b"its headers arrived too slowly" in answer
-    logged(server, event="cut off", slow="headers")
+    log_line(server, event="cut off", slow="headers")
 
 
 @pytest.mark.usefixtures("impatient")
 def test_the_headers_of_a_second_request_are_timed_too(server: ThreadServer) -> None:
-    with server.connected() as connection:
+    with server.connect() as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /")
         answer = until_closed(connection, b"a")
     assert answer.startswith(b"HTTP/1.1 200 ")
@@ -96,19 +96,19 @@ def test_the_headers_of_a_second_request_are_timed_too(server: ThreadServer) -> 
 
 @pytest.mark.usefixtures("impatient")
 def test_a_connection_that_sends_nothing_is_closed_without_a_word(server: ThreadServer) -> None:
-    with server.connected() as connection:
+    with server.connect() as connection:
         assert until_closed(connection) == b""
 
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("path", [f"{API}/memories", "/mcp", "/login", "/new"])
 def test_a_body_that_comes_a_byte_at_a_time_is_cut_off(server: ThreadServer, path: str) -> None:
-    with server.connected() as connection:
+    with server.connect() as connection:
         connection.sendall(HEAD % path.encode() + b"Content-Length: 1000\r\n\r\n{")
         answer = until_closed(connection, b" ")
     assert answer.startswith((b"HTTP/1.1 408 ", b"HTTP/1.1 404 ")), answer
     status = int(answer.split()[1])
-    logged(server, event="request", method="POST", status=status)
+    log_line(server, event="request", method="POST", status=status)
 
 
 def test_a_body_that_keeps_the_pace_is_taken(
@@ -117,7 +117,7 @@ def test_a_body_that_keeps_the_pace_is_taken(
     monkeypatch.setattr(connections, "BODY_S", 0.8)
     monkeypatch.setattr(connections, "SLOWEST", 10)
     body = json.dumps({"id": "steady", "title": "T" * 200}).encode()
-    with server.connected() as connection:
+    with server.connect() as connection:
         connection.sendall(SAVE + b"Content-Length: %d\r\n\r\n" % len(body))
         for start in range(0, len(body), 50):
             connection.sendall(body[start : start + 50])
@@ -129,9 +129,9 @@ def test_a_body_that_keeps_the_pace_is_taken(
 def test_a_client_that_leaves_while_it_sends_is_logged_as_such(
     server: ThreadServer, path: str
 ) -> None:
-    with server.connected() as connection:
+    with server.connect() as connection:
         connection.sendall(HEAD % path.encode() + b"Content-Length: 1000\r\n\r\n{")
-    logged(server, event="request", method="POST", status=connections.LEFT)
+    log_line(server, event="request", method="POST", status=connections.LEFT)
 
 
 @pytest.mark.parametrize("by_tool", [False, True])
@@ -146,7 +146,7 @@ def test_a_client_that_leaves_before_its_answer_is_logged_as_such(
     raw = json.dumps(body).encode()
     headers |= {"Content-Length": str(len(raw))}
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    with write_lock(server), server.connected() as connection:
+    with write_lock(server), server.connect() as connection:
         connection.sendall(HEAD % path.encode() + lines.encode() + b"\r\n" + raw)
         while not server.pools.calls[WRITES]:
             time.sleep(0.01)
@@ -154,5 +154,5 @@ def test_a_client_that_leaves_before_its_answer_is_logged_as_such(
         connection.close()
         while len(server.connections) >= open_before:
             time.sleep(0.01)
-    logged(server, event="request", route=path, status=connections.LEFT)
+    log_line(server, event="request", route=path, status=connections.LEFT)
     assert title in {memory.title for memory in server.engine.list()}

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mcp_doors import DOORS, MODES, Door, fill
+from mcp_sessions import MODES, TRANSPORTS, McpSession, fill
 
-WAYS = [(way, mode) for way in DOORS for mode in MODES]
+WAYS = [(way, mode) for way in TRANSPORTS for mode in MODES]
 
 
 @pytest.fixture(scope="session", params=WAYS, ids=lambda way: "-".join(way))
-def door(
+def session(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Door]:
+) -> Iterator[McpSession]:
     """One server and one connection for all tests that can share it."""
     way, mode = request.param
     home: Path = tmp_path_factory.mktemp("home")
     fill(home)
-    with DOORS[way](home, mode) as opened:
-        yield opened
+    with TRANSPORTS[way](home, mode) as connected:
+        yield connected

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from mcp_doors import opened
+from mcp_sessions import open_engine
 from mcp_tokens import as_sent, tokens
 
 from recollect.errors import UserError
@@ -43,13 +43,13 @@ def realistic(number: int, subject: str, more: str = "") -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with opened(tmp_path_factory.mktemp("home")) as engine:
+    with open_engine(tmp_path_factory.mktemp("home")) as engine:
         for number, subject in enumerate(SUBJECTS):
             engine.save(**realistic(number, subject))
         yield Served(engine)
 
 
-def searched(served: Served, **given: object) -> ToolAnswer:
+def search(served: Served, **given: object) -> ToolAnswer:
     return call(served, "memory_search", {"query": QUERY, **given})
 
 
@@ -65,14 +65,14 @@ def test_the_lists_of_tools_keep_to_their_budgets(which: str, project: str | Non
 
 
 def test_ten_long_results_keep_to_their_budgets(served: Served) -> None:
-    answer = searched(served)
+    answer = search(served)
     assert len(answer.structured["results"]) == 10
     assert tokens(answer.text) <= MOST_TEXT
     assert tokens(answer.structured) <= MOST_DATA
 
 
 def test_every_result_of_ten_shows_what_matched(served: Served) -> None:
-    answer = searched(served)
+    answer = search(served)
     passages = [line for line in answer.text.splitlines() if line.startswith("> ")]
     assert len(passages) == 10
     assert all("imeout" in passage or "retries" in passage for passage in passages)
@@ -81,17 +81,15 @@ def test_every_result_of_ten_shows_what_matched(served: Served) -> None:
 
 def test_fewer_results_have_longer_passages(served: Served) -> None:
     shortest = min(
-        len(result["passage"]) for result in searched(served, limit=3).structured["results"]
+        len(result["passage"]) for result in search(served, limit=3).structured["results"]
     )
-    longest = max(
-        len(result.get("passage", "")) for result in searched(served).structured["results"]
-    )
+    longest = max(len(result.get("passage", "")) for result in search(served).structured["results"])
     assert longest < shortest
-    assert tokens(searched(served, limit=3).text) <= MOST_TEXT
+    assert tokens(search(served, limit=3).text) <= MOST_TEXT
 
 
 def test_a_single_result_shows_more_than_a_line_of_what_matched(served: Served) -> None:
-    answer = searched(served, limit=1)
+    answer = search(served, limit=1)
     [result] = answer.structured["results"]
     assert len(result["passage"]) > 500
     assert len(answer.text) > 500
@@ -108,7 +106,7 @@ WHOLE = 5000  # tokens of what memory_retrieve answers unless it is told otherwi
 
 @pytest.fixture(scope="module")
 def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with opened(tmp_path_factory.mktemp("home")) as engine:
+    with open_engine(tmp_path_factory.mktemp("home")) as engine:
         engine.save(id="book", title="A book", text=LONG, details="## Appendix\n\nThe end.")
         engine.save(id="line", title="One line", text="word " * 40_000)
         engine.save(id="why", title="A long reason", text="Short.", why="reason " * 13_000)
@@ -117,7 +115,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield Served(engine)
 
 
-def retrieved(served: Served, *ids: str, **given: object) -> ToolAnswer:
+def retrieve(served: Served, *ids: str, **given: object) -> ToolAnswer:
     answer = call(served, "memory_retrieve", {"ids": list(ids), **given})
     assert tokens(answer.text) <= WHOLE
     assert tokens(answer.structured) <= WHOLE
@@ -131,7 +129,7 @@ def test_a_long_memory_is_read_part_by_part_and_nothing_is_lost(read: Served, id
     texts: list[str] = []
     following: str | None = ""
     while following is not None:
-        answer = retrieved(read, id, **({"part": following} if following else {}))
+        answer = retrieve(read, id, **({"part": following} if following else {}))
         [shown] = answer.structured["memories"]
         assert not {"text", "details"} & set(shown), "A part cannot pass for the whole."
         texts.append(shown["part"]["text"])
@@ -146,17 +144,17 @@ def test_a_long_memory_is_read_part_by_part_and_nothing_is_lost(read: Served, id
 
 
 def test_a_part_is_a_heading_lines_or_a_page(read: Served) -> None:
-    [chapter] = retrieved(read, "book", part="chapter 7").structured["memories"]
+    [chapter] = retrieve(read, "book", part="chapter 7").structured["memories"]
     assert chapter["part"]["text"].startswith("## Chapter 7\n\nLine 0 of 7.")
     assert "of 8." not in chapter["part"]["text"]
     first, _ = chapter["part"]["lines"]
-    [lines] = retrieved(read, "book", part=f"{first}-{first + 2}").structured["memories"]
+    [lines] = retrieve(read, "book", part=f"{first}-{first + 2}").structured["memories"]
     assert lines["part"]["text"] == "## Chapter 7\n\nLine 0 of 7."
     assert lines["part"]["lines"] == [first, first + 2]
-    [page] = retrieved(read, "book", part="2").structured["memories"]
+    [page] = retrieve(read, "book", part="2").structured["memories"]
     assert page["part"]["next"] == "3"
     assert "Chapter 1" in page["part"]["headings"]
-    text = retrieved(read, "book", part="Appendix").text
+    text = retrieve(read, "book", part="Appendix").text
     assert "> text: ## Appendix" in text
     assert "> The end." in text
 
@@ -174,24 +172,24 @@ def test_a_part_that_is_not_there_is_refused_with_what_is(
     read: Served, part: str, sentence: str
 ) -> None:
     with pytest.raises(UserError, match=re.escape(sentence)):
-        retrieved(read, "book", part=part)
+        retrieve(read, "book", part=part)
 
 
 def test_many_memories_share_the_tokens_and_short_ones_stay_whole(read: Served) -> None:
     ids = ["book", *(f"note-{number}" for number in range(19))]
-    answer = retrieved(read, *ids)
+    answer = retrieve(read, *ids)
     assert [memory["id"] for memory in answer.structured["memories"]] == ids
     assert all("part" in memory for memory in answer.structured["memories"])
     for number in range(20):
         read.engine.save(id=f"small-{number}", title=f"Small {number}", text="A few words. " * 12)
-    small = retrieved(read, *(f"small-{number}" for number in range(20)))
+    small = retrieve(read, *(f"small-{number}" for number in range(20)))
     assert len(small.structured["memories"]) == 20
     read.engine.save(id="short", title="Short", text="One line.")
-    book, short = retrieved(read, "book", "short").structured["memories"]
+    book, short = retrieve(read, "book", "short").structured["memories"]
     assert "part" in book
     assert short["text"] == "One line."
     with pytest.raises(UserError, match="one id"):
-        retrieved(read, "book", "short", part="1")
+        retrieve(read, "book", "short", part="1")
     [more] = call(read, "memory_retrieve", {"ids": ["book"], "max_tokens": 100_000}).structured[
         "memories"
     ]
@@ -221,7 +219,7 @@ def test_other_results_keep_to_the_budgets_too(
     tmp_path_factory: pytest.TempPathFactory, what: str
 ) -> None:
     fields = FURTHER[what]
-    with opened(tmp_path_factory.mktemp("home")) as engine:
+    with open_engine(tmp_path_factory.mktemp("home")) as engine:
         for number in range(10):
             text = f"{fields['text']} {number} {SUBJECTS[number]}"
             engine.save(**fields | {"text": text, "project": "harbor-api-gateway"})

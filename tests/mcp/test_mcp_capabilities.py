@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import httpx2
 import pytest
 import uvicorn
-from mcp_doors import on_stdio, opened
+from mcp_sessions import on_stdio, open_engine
 
 from recollect import Recollect
 from recollect.auth.access import HomeAccess
@@ -118,7 +118,7 @@ def message(method: str, params: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def served(home: Path) -> Iterator[World]:
-    with opened(home) as engine:
+    with open_engine(home) as engine:
         access = TokenStore(HomeAccess(home))
         app = create_app(Service(engine), credentials=Credentials((), access))
         config = uvicorn.Config(app, log_level="critical", ws="none", log_config=None)
@@ -301,8 +301,8 @@ def test_refusals_are_noted_by_the_name_of_the_tool(tmp_path: Path) -> None:
 
 def test_on_standard_input_the_caller_is_the_owner(tmp_path: Path) -> None:
     """Starting the process means being able to open the vault."""
-    with opened(tmp_path) as engine:
+    with open_engine(tmp_path) as engine:
         engine.save(id="kept", title="Quokka", text=SAID)
-    with on_stdio(tmp_path, "legacy") as door:
-        assert len(door.tools) == len(TOOLS)
-        assert door.answer("memory_retrieve", ids=["kept"])["memories"][0]["text"] == SAID
+    with on_stdio(tmp_path, "legacy") as session:
+        assert len(session.tools) == len(TOOLS)
+        assert session.answer("memory_retrieve", ids=["kept"])["memories"][0]["text"] == SAID

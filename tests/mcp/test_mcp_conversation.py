@@ -8,22 +8,22 @@ from typing import Any
 import pytest
 from conversation import NEW, OLD, SEED, hold_conversation
 from jsonschema import Draft202012Validator
-from mcp_doors import MODES, Mode, door_to, opened, text_of
+from mcp_sessions import MODES, Mode, connect, open_engine, text_of
 
 from recollect.interfaces.mcp.server import build
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_session_recalls_saves_contradicts_and_supersedes(tmp_path: Path, mode: Mode) -> None:
-    with opened(tmp_path) as memory:
+    with open_engine(tmp_path) as memory:
         for fields in SEED:
             memory.save(**fields)
-        with door_to(build(lambda ctx: memory), mode) as door:
+        with connect(build(lambda ctx: memory), mode) as session:
 
             def call(tool: str, arguments: dict[str, Any]) -> str:
-                result = door.call(tool, **arguments)
+                result = session.call(tool, **arguments)
                 assert not result.is_error, text_of(result)
-                schema = door.tools[tool].output_schema
+                schema = session.tools[tool].output_schema
                 assert schema is not None
                 Draft202012Validator(schema).validate(result.structured_content)
                 return text_of(result)

@@ -11,7 +11,7 @@ import mcp_types as mcp
 import pytest
 from anyio.from_thread import start_blocking_portal
 from mcp.client.client import Client
-from mcp_doors import MODES, Door, Mode, opened, serving, text_of
+from mcp_sessions import MODES, McpSession, Mode, open_engine, serving, text_of
 
 from recollect import Recollect
 from recollect.interfaces.mcp.server import build
@@ -23,16 +23,16 @@ Reply = Callable[[], mcp.ElicitResult | mcp.ErrorData]
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Recollect]:
     """Its model is loaded and nothing is embedded beside, so that a save has its vector at once."""
-    with opened(tmp_path, RECOLLECT_EMBEDDING__PROVIDER="builtin") as memory:
+    with open_engine(tmp_path, RECOLLECT_EMBEDDING__PROVIDER="builtin") as memory:
         memory.save(id="old", title=OLD)
         memory.embed_now()
-    with opened(tmp_path, RECOLLECT_EMBEDDING__PROVIDER="builtin") as memory:
+    with open_engine(tmp_path, RECOLLECT_EMBEDDING__PROVIDER="builtin") as memory:
         memory.warm_up()
         yield memory
 
 
 @contextmanager
-def door(server: Any, mode: Mode, reply: Reply | None, asked: list[str]) -> Iterator[Door]:
+def session(server: Any, mode: Mode, reply: Reply | None, asked: list[str]) -> Iterator[McpSession]:
     async def answer(ctx: Any, params: Any) -> mcp.ElicitResult | mcp.ErrorData:
         asked.append(params.message)
         assert reply is not None
@@ -44,14 +44,14 @@ def door(server: Any, mode: Mode, reply: Reply | None, asked: list[str]) -> Iter
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(client) as held,
     ):
-        yield Door(portal, held)
+        yield McpSession(portal, held)
 
 
 def yes() -> mcp.ElicitResult:
     return mcp.ElicitResult(action="accept", content={"replace": True})
 
 
-def unticked() -> mcp.ElicitResult:
+def decline() -> mcp.ElicitResult:
     return mcp.ElicitResult(action="accept", content={"replace": False})
 
 
@@ -72,7 +72,7 @@ def test_yes_puts_what_was_saved_in_the_place_of_what_was_there(
     engine: Recollect, mode: Mode
 ) -> None:
     asked: list[str] = []
-    with door(build(lambda ctx: engine), mode, yes, asked) as held:
+    with session(build(lambda ctx: engine), mode, yes, asked) as held:
         saved = held.call("memory_save", title=NEW)
     told = saved.structured_content
     assert asked == [f"“{NEW}” seems to replace “{OLD}”. Does it?"]
@@ -83,13 +83,13 @@ def test_yes_puts_what_was_saved_in_the_place_of_what_was_there(
     assert [version.action for version in engine.history(told["id"])] == ["save"]
 
 
-@pytest.mark.parametrize("reply", [no, gone, unticked])
+@pytest.mark.parametrize("reply", [no, gone, decline])
 @pytest.mark.parametrize("mode", MODES)
 def test_no_and_no_reply_keep_both_and_the_answer_has_the_hint(
     engine: Recollect, mode: Mode, reply: Reply
 ) -> None:
     asked: list[str] = []
-    with door(build(lambda ctx: engine), mode, reply, asked) as held:
+    with session(build(lambda ctx: engine), mode, reply, asked) as held:
         saved = held.call("memory_save", title=NEW)
     told = saved.structured_content
     assert len(asked) == 1
@@ -104,7 +104,7 @@ def test_a_failed_question_does_not_lose_the_save(engine: Recollect) -> None:
     def broken() -> mcp.ErrorData:
         return mcp.ErrorData(code=mcp.INTERNAL_ERROR, message="No window.")
 
-    with door(build(lambda ctx: engine), "legacy", broken, []) as held:
+    with session(build(lambda ctx: engine), "legacy", broken, []) as held:
         saved = held.answer("memory_save", title=NEW)
     assert (saved["outcome"], link(engine)) == ("added", "")
     assert engine.show([saved["id"]])[0].title == NEW
@@ -115,11 +115,11 @@ def test_who_cannot_be_asked_or_says_what_it_replaces_is_not_asked(
     engine: Recollect, mode: Mode
 ) -> None:
     asked: list[str] = []
-    with door(build(lambda ctx: engine), mode, None, asked) as held:
+    with session(build(lambda ctx: engine), mode, None, asked) as held:
         hinted = held.answer("memory_save", title=NEW)
     assert hinted["similar"][0]["why"] == "seems to replace"
     engine.forget([hinted["id"]])
-    with door(build(lambda ctx: engine), mode, no, asked) as held:
+    with session(build(lambda ctx: engine), mode, no, asked) as held:
         held.answer("memory_save", title="Deploys run on Gitlab", supersedes="old")
     assert asked == []
 
@@ -129,6 +129,6 @@ def test_stateless_http_asks_where_the_protocol_has_a_way(
     engine: Recollect, mode: Mode, replaced: bool
 ) -> None:
     asked: list[str] = []
-    with serving(engine) as url, door(url, mode, yes, asked) as held:
+    with serving(engine) as url, session(url, mode, yes, asked) as held:
         saved = held.answer("memory_save", title=NEW)
     assert (bool(asked), link(engine) == saved["id"]) == (replaced, replaced)

@@ -9,7 +9,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from mcp_doors import Door, door_to, fill, opened, text_of
+from mcp_sessions import McpSession, connect, fill, open_engine, text_of
 
 from recollect import Recollect
 from recollect.errors import Locked, RecollectError
@@ -24,13 +24,13 @@ SECRET = "the launch code is 0000"
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recollect]:
     home = tmp_path_factory.mktemp("home")
     fill(home)
-    with opened(home) as memory:
+    with open_engine(home) as memory:
         yield memory
 
 
 @pytest.fixture(scope="module")
-def door(engine: Recollect) -> Iterator[Door]:
-    with door_to(build(lambda ctx: engine), "2026-07-28") as held:
+def session(engine: Recollect) -> Iterator[McpSession]:
+    with connect(build(lambda ctx: engine), "2026-07-28") as held:
         yield held
 
 
@@ -41,26 +41,28 @@ def bare(response: Any) -> Any:
 
 @pytest.mark.parametrize("recipe", ["blend", "vault", "echovault", "gnosis", "router", "covalence"])
 def test_a_search_answers_what_the_library_answers(
-    engine: Recollect, door: Door, recipe: str
+    engine: Recollect, session: McpSession, recipe: str
 ) -> None:
     told = {"query": "token refresh", "recipe": recipe, "limit": 8, "project": "harbor-api"}
-    found = door.answer("memory_search", **told, view="full", explain=True)
+    found = session.answer("memory_search", **told, view="full", explain=True)
     wanted = engine.search(
         "token refresh", recipe=recipe, limit=8, project="harbor-api", view="full"
     )
     assert bare(found) == bare(as_json(wanted, explain=True))
 
 
-def test_a_deep_search_answers_what_the_library_answers(engine: Recollect, door: Door) -> None:
+def test_a_deep_search_answers_what_the_library_answers(
+    engine: Recollect, session: McpSession
+) -> None:
     asked = {"query": "auth tokens", "deep": True, "view": "preview", "explain": True}
-    found = door.answer("memory_search", **asked)
+    found = session.answer("memory_search", **asked)
     wanted = engine.search("auth tokens", recipe="gnosis", deep=True, limit=10, view="preview")
     assert bare(found) == bare(as_json(wanted, explain=True))
 
 
 def test_an_unexpected_failure_tells_nothing_of_what_was_being_read(
     engine: Recollect,
-    door: Door,
+    session: McpSession,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -70,13 +72,13 @@ def test_an_unexpected_failure_tells_nothing_of_what_was_being_read(
     monkeypatch.setattr(Recollect, "search", broken)
     monkeypatch.setattr(Recollect, "show", broken)
     with caplog.at_level(logging.DEBUG):
-        result = door.call("memory_search", query="x")
-        error = door.fails(door.client.read_resource, "recollect://memory/x")
+        result = session.call("memory_search", query="x")
+        error = session.protocol_error(session.client.read_resource, "recollect://memory/x")
     assert result.is_error
     assert "ValueError at test_mcp_inside.py" in text_of(result)
     assert "ValueError at test_mcp_inside.py" in error.message
     assert SECRET not in text_of(result) + error.message + caplog.text
-    assert door.answer("memory_list")["memories"]
+    assert session.answer("memory_list")["memories"]
 
 
 def test_the_log_has_no_text_of_exceptions() -> None:
@@ -89,19 +91,21 @@ def test_the_log_has_no_text_of_exceptions() -> None:
 
 
 def test_a_project_of_the_servers_own_is_meant_where_none_is_named(engine: Recollect) -> None:
-    with door_to(build(lambda ctx: engine, "ledger"), "legacy") as door:
-        told = door.tools["memory_search"].input_schema["properties"]["project"]["description"]
+    with connect(build(lambda ctx: engine, "ledger"), "legacy") as session:
+        told = session.tools["memory_search"].input_schema["properties"]["project"]["description"]
         assert told == "Only this one. Preferred: ledger."
-        told = door.tools["memory_list"].input_schema["properties"]["project"]["description"]
+        told = session.tools["memory_list"].input_schema["properties"]["project"]["description"]
         assert told == 'Only this one. Default: ledger; "*": every one.'
-        saved = door.answer("memory_save", title="Closing day is the fifth")
-        other = door.answer("memory_save", title="Ships on Monday", project="lantern-web")
-        own = {row["project"] for row in door.answer("memory_list", limit=100)["memories"]}
-        every = door.answer("memory_list", limit=100, project="*")["memories"]
-        alike = door.answer("memory_save", title="Ships on Monday", project="ledger")
-        found = door.answer("memory_search", query="ships monday", limit=100)["results"]
-        narrow = door.answer("memory_search", query="ships", project="ledger", limit=9)["results"]
-        context = door.answer("memory_context")["memories"]
+        saved = session.answer("memory_save", title="Closing day is the fifth")
+        other = session.answer("memory_save", title="Ships on Monday", project="lantern-web")
+        own = {row["project"] for row in session.answer("memory_list", limit=100)["memories"]}
+        every = session.answer("memory_list", limit=100, project="*")["memories"]
+        alike = session.answer("memory_save", title="Ships on Monday", project="ledger")
+        found = session.answer("memory_search", query="ships monday", limit=100)["results"]
+        narrow = session.answer("memory_search", query="ships", project="ledger", limit=9)[
+            "results"
+        ]
+        context = session.answer("memory_context")["memories"]
     assert engine.show([saved["id"]])[0].project == "ledger"
     assert engine.show([other["id"]])[0].project == "lantern-web"
     assert own == {"ledger"}
@@ -117,13 +121,13 @@ def test_a_project_of_the_servers_own_is_meant_where_none_is_named(engine: Recol
 def test_models_are_loaded_where_the_vault_can_be_opened(engine: Recollect) -> None:
     answers: list[Recollect | RecollectError] = [Locked("It is locked."), engine]
 
-    def opened() -> Recollect:
+    def open_vault() -> Recollect:
         answer = answers.pop(0)
         if isinstance(answer, RecollectError):
             raise answer
         return answer
 
-    vault = VaultOpener(opened)
+    vault = VaultOpener(open_vault)
     with mock.patch.object(Recollect, "warm_up") as loading:
         vault.warm_up()
         assert not loading.called

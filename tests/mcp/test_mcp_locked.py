@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_doors import opened
+from mcp_sessions import open_engine
 from process_memory import occurrences, wait_until_fresh
 from test_mcp_process import Running, running
 
@@ -26,7 +26,7 @@ def saving(id: int, n: int) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
 
 
-def saved(process: Running, id: int) -> bool:
+def is_saved(process: Running, id: int) -> bool:
     answer = process.answer()
     return bool(answer["id"] == id and not answer["result"]["isError"])
 
@@ -34,7 +34,7 @@ def saved(process: Running, id: int) -> bool:
 @pytest.mark.installed  # it starts itself anew
 def test_after_the_idle_lock_no_memory_is_left_and_the_client_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "vault.db"
-    opened(tmp_path).close()
+    open_engine(tmp_path).close()
     lock_vault(path, Keys(LockSettings(), {}), lambda: sealed_with(PASSPHRASE))
     with running(tmp_path, **LOCKED) as process:
         pid, stdin = process.process.pid, process.process.stdin
@@ -45,7 +45,7 @@ def test_after_the_idle_lock_no_memory_is_left_and_the_client_goes_on(tmp_path: 
             id = next(ids)
             stdin.write(json.dumps(saving(id, id)).encode() + b"\n")
             stdin.flush()
-            assert saved(process, id)
+            assert is_saved(process, id)
             return occurrences(pid, "zymurgical") >= 20
 
         until(holds_it)  # again, where the lock came before the look
@@ -56,7 +56,7 @@ def test_after_the_idle_lock_no_memory_is_left_and_the_client_goes_on(tmp_path: 
         rekey_vault(path, keys, lambda: sealed_with(PASSPHRASE))  # waits for the idle lock
         stdin.write(line[100:])
         stdin.flush()
-        assert saved(process, 2)
+        assert is_saved(process, 2)
         wait_until_fresh(pid)
         until(lambda: occurrences(pid, "zymurgical") == 0)
         process.search("zymurgical", 3)  # with no other handshake

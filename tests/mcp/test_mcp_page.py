@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from mcp_doors import Door, door_to, fill, opened, text_of
+from mcp_sessions import McpSession, connect, fill, open_engine, text_of
 from mcp_tokens import tokens
 from msgspec import NODEFAULT, UNSET
 
@@ -81,10 +81,10 @@ def test_resources_and_the_prompt_are_named() -> None:
 
 
 @pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[McpSession]:
     home = tmp_path_factory.mktemp("home")
     fill(home)
-    with opened(home) as engine, door_to(build(lambda ctx: engine), "legacy") as held:
+    with open_engine(home) as engine, connect(build(lambda ctx: engine), "legacy") as held:
         yield held
 
 
@@ -92,16 +92,16 @@ def near(measured: int, told: str) -> bool:
     return abs(measured - int(told)) <= max(NEAR * int(told), 15)
 
 
-def test_answers_are_as_large_as_the_page_says(door: Door) -> None:
+def test_answers_are_as_large_as_the_page_says(session: McpSession) -> None:
     rows = {row["what"]: row for row in SIZE.finditer(PAGE)}
     told = rows.pop("the names, descriptions and input schemas of the seven tools")
-    offered = [[tool.name, tool.description, tool.input_schema] for tool in door.tools.values()]
+    offered = [[tool.name, tool.description, tool.input_schema] for tool in session.tools.values()]
     assert near(tokens(offered), told["data"]), tokens(offered)
-    schemas = [tool.output_schema for tool in door.tools.values()]
+    schemas = [tool.output_schema for tool in session.tools.values()]
     assert near(tokens(schemas), rows.pop("their output schemas")["data"]), tokens(schemas)
     assert set(rows) == set(CALLS)
     for what, row in rows.items():
-        result = door.call(re.findall(r"`(\w+)`", what)[0], **CALLS[what])
+        result = session.call(re.findall(r"`(\w+)`", what)[0], **CALLS[what])
         size = tokens(text_of(result)), tokens(result.structured_content)
         assert near(size[0], row["text"]), (what, size)
         assert near(size[1], row["data"]), (what, size)

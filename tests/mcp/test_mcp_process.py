@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_doors import RECOLLECT, environment, opened
+from mcp_sessions import RECOLLECT, environment, open_engine
 
 from model_server import ModelServer
 from patience import LONGEST_S, until
@@ -61,7 +61,7 @@ class Running:
         assert message["jsonrpc"] == "2.0"
         return message
 
-    def ended(self) -> tuple[int, bytes, bytes]:
+    def wait_for_end(self) -> tuple[int, bytes, bytes]:
         """Exit code, and what was still printed."""
         out, err = self.process.communicate(timeout=LONGEST_S)
         return self.process.returncode, out, err
@@ -93,7 +93,7 @@ def slow(tmp_path: Path) -> Iterator[tuple[ModelServer, dict[str, str]]]:
             "RECOLLECT_EMBEDDING__TIMEOUT_S": "60",
             "OPENAI_API_KEY": "key",
         }
-        with opened(tmp_path, **more) as memory:
+        with open_engine(tmp_path, **more) as memory:
             memory.save(title="Tokens are refreshed hourly", text="By the gateway.")
             assert memory.embed_now() is None
         server.delay_s = 60.0
@@ -113,7 +113,7 @@ ENDINGS: dict[str, Ending] = {
 def test_it_ends_quietly_when_the_client_leaves_or_says_stop(tmp_path: Path, how: str) -> None:
     with running(tmp_path) as held:
         ENDINGS[how](held)
-        assert held.ended() == (0, b"", b"")
+        assert held.wait_for_end() == (0, b"", b"")
 
 
 @pytest.mark.parametrize("how", ["closed", "SIGTERM"])
@@ -125,7 +125,7 @@ def test_it_ends_while_a_search_waits_for_a_remote_model(
         held.search("how are tokens refreshed", 1)
         until(lambda: server.requests)
         ENDINGS[how](held)
-        code, _, err = held.ended()
+        code, _, err = held.wait_for_end()
     assert (code, err) == (0, b"")
 
 
@@ -176,7 +176,7 @@ def test_a_client_that_no_longer_reads_does_not_keep_it(tmp_path: Path) -> None:
         held.process.stdout = None
         held.send("ping", id=1)
         held.close_stdin()
-        code, _, err = held.ended()
+        code, _, err = held.wait_for_end()
     assert (code, err) == (0, b"")
 
 
@@ -185,7 +185,7 @@ def test_what_was_asked_before_the_input_ends_is_answered(tmp_path: Path) -> Non
     with running(tmp_path) as held:
         held.search("tokens", 1)
         held.close_stdin()
-        code, out, _ = held.ended()
+        code, out, _ = held.wait_for_end()
     assert (code, json.loads(out)["id"]) == (0, 1)
     assert json.loads(out)["result"]["structuredContent"]["results"] == []
 
@@ -217,11 +217,11 @@ def test_a_line_that_is_no_message_gets_an_error_and_a_blank_one_none(tmp_path: 
         held.send("ping", id=1)
         assert held.answer()["id"] == 1
         held.close_stdin()
-        assert held.ended() == (0, b"", b"")
+        assert held.wait_for_end() == (0, b"", b"")
 
 
 def test_one_client_may_ask_many_things_at_once(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+    with open_engine(tmp_path) as memory:
         memory.save(title="Tokens are refreshed hourly")
     with running(tmp_path) as held:
         for id in range(1, 41):
@@ -284,7 +284,7 @@ def test_with_a_mistake_in_the_settings_each_tool_says_so_until_it_is_mended(
 
 def test_of_a_locked_vault_each_tool_says_so_until_it_is_unlocked(tmp_path: Path) -> None:
     path, keys = tmp_path / "vault.db", Keys(LockSettings(), {}, "correct horse battery")
-    opened(tmp_path).close()
+    open_engine(tmp_path).close()
     lock_vault(path, keys, lambda: sealed_with("correct horse battery"))
     with running(tmp_path) as server:
         assert f"The vault {path} is locked" in sentence_of(server, 1)
@@ -300,7 +300,7 @@ def test_here_is_the_project_named_after_the_working_directory(tmp_path: Path) -
         told = {"name": "memory_save", "arguments": {"id": "lamp", "title": "The lamp is LED"}}
         held.send("tools/call", told, 1)
         held.answer()
-    with opened(home) as memory:
+    with open_engine(home) as memory:
         assert memory.show(["lamp"])[0].project == "lighthouse"
 
 
@@ -311,7 +311,7 @@ def test_here_is_the_project_that_claude_code_has_open(tmp_path: Path) -> None:
         told = {"name": "memory_save", "arguments": {"id": "lamp", "title": "The lamp is LED"}}
         server.send("tools/call", told, 1)
         server.answer()
-    with opened(tmp_path) as memory:
+    with open_engine(tmp_path) as memory:
         assert memory.show(["lamp"])[0].project == "beacon"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp_doors import MODES, Mode, door_to, fill, opened
+from mcp_sessions import MODES, Mode, connect, fill, open_engine
 
 from recollect import Recollect
 from recollect.errors import Cancelled
@@ -21,7 +21,7 @@ from recollect.stages.signal_sums import WeightedSum
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recollect]:
     home: Path = tmp_path_factory.mktemp("home")
     fill(home)
-    with opened(home) as memory:
+    with open_engine(home) as memory:
         yield memory
 
 
@@ -40,13 +40,13 @@ def test_a_client_that_asks_for_it_is_told_how_far_a_call_is(
     async def progress(done: float, total: float | None, message: str | None) -> None:
         told.append((done, message))
 
-    with door_to(build(lambda ctx: engine), "legacy") as door:
+    with connect(build(lambda ctx: engine), "legacy") as session:
 
         async def call() -> None:
             callback: Any = progress
-            await door.client.call_tool(tool, given, progress_callback=callback)
+            await session.client.call_tool(tool, given, progress_callback=callback)
 
-        door.ask(call)
+        session.ask(call)
     assert step in [message for _, message in told]
     numbers = [done for done, _ in told]
     assert numbers == sorted(set(numbers))
@@ -73,19 +73,19 @@ def test_a_cancelled_call_ends_at_its_next_step(
             ended.set()
 
     monkeypatch.setattr(Recollect, "review", slow)
-    with door_to(build(lambda ctx: engine, tools="all"), mode) as door:
+    with connect(build(lambda ctx: engine, tools="all"), mode) as session:
 
         async def call() -> None:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(door.client.call_tool, "memory_review", {})
+                tasks.start_soon(session.client.call_tool, "memory_review", {})
                 await anyio.to_thread.run_sync(begun.wait)
                 tasks.cancel_scope.cancel()
 
-        door.ask(call)
+        session.ask(call)
         cancelled.set()
         assert ended.wait(60)
         monkeypatch.setattr(Recollect, "review", whole)
-        assert "counts" in door.answer("memory_review")
+        assert "counts" in session.answer("memory_review")
     assert len(raised) == 1
 
 

@@ -11,7 +11,7 @@ import mcp_types as mcp
 import pytest
 from anyio.from_thread import start_blocking_portal
 from mcp.client.client import Client
-from mcp_doors import Door, Mode, opened
+from mcp_sessions import McpSession, Mode, open_engine
 from pydantic import FileUrl
 
 from recollect import Recollect
@@ -20,14 +20,14 @@ from recollect.interfaces.mcp.server import build
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Recollect]:
-    with opened(tmp_path) as memory:
+    with open_engine(tmp_path) as memory:
         for project in ("alpha", "zeta"):
             memory.save(id=f"of-{project}", title="Releases are cut on Monday", project=project)
         yield memory
 
 
 @contextmanager
-def door(engine: Recollect, mode: Mode, answer: Any, asked: list[str]) -> Iterator[Door]:
+def session(engine: Recollect, mode: Mode, answer: Any, asked: list[str]) -> Iterator[McpSession]:
     async def roots(context: Any) -> Any:
         asked.append("roots")
         return answer
@@ -35,11 +35,11 @@ def door(engine: Recollect, mode: Mode, answer: Any, asked: list[str]) -> Iterat
     callback: Any = roots
     client = Client(build(lambda ctx: engine), mode=mode, list_roots_callback=callback)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(client) as held:
-        yield Door(portal, held)
+        yield McpSession(portal, held)
 
 
-def first(door: Door) -> str:
-    found = door.answer("memory_search", query="releases monday")["results"]
+def first(session: McpSession) -> str:
+    found = session.answer("memory_search", query="releases monday")["results"]
     assert len(found) == 2, "A preference filters nothing."
     return str(found[0]["id"])
 
@@ -51,7 +51,7 @@ def test_the_first_root_names_the_project_and_is_asked_for_once(
     folder, asked = tmp_path / "my work" / project, list[str]()
     folder.mkdir(parents=True)
     roots = [mcp.Root(uri=FileUrl(each.as_uri())) for each in (folder, tmp_path)]
-    with door(engine, "legacy", mcp.ListRootsResult(roots=roots), asked) as held:
+    with session(engine, "legacy", mcp.ListRootsResult(roots=roots), asked) as held:
         assert [first(held), first(held)] == [f"of-{project}"] * 2
         saved = held.answer("memory_save", title="Nobody said which project this is of")
     assert asked == ["roots"]
@@ -63,6 +63,6 @@ def test_the_first_root_names_the_project_and_is_asked_for_once(
 )
 def test_a_client_without_roots_is_answered_as_before(engine: Recollect, answer: Any) -> None:
     asked: list[str] = []
-    with door(engine, "legacy", answer, asked) as held:
+    with session(engine, "legacy", answer, asked) as held:
         assert first(held) == first(held)
     assert asked == ["roots"]

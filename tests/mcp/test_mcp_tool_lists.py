@@ -10,7 +10,7 @@ import mcp_types as mcp
 import pytest
 from anyio.from_thread import start_blocking_portal
 from mcp.client.client import Client
-from mcp_doors import MODES, Door, Mode, door_to, opened, serving, text_of
+from mcp_sessions import MODES, McpSession, Mode, connect, open_engine, serving, text_of
 
 from recollect import Recollect
 from recollect.interfaces.mcp.server import build
@@ -26,7 +26,7 @@ HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Versio
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recollect]:
-    with opened(tmp_path_factory.mktemp("home")) as memory:
+    with open_engine(tmp_path_factory.mktemp("home")) as memory:
         for day, id in enumerate(("first", "second", "third", "fourth"), start=1):
             at = f"2026-02-{day:02}"
             memory.save(id=id, title=f"The {id}", created_at=at, updated_at=at)
@@ -34,8 +34,8 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recollect]:
 
 
 @pytest.fixture(scope="module")
-def door(engine: Recollect) -> Iterator[Door]:
-    with door_to(build(lambda ctx: engine), "2026-07-28") as held:
+def session(engine: Recollect) -> Iterator[McpSession]:
+    with connect(build(lambda ctx: engine), "2026-07-28") as held:
         yield held
 
 
@@ -56,9 +56,11 @@ def names(url: str, **headers: str) -> list[str]:
     return [tool["name"] for tool in answer_to_list(url, **headers)["result"]["tools"]]
 
 
-def test_seven_tools_are_listed_unless_all_are_asked_for(engine: Recollect, door: Door) -> None:
-    assert [*door.tools] == USUAL
-    with door_to(build(lambda ctx: engine, tools="all"), "legacy") as held:
+def test_seven_tools_are_listed_unless_all_are_asked_for(
+    engine: Recollect, session: McpSession
+) -> None:
+    assert [*session.tools] == USUAL
+    with connect(build(lambda ctx: engine, tools="all"), "legacy") as held:
         assert [*held.tools] == ALL
 
 
@@ -76,7 +78,7 @@ def test_a_connector_is_known_by_its_name(engine: Recollect, mode: Mode, name: s
     known = mcp.Implementation(name=name, version="1.0.0")
     client = Client(build(lambda ctx: engine), mode=mode, client_info=known)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(client) as held:
-        assert [*Door(portal, held).tools] == [*USUAL, *CONNECTOR]
+        assert [*McpSession(portal, held).tools] == [*USUAL, *CONNECTOR]
 
 
 def test_a_connector_over_http_is_known_by_its_user_agent(url: str) -> None:
@@ -84,7 +86,7 @@ def test_a_connector_over_http_is_known_by_its_user_agent(url: str) -> None:
     assert names(url, **{"User-Agent": "codex-mcp-client/1.0"}) == USUAL
 
 
-def test_a_tool_that_is_not_listed_answers(door: Door) -> None:
+def test_a_tool_that_is_not_listed_answers(session: McpSession) -> None:
     asked: dict[str, dict[str, Any]] = {
         "memory_timeline": {"around": "third"},
         "memory_review": {},
@@ -93,24 +95,24 @@ def test_a_tool_that_is_not_listed_answers(door: Door) -> None:
         "fetch": {"id": "third"},
     }
     for name, given in asked.items():
-        assert name not in door.tools
-        result = door.call(name, **given)
+        assert name not in session.tools
+        result = session.call(name, **given)
         assert not result.is_error, text_of(result)
 
 
 @pytest.mark.parametrize("around", ["third", "2026-02-03T12:00:00Z"])
-def test_a_list_around_a_memory_or_a_time_is_the_timeline(door: Door, around: str) -> None:
+def test_a_list_around_a_memory_or_a_time_is_the_timeline(session: McpSession, around: str) -> None:
     for more in ({}, {"limit": 1}, {"limit": 2, "kind": "fact"}):
-        listed = door.call("memory_list", around=around, **more)
-        timeline = door.call("memory_timeline", around=around, **more)
+        listed = session.call("memory_list", around=around, **more)
+        timeline = session.call("memory_timeline", around=around, **more)
         assert text_of(listed) == text_of(timeline)
         assert listed.structured_content == timeline.structured_content
-    assert len(door.answer("memory_list", around=around, limit=1)["before"]) == 1
+    assert len(session.answer("memory_list", around=around, limit=1)["before"]) == 1
 
 
-def test_a_list_around_a_time_takes_no_page_and_no_order(door: Door) -> None:
+def test_a_list_around_a_time_takes_no_page_and_no_order(session: McpSession) -> None:
     for other in ({"after": "first"}, {"order": "tier"}, {"as_of": "7d"}):
         [name] = other
-        refused = door.refused("memory_list", around="third", **other)
+        refused = session.call_error("memory_list", around="third", **other)
         assert refused == f"Give either around or {name}."
-    assert "nor is it a time" in door.refused("memory_list", around="whenever")
+    assert "nor is it a time" in session.call_error("memory_list", around="whenever")

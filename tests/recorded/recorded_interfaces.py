@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 from commandline import Home
 from http_thread import threaded_server
-from mcp_doors import Door, door_to, text_of
+from mcp_sessions import McpSession, connect, text_of
 
 from recollect import Recollect
 from recollect.errors import RecollectError
@@ -88,8 +88,8 @@ def http(home: Home) -> Iterator[Call]:
         yield call
 
 
-def tool_answer(door: Door, name: str, given: dict[str, Any]) -> Any:
-    result = door.call(name, **given)
+def tool_answer(session: McpSession, name: str, given: dict[str, Any]) -> Any:
+    result = session.call(name, **given)
     text = json_or_lines(text_of(result))
     if result.is_error:
         return {"error": text}
@@ -101,22 +101,22 @@ def tool_answer(door: Door, name: str, given: dict[str, Any]) -> Any:
 @contextmanager
 def mcp(home: Home) -> Iterator[Call]:
     clock = Clock()
-    with opened(home, clock) as engine, door_to(build(lambda ctx: engine), "2026-07-28") as door:
+    with opened(home, clock) as engine, connect(build(lambda ctx: engine), "2026-07-28") as session:
 
         def call(now: str, line: str) -> Any:
             clock.set(now)
             name, _, given = line.partition(" ")
             if name == "tools":
-                return {"tools": sorted(door.tools)}
+                return {"tools": sorted(session.tools)}
             if name == "resource":
-                read = door.ask(door.client.read_resource, given)
+                read = session.ask(session.client.read_resource, given)
                 return {
                     "contents": [json_or_lines(getattr(one, "text", "")) for one in read.contents]
                 }
             if name == "prompt":
-                made = door.ask(door.client.get_prompt, "recall", json.loads(given))
+                made = session.ask(session.client.get_prompt, "recall", json.loads(given))
                 return {"messages": [getattr(one.content, "text", "") for one in made.messages]}
-            answer = tool_answer(door, name, json.loads(given or "{}"))
+            answer = tool_answer(session, name, json.loads(given or "{}"))
             engine.embed_now()
             return answer
 

@@ -14,7 +14,7 @@ def block(yaml: str, body: str = "The text.\n") -> str:
     return f"---\n{yaml}\n---\n{body}"
 
 
-def refused(text: str) -> str:
+def problem_of(text: str) -> str:
     """Why the block is no front matter: in one sentence, and everything stays in the body."""
     given = split(text)
     assert given == FrontMatter({}, 1, text, given.problem)
@@ -79,7 +79,7 @@ def test_of_two_fields_of_one_name_the_last_counts() -> None:
     ],
 )
 def test_what_is_no_plain_front_matter_stays_in_the_body_and_says_why(yaml: str, says: str) -> None:
-    assert says in refused(block(yaml))
+    assert says in problem_of(block(yaml))
 
 
 @settings(max_examples=examples(180))

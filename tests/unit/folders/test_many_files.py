@@ -52,7 +52,7 @@ def change(folder: Path) -> None:
     os.utime(folder / "note-4.txt", (1_700_000_001, 1_700_000_001))
 
 
-def synced(memory: Recollect, folder: Path) -> dict[str, object]:
+def sync_all(memory: Recollect, folder: Path) -> dict[str, object]:
     """Return the report of a sync, and the content of the vault."""
     found = memory.add_folder(folder)
     ids = memory.store.memories.ids(forgotten=True)
@@ -82,10 +82,10 @@ def test_many_files_become_the_memories_that_few_become(
         Recollect(tmp_path / "few.db", settings=OFF, environment={}) as few,
     ):
         for again in (False, True):
-            by_workers = synced(many, folder)
+            by_workers = sync_all(many, folder)
             with monkeypatch.context() as patched:
                 patched.setattr(sync, "FEW_FILES", 1000)
-                assert by_workers == synced(few, folder)
+                assert by_workers == sync_all(few, folder)
             assert by_workers["problems"] == []
             if not again:
                 change(folder)

@@ -27,16 +27,16 @@ def make(root: Path, files: dict[str, str] | list[str]) -> Path:
     return root
 
 
-def taken(root: Path) -> list[str]:
+def list_taken(root: Path) -> list[str]:
     return [one.path for one in walk(root) if isinstance(one, FoundFile)]
 
 
-def skipped(root: Path) -> dict[str, LeftOut]:
+def list_skipped(root: Path) -> dict[str, LeftOut]:
     return {one.path: one.left_out for one in walk(root) if isinstance(one, Skipped)}
 
 
 def reasons(root: Path) -> dict[str, str]:
-    return {path: left_out.reason for path, left_out in skipped(root).items()}
+    return {path: left_out.reason for path, left_out in list_skipped(root).items()}
 
 
 def test_files_come_in_the_order_of_their_names_with_slashes_and_what_they_are(
@@ -61,12 +61,12 @@ def test_a_pattern_of_a_deeper_file_wins_and_of_one_file_the_last(tmp_path: Path
             "sub/keep.log": "",
         },
     )
-    assert taken(tmp_path) == ["keep.log", "sub/b.log"]
+    assert list_taken(tmp_path) == ["keep.log", "sub/b.log"]
 
 
 def test_nothing_is_taken_back_from_a_folder_that_is_left_out(tmp_path: Path) -> None:
     make(tmp_path, {".gitignore": "build/\n!build/keep.md\n", "build/keep.md": "", "a.md": ""})
-    assert taken(tmp_path) == ["a.md"]
+    assert list_taken(tmp_path) == ["a.md"]
     assert reasons(tmp_path)["build/"] == "ignored"
 
 
@@ -82,15 +82,15 @@ def test_own_patterns_win_over_those_of_git(tmp_path: Path) -> None:
             "drafts/secret.md": "",
         },
     )
-    assert taken(tmp_path) == ["drafts/a.md"]
+    assert list_taken(tmp_path) == ["drafts/a.md"]
 
 
 def test_hidden_files_are_left_out_unless_own_patterns_take_them_back(tmp_path: Path) -> None:
     make(tmp_path, [".env", ".github/a.md", ".notes/b.md", "c.md"])
-    assert taken(tmp_path) == ["c.md"]
+    assert list_taken(tmp_path) == ["c.md"]
     assert reasons(tmp_path) == {".env": "hidden", ".github/": "hidden", ".notes/": "hidden"}
     make(tmp_path, {".recollectignore": "!.notes/\n", ".gitignore": "!.env\n"})
-    assert taken(tmp_path) == [".notes/b.md", "c.md"]
+    assert list_taken(tmp_path) == [".notes/b.md", "c.md"]
 
 
 @pytest.mark.parametrize(
@@ -98,13 +98,13 @@ def test_hidden_files_are_left_out_unless_own_patterns_take_them_back(tmp_path: 
 )
 def test_stores_of_other_programs_are_never_entered(tmp_path: Path, name: str) -> None:
     make(tmp_path, {f"sub/{name}/a.md": "", ".recollectignore": f"!{name}/\n"})
-    assert taken(tmp_path) == []
+    assert list_taken(tmp_path) == []
     assert reasons(tmp_path)[f"sub/{name}/"] == "ignored"
 
 
 def test_a_virtual_environment_is_not_entered_whatever_its_name(tmp_path: Path) -> None:
     make(tmp_path, ["env/pyvenv.cfg", "env/lib/a.py", "venv/notes.md"])
-    assert taken(tmp_path) == ["venv/notes.md"]
+    assert list_taken(tmp_path) == ["venv/notes.md"]
     assert reasons(tmp_path) == {"env/": "ignored"}
     assert not Matcher(tmp_path).takes("env/lib/a.py")
 
@@ -125,7 +125,7 @@ def test_a_folder_inside_a_repository_keeps_to_the_patterns_above_it(tmp_path: P
             "repo/docs/in/deep/top.md": "",
         },
     )
-    assert taken(tmp_path / "repo/docs/in") == ["deep/top.md", "keep.log", "outside.md"]
+    assert list_taken(tmp_path / "repo/docs/in") == ["deep/top.md", "keep.log", "outside.md"]
 
 
 def test_a_further_working_tree_keeps_to_the_repositorys_excludes(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_further_working_tree_keeps_to_the_repositorys_excludes(tmp_path: Path
             "two/ours.md": "",
         },
     )
-    assert taken(tmp_path / "two") == ["ours.md"]
+    assert list_taken(tmp_path / "two") == ["ours.md"]
 
 
 def test_a_folder_that_was_named_is_taken_even_where_the_repository_ignores_it(
@@ -147,7 +147,7 @@ def test_a_folder_that_was_named_is_taken_even_where_the_repository_ignores_it(
 ) -> None:
     make(tmp_path, {".git/HEAD": "", ".gitignore": "build/\n*.log\n", "build/a.md": ""})
     make(tmp_path, ["build/b.log"])
-    assert taken(tmp_path / "build") == ["a.md"]
+    assert list_taken(tmp_path / "build") == ["a.md"]
 
 
 def test_links_are_counted_and_never_followed(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_links_are_counted_and_never_followed(tmp_path: Path) -> None:
     (root / "out").symlink_to(tmp_path / "outside")
     (root / "nowhere").symlink_to(tmp_path / "nothing")
     (root / "self").symlink_to(root / "self")
-    assert taken(root) == ["a.md", "sub/b.md"]
+    assert list_taken(root) == ["a.md", "sub/b.md"]
     links = ("file.md", "nowhere", "out", "self", "sub/loop")
     assert reasons(root) == dict.fromkeys(links, "link")
     assert not Matcher(root).takes("out/secret.md")
@@ -167,7 +167,7 @@ def test_links_are_counted_and_never_followed(tmp_path: Path) -> None:
 def test_a_root_that_is_a_link_is_entered(tmp_path: Path) -> None:
     make(tmp_path, ["real/a.md"])
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    assert taken(tmp_path / "link") == ["a.md"]
+    assert list_taken(tmp_path / "link") == ["a.md"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such files")
@@ -179,14 +179,14 @@ def test_what_is_neither_file_nor_folder_is_not_opened(
     with socket.socket(socket.AF_UNIX) as one:
         one.bind("socket")
         assert reasons(tmp_path) == {"pipe.md": "special", "socket": "special"}
-        assert taken(tmp_path) == []
+        assert list_taken(tmp_path) == []
 
 
 def test_a_pipe_in_place_of_an_ignore_file_does_not_hold_up_the_walk(tmp_path: Path) -> None:
     make(tmp_path, ["a.md"])
     os.mkfifo(tmp_path / ".gitignore")
-    assert taken(tmp_path) == ["a.md"]
-    assert skipped(tmp_path) == {".gitignore": LeftOut("unreadable", "It is not a file.")}
+    assert list_taken(tmp_path) == ["a.md"]
+    assert list_skipped(tmp_path) == {".gitignore": LeftOut("unreadable", "It is not a file.")}
 
 
 def test_a_folder_that_cannot_be_listed_is_named_and_the_rest_goes_on(
@@ -202,25 +202,27 @@ def test_a_folder_that_cannot_be_listed_is_named_and_the_rest_goes_on(
         return real(folder)
 
     monkeypatch.setattr(os, "scandir", refusing)
-    assert taken(tmp_path) == ["a.md", "z.md"]
-    assert skipped(tmp_path) == {"closed/": LeftOut("unreadable", "Permission denied")}
+    assert list_taken(tmp_path) == ["a.md", "z.md"]
+    assert list_skipped(tmp_path) == {"closed/": LeftOut("unreadable", "Permission denied")}
 
 
 def test_a_root_that_is_not_there_is_named(tmp_path: Path) -> None:
-    assert skipped(tmp_path / "none") == {"./": LeftOut("unreadable", "No such file or directory")}
+    assert list_skipped(tmp_path / "none") == {
+        "./": LeftOut("unreadable", "No such file or directory")
+    }
 
 
 def test_a_name_with_a_newline_is_taken_and_patterns_mean_it(tmp_path: Path) -> None:
     make(tmp_path, {"two\nlines.md": "", "in\nside/a.md": "", "in\nside/a.log": ""})
     (tmp_path / ".gitignore").write_text("*.log\n")
-    assert taken(tmp_path) == ["in\nside/a.md", "two\nlines.md"]
+    assert list_taken(tmp_path) == ["in\nside/a.md", "two\nlines.md"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names are text elsewhere")
 def test_a_name_that_is_not_utf8_is_left_out_in_a_form_that_can_be_shown(tmp_path: Path) -> None:
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.md")).write_text("text")
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/d\xff")).mkdir()
-    found = skipped(tmp_path)
+    found = list_skipped(tmp_path)
     assert list(found) == ["caf\\xe9.md", "d\\xff"]
     assert {one.reason for one in found.values()} == {"unreadable"}
     assert "".join(found).encode()
@@ -232,7 +234,7 @@ def test_a_deep_folder_is_walked_without_going_deep_itself(tmp_path: Path) -> No
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(len(inspect.stack(0)) + 100)
     try:
-        found = taken(tmp_path)
+        found = list_taken(tmp_path)
     finally:
         sys.setrecursionlimit(before)
     assert found == [f"{deep}/a.md"]
@@ -240,7 +242,7 @@ def test_a_deep_folder_is_walked_without_going_deep_itself(tmp_path: Path) -> No
 
 def test_lines_that_are_no_patterns_are_named_and_the_others_hold(tmp_path: Path) -> None:
     make(tmp_path, {".gitignore": "!\n*a*a*a*a*a*b\n*.log\n", "a.log": "", "a.md": ""})
-    assert taken(tmp_path) == ["a.md"]
+    assert list_taken(tmp_path) == ["a.md"]
     problems = [one.left_out.detail for one in walk(tmp_path) if isinstance(one, Skipped)]
     assert "Line 1 is not a pattern and is not used." in problems
     assert "Line 2 has too many stars and is not used." in problems
@@ -251,10 +253,10 @@ def test_an_ignore_file_may_be_undecodable_or_too_large(
 ) -> None:
     make(tmp_path, ["a.log", "a.md"])
     (tmp_path / ".gitignore").write_bytes(b"\xef\xbb\xbf*.log\r\n\xff\xfe\r\n")
-    assert taken(tmp_path) == ["a.md"]
+    assert list_taken(tmp_path) == ["a.md"]
     monkeypatch.setattr(ignore_rules, "MOST_BYTES", 10)
-    assert taken(tmp_path) == ["a.log", "a.md"]
-    assert "larger than" in next(iter(skipped(tmp_path).values())).detail
+    assert list_taken(tmp_path) == ["a.log", "a.md"]
+    assert "larger than" in next(iter(list_skipped(tmp_path).values())).detail
 
 
 def test_a_pattern_of_many_stars_side_by_side_is_one_star() -> None:
@@ -288,7 +290,7 @@ def test_patterns_mean_what_git_takes_them_to_mean(tmp_path: Path) -> None:
             check=True, capture_output=True, text=True,
         )  # fmt: skip
         expected = {name for name in said.stdout.split("\0") if name and name[0] != "."}
-        assert set(taken(tmp_path)) == expected, patterns
+        assert set(list_taken(tmp_path)) == expected, patterns
 
 
 def agrees(root: Path, one: Matcher) -> None:
@@ -298,7 +300,7 @@ def agrees(root: Path, one: Matcher) -> None:
         for file in root.rglob("*")
         if file.is_symlink() or not file.is_dir()
     ]
-    assert [file for file in sorted(files) if one.takes(file)] == sorted(taken(root))
+    assert [file for file in sorted(files) if one.takes(file)] == sorted(list_taken(root))
 
 
 def test_the_matcher_says_what_the_walk_does_also_after_ignore_files_change(

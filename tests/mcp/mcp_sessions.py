@@ -1,9 +1,8 @@
 """The server as a client meets it, with the SDK's own client: in a process of its own on stdio, or
 over HTTP on a free local port; with the handshake of 2025, or without one as since 2026.
 
-A `Door` holds one connection open, in an event loop of its own, so that tests are plain functions
-and share a server.
-"""
+An `McpSession` holds one connection open, in an event loop of its own, so that tests are plain
+functions and share a server."""
 
 from __future__ import annotations
 
@@ -51,7 +50,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     }
 
 
-def opened(home: Path, **more: str) -> Recollect:
+def open_engine(home: Path, **more: str) -> Recollect:
     """The vault of a home, as the server opens it."""
     told = environment(home, **more)
     return Recollect(home=home, settings=load_settings(home, told), environment=told)
@@ -59,11 +58,11 @@ def opened(home: Path, **more: str) -> Recollect:
 
 def fill(home: Path) -> None:
     """The sample memories."""
-    with opened(home) as memory:
+    with open_engine(home) as memory:
         memory.save_all(list(sample(memory.now())))
 
 
-class Door:
+class McpSession:
     """One connection to a server."""
 
     def __init__(self, portal: BlockingPortal, client: Client) -> None:
@@ -89,7 +88,7 @@ class Door:
         assert text_of(result)
         return result.structured_content
 
-    def refused(self, name: str, **given: object) -> str:
+    def call_error(self, name: str, **given: object) -> str:
         """The one sentence of a call that fails as it should."""
         result = self.call(name, **given)
         assert result.is_error
@@ -100,7 +99,9 @@ class Door:
         assert "Traceback" not in told
         return told
 
-    def fails(self, request: Callable[..., Awaitable[Any]], *given: object) -> mcp.ErrorData:
+    def protocol_error(
+        self, request: Callable[..., Awaitable[Any]], *given: object
+    ) -> mcp.ErrorData:
         """The protocol's own error."""
         try:
             self.ask(request, *given)
@@ -116,30 +117,34 @@ def text_of(result: mcp.CallToolResult) -> str:
 
 
 @contextmanager
-def door_to(server: Any, mode: Mode) -> Iterator[Door]:
+def connect(server: Any, mode: Mode) -> Iterator[McpSession]:
     with (
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(Client(server, mode=mode)) as client,
     ):
-        yield Door(portal, client)
+        yield McpSession(portal, client)
 
 
 @contextmanager
-def on_stdio(home: Path, mode: Mode, *told: str, **more: str) -> Iterator[Door]:
+def on_stdio(home: Path, mode: Mode, *told: str, **more: str) -> Iterator[McpSession]:
     """`recollect mcp` with all tools, in a process of its own."""
     told = ("mcp", "--tools", "all", *told)
     command = StdioServerParameters(
         command=RECOLLECT, args=[*told], env=environment(home, **more), cwd=home
     )
-    with door_to(command, mode) as door:
-        yield door
+    with connect(command, mode) as session:
+        yield session
 
 
 @contextmanager
-def on_http(home: Path, mode: Mode) -> Iterator[Door]:
+def on_http(home: Path, mode: Mode) -> Iterator[McpSession]:
     """The application, in a real server, at the address of all tools."""
-    with opened(home) as engine, serving(engine) as url, door_to(f"{url}?tools=all", mode) as door:
-        yield door
+    with (
+        open_engine(home) as engine,
+        serving(engine) as url,
+        connect(f"{url}?tools=all", mode) as session,
+    ):
+        yield session
 
 
 @contextmanager
@@ -161,4 +166,4 @@ def serving(engine: Recollect) -> Iterator[str]:
             thread.join()
 
 
-DOORS = {"stdio": on_stdio, "http": on_http}
+TRANSPORTS = {"stdio": on_stdio, "http": on_http}
