@@ -126,8 +126,10 @@ def _runs(lines: Lines, start: int, end: int, *, fenced: bool) -> Iterator[tuple
             borders.append(first)
             begin = first
     borders.append(end)
-    if len(borders) > 2 and _is_rest(lines, *borders[-3:]):
-        del borders[-2]
+    if len(borders) > 2:
+        before, begin, end = borders[-3:]
+        if lines.size(begin, end) < SMALL and lines.size(before, end) <= LONGEST:
+            del borders[-2]  # join a short rest to the chunk before it
     yield from pairwise(borders)
 
 
@@ -139,10 +141,6 @@ def _is_border(lines: Lines, begin: int, first: int, last: int) -> bool:
     if size + new > TARGET:
         return size >= TARGET // 2 or size + new > LONGEST
     return size >= TARGET * 2 // 3 and lines.begins(first)
-
-
-def _is_rest(lines: Lines, before: int, begin: int, end: int) -> bool:
-    return lines.size(begin, end) < SMALL and lines.size(before, end) <= LONGEST
 
 
 def _blocks(lines: Lines, start: int, end: int, *, fenced: bool) -> Iterator[tuple[int, int]]:

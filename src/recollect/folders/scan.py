@@ -298,13 +298,12 @@ def _entries(folder: _Folder) -> list[_Folder | FoundFile | Skipped]:
     level = Level(git, own, depth=folder.depth)
     inside = folder._replace(rules=folder.rules.below(level))
     others = (entry for entry in entries if entry.name not in RULES)
-    return [*_problems(folder.path, level), *(_entry(inside, entry) for entry in others)]
-
-
-def _problems(path: str, level: Level) -> Iterator[Skipped]:
-    for name, patterns in ((GIT, level.git), (OWN, level.own)):
-        for problem in patterns.problems:
-            yield Skipped(join_path(path, name), LeftOut("unreadable", problem))
+    problems = (
+        Skipped(join_path(folder.path, name), LeftOut("unreadable", problem))
+        for name, patterns in ((GIT, git), (OWN, own))
+        for problem in patterns.problems
+    )
+    return [*problems, *(_entry(inside, entry) for entry in others)]
 
 
 def _entry(folder: _Folder, entry: os.DirEntry[str]) -> _Folder | FoundFile | Skipped:

@@ -148,7 +148,10 @@ class _PartReader:
         if start.end and end == start.end and before is not None:
             yield self._keep(start, before)
             return
-        yield self._take_last_part(last._replace(end=end), transcript)
+        file = self._take_part(last._replace(end=end))._replace(notes=_notes(transcript))
+        if not (file.chunks or file.after):
+            file = file._replace(left_out=LeftOut("empty", "it has no turns"))
+        yield file
 
     def _from(self, position: Position) -> Transcript:
         return turns(self._file.found.full, self._reading.folder.client, position)
@@ -164,12 +167,6 @@ class _PartReader:
         """Return the unchanged file."""
         why = LeftOut(before.reason) if before.reason else None  # type: ignore[arg-type]
         return self._file._replace(digest=start.digest(self._file.found.full), left_out=why)
-
-    def _take_last_part(self, progress: Progress, transcript: Transcript) -> ReadFile:
-        file = self._take_part(progress)._replace(notes=_notes(transcript))
-        if file.chunks or file.after:
-            return file
-        return file._replace(left_out=LeftOut("empty", "it has no turns"))
 
     def _take_part(self, progress: Progress) -> ReadFile:
         """Return the chunks since the last part."""

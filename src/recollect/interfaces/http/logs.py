@@ -130,16 +130,14 @@ def set_up(stream: TextIO) -> None:
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonLines())
     # The request's own line reports a client that disconnected; a library may call it an error.
-    handler.addFilter(lambda record: not _is_disconnect(record))
+    handler.addFilter(
+        lambda record: not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect))
+    )
     for name, level in (("recollect", "INFO"), *((other, "WARNING") for other in LIBRARIES)):
         logger = logging.getLogger(name)
         logger.handlers = [handler]
         logger.propagate = False
         logger.setLevel(level)
-
-
-def _is_disconnect(record: logging.LogRecord) -> bool:
-    return bool(record.exc_info) and isinstance(record.exc_info[1], ClientDisconnect)
 
 
 class RequestLog:

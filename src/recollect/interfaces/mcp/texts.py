@@ -206,16 +206,13 @@ def saved_text(saved: Saved, similar: Sequence[SimilarMemory] = ()) -> str:
     sentence = (REPEATED if saved.repeated else SAVED)[saved.outcome]
     outcome = sentence.format(named=_name(saved.memory, HOME)) + redacted_text(saved)
     replaced = [f"It replaces {shown_id(id)}." for id in saved.superseded]
-    lines = [outcome, f"> {heading_line(saved.memory)}", *replaced, *map(_similar, similar)]
+    lines = [outcome, f"> {heading_line(saved.memory)}", *replaced]
+    for memory, why in similar:
+        lines.append(f"{sentences.SIMILAR[why]} {shown_id(memory.id)} > {heading_line(memory)}")
     if similar and similar[0].why == REPLACES:
         old, new = shown_id(similar[0].memory.id), shown_id(saved.memory.id)
         lines.append(f"If it does: memory_update id={old} superseded_by={new}")
     return "\n".join(lines)
-
-
-def _similar(found: SimilarMemory) -> str:
-    memory = found.memory
-    return f"{sentences.SIMILAR[found.why]} {shown_id(memory.id)} > {heading_line(memory)}"
 
 
 def timeline_text(found: Timeline) -> str:

@@ -37,6 +37,7 @@ from recollect.types import Response, Result, Term
 
 LEFT, RIGHT = "left", "right"
 USUAL = {LEFT: "vault", RIGHT: "blend"}
+SET_PREFIXES = (SETS, f"{LEFT}.{SETS}", f"{RIGHT}.{SETS}")  # of parameters that change a constant
 # A side's fields in a form sent without script; the address does not keep them.
 PASSING = ("of", "as", "replace", "name")
 # The pieces that a script can load: a side's list, the part below both, and the scores.
@@ -84,7 +85,7 @@ def read(engine: Recollect, query: QueryParams) -> LabAddress:
     kept = [
         (name, value)
         for name, value in pairs
-        if name not in skipped and name != "q" and not _sets(name) and not _passing(name)
+        if name not in {*skipped, "q"} and not name.startswith(SET_PREFIXES) and not _passing(name)
     ]
     return LabAddress(
         left=_read_side(engine, LEFT, query, kept),
@@ -118,10 +119,6 @@ def _pairs_of(side: str, pairs: Iterable[tuple[str, str]]) -> Pairs:
         for name, value in pairs
         if not name.startswith(f"{other}.")
     ]
-
-
-def _sets(name: str) -> bool:
-    return name.startswith((SETS, f"{LEFT}.{SETS}", f"{RIGHT}.{SETS}"))
 
 
 def _passing(name: str) -> bool:

@@ -232,12 +232,10 @@ class SafeHtml(RendererHTML):
     def image(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
         """Render a picture as a link, because loading it would contact another server."""
         source = str(tokens[at].attrs.get("src", ""))
-        alt = tokens[at].content.strip() or "picture"
-        return str(_outward(source, f"[{alt}]") if source.startswith(LINKS) else escape(f"[{alt}]"))
-
-
-def _outward(address: str, text: str) -> Markup:
-    return Markup('<a href="{}" rel="{}">{}</a>').format(address, OUTWARD, text)
+        text = f"[{tokens[at].content.strip() or 'picture'}]"
+        if not source.startswith(LINKS):
+            return str(escape(text))
+        return str(Markup('<a href="{}" rel="{}">{}</a>').format(source, OUTWARD, text))
 
 
 def _level(state: Any) -> None:
