@@ -216,7 +216,7 @@ class KeptFiles(StaticFiles):
 
 
 def routes(service: Service) -> list[BaseRoute]:
-    """Every page and the folder of scripts, styles and pictures."""
+    """Return the routes of all pages and of the static files."""
     environment().globals |= {
         "first_steps": search.first_steps,
         "strength": strength,
