@@ -64,4 +64,4 @@ def test_after_the_idle_lock_no_memory_is_left_and_the_client_goes_on(tmp_path: 
         assert answer["id"] == 3
         assert answer["result"]["structuredContent"]["results"]
         process.close_stdin()
-        assert process.ended()[:2] == (0, b"")
+        assert process.wait_for_end()[:2] == (0, b"")

@@ -172,7 +172,7 @@ def test_only_what_was_appended_is_read_and_written(
     size = file.stat().st_size
     append(file, line(another_turn(client, "user", "And the timeout?")))
     read: list[int] = []
-    decoded = base._decoded
+    decoded = base._decode
 
     def counted(raw: bytes) -> object:
         read.append(len(raw))

@@ -83,7 +83,7 @@ def test_html_declares_no_entities_and_reads_no_files() -> None:
 def test_html_that_is_nested_without_end_is_read_as_far_as_it_goes() -> None:
     found = read_html("<p>before</p>" + "<div>" * 50_000 + "deep")
     assert document(found).text.startswith("before")
-    assert document(found).notes == ("It is nested too deeply to be read to its end.",)
+    assert document(found).notes == ("It is nested too deeply to be read completely.",)
 
 
 def test_html_without_text_is_empty() -> None:
