@@ -178,7 +178,7 @@ def test_only_what_was_appended_is_read_and_written(
         read.append(len(raw))
         return decoded(raw)
 
-    monkeypatch.setattr(base, "_decoded", counted)
+    monkeypatch.setattr(base, "_decode", counted)
     done = add(memory, file, client)
     assert (done.files, done.memories) == ({"changed": 1}, {"added": 1})
     assert said(memory)[:4] == before
