@@ -38,7 +38,7 @@ def main() -> None:
         offset = english.mean() - factor * of_fitted.mean()
         print(f"{name}: scale {factor:.2f} · cosine {offset:+.2f}")
         scale = scale_of(embedder.identity)
-        tell(lines, [scale.english(cosine) for cosine in np.diag(every).tolist()])
+        tell(lines, [scale.to_english(cosine) for cosine in np.diag(every).tolist()])
 
 
 def tell(lines: list[dict[str, Any]], cosines: list[float]) -> None:

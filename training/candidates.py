@@ -24,7 +24,7 @@ from recollect.context import SearchContext
 from recollect.models.english import readable_words
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings_reading import home_folder, load_settings
-from recollect.stages.rerank import RerankInterpolation, focused
+from recollect.stages.rerank import RerankInterpolation, focused_text
 from recollect.types import Ranking, Term
 from recollect_evaluation.cache import FILE, Cache, cache_folder
 from recollect_evaluation.evaluation import Contestant, Evaluation, open_evaluation
@@ -52,7 +52,7 @@ def offered(bench: Evaluation, questions: int) -> list[dict[str, Any]]:
         query = context.search.query
         read = len(readable_words(query)) >= stage.least_words
         for hit in ranking.hits:
-            text = focused(context.memory(hit.memory_id), query, stage.characters)
+            text = focused_text(context.memory(hit.memory_id), query, stage.characters)
             caught.append({"id": hit.memory_id, "score": hit.score, "parts": flat(hit.why),
                            "text": text if read else None})  # fmt: skip
         return ranking

@@ -16,13 +16,13 @@ from recollect.errors import UserError
 from recollect.present import sentences
 from recollect.present.snippet import marked, passages, place_of_match
 from recollect.present.views import VIEWS
-from recollect.query.exclusions import exclusions, left_out, without
+from recollect.query.exclusions import describe_exclusion, exclusions, without
 from recollect.query.intent import asks_before, without_past
 from recollect.query.terms import LONGEST_READ, keywords, words
 from recollect.recipes.base import Recipe
-from recollect.recipes.learned import taught
+from recollect.recipes.learned import with_learned_weights
 from recollect.recipes.registry import with_deep_search
-from recollect.stages.supersede import named
+from recollect.stages.supersede import with_links
 from recollect.times import validity
 from recollect.types import Filter, Hit, Ranking, Response, Result, Search, Term, View, combine
 
@@ -65,7 +65,7 @@ def run(
                 ranking = stage.apply(ranking, context)
     shown = search.view or declared.view
     with context.timed("present"):
-        ranking = named(ranking, context)
+        ranking = with_links(ranking, context)
         memories = [context.memory(id) for id in ranking.ids]
         if context.compared:
             from recollect.present.answering import answering  # noqa: PLC0415  start-up: numpy
@@ -184,7 +184,7 @@ def _taught(declared: Recipe, store: Store) -> tuple[Recipe, Likeness | None]:
     if not state.lesson:
         return declared, likeness
 
-    return taught(declared, state.lesson), likeness
+    return with_learned_weights(declared, state.lesson), likeness
 
 
 def _limit(declared: Recipe, search: Search) -> tuple[int, str]:
@@ -257,25 +257,25 @@ def _understood(declared: Recipe, context: SearchContext, ranking: Ranking) -> t
         return ()
     query = context.understanding
     found = ranking or context.fused or (declared.reads and query.lists)
-    read = query.asked.understood(query.lists) if declared.reads else ()
-    if not (found and query.asked_periods):
+    read = query.list_query.describe(query.lists) if declared.reads else ()
+    if not (found and query.effective_periods):
         return (*read,)
-    from recollect.query.time.periods import understood  # noqa: PLC0415  start-up time
+    from recollect.query.time.periods import describe  # noqa: PLC0415  start-up time
 
-    return (*map(understood, query.asked_periods), *read)
+    return (*map(describe, query.effective_periods), *read)
 
 
 def _left_out(context: SearchContext) -> tuple[str, ...]:
     """What the query wants left out, in words."""
     if not context.excluded:
         return ()
-    return tuple(map(left_out, context.excluded))
+    return tuple(map(describe_exclusion, context.excluded))
 
 
 def _excluded(search: Search) -> tuple[Exclusion, ...]:
     """What the query wants left out, as far as that is not to be ignored."""
     found = exclusions(search.query)
-    return tuple(each for each in found if left_out(each) not in search.ignored)
+    return tuple(each for each in found if describe_exclusion(each) not in search.ignored)
 
 
 def _excluding(search: Search, excluded: Sequence[Exclusion]) -> Search:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from recollect.query.likeness import Likeness, normalised
+from recollect.query.likeness import Likeness, normalise
 from recollect.store.base import Verdict
 from recollect.store.feedback_log import StoredFeedback
 
@@ -37,7 +37,7 @@ def opinions(
     Feedback on the same question decides alone: on the same words if there is any, else on the
     words nearest in meaning. Without any, that on like questions is added up, within −1…1.
     """
-    words = normalised(query)
+    words = normalise(query)
     if not words:
         return {}
     near = log.near(identity, vector, likeness.related)

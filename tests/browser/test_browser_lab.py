@@ -137,7 +137,7 @@ def test_both_sides_say_how_well_they_answer_ones_own_questions(
         visit(page, site.at("/lab", q=WORDS, **{f"right.set.{k}": v for k, v in nothing.items()}))
         own = page.locator("[data-own=right]")
         expect(own.locator("[data-changes]")).to_contain_text("worse than unchanged")
-        pairs = [(engine.recipes.changed("blend", nothing), engine.recipe("blend"))]
+        pairs = [(engine.recipes.with_changes("blend", nothing), engine.recipe("blend"))]
         found = own_scores(engine, pairs)
         expect(own.locator("b")).to_have_text(f"{found.scores[0].ndcg:.3f}")
         expect(page.locator("[data-own=left] [data-changes]")).to_have_count(0)

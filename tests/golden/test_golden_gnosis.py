@@ -30,7 +30,7 @@ from recollect import Memory, Recollect, Response, UserError
 from recollect.maths import logistic
 from recollect.present.response import compact, summary
 from recollect.recipes.registry import BUILT_IN
-from recollect.stages.floors import matched
+from recollect.stages.floors import matched_keywords
 from recollect.stages.rerank import Skip
 
 pytestmark = pytest.mark.usefixtures("each_store")
@@ -316,7 +316,7 @@ def test_literal_matches_are_raised_to_a_floor(
 
 def test_how_does_not_match_show() -> None:
     shown = Memory(id="m", title="Show", text="somehow shown", created_at=NOW, updated_at=NOW)
-    assert matched({"how", "show", "shown"}, shown) == {"show", "shown"}
+    assert matched_keywords({"how", "show", "shown"}, shown) == {"show", "shown"}
 
 
 def test_a_title_match_counts_for_the_floor(tmp_path: Path) -> None:

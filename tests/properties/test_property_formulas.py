@@ -146,7 +146,7 @@ def test_adapted_weights_sum_to_1_and_stay_in_their_span(accepted: int, dismisse
     adaptive = Adaptive(signal="semantic", fixed=("vector",))
     for semantic, vector in ((0.40, 0.00), (0.25, 0.15)):
         weights = {"semantic": semantic, "vector": vector, **dict.fromkeys("abcd", 0.15)}
-        adapted = adaptive.adapted(weights, accepted, dismissed)
+        adapted = adaptive.adapt(weights, accepted, dismissed)
         assert sum(adapted.values()) == pytest.approx(1.0)
         assert abs(adapted["semantic"] - semantic) <= 0.15 + 1e-12
         assert adapted["vector"] == vector

@@ -13,7 +13,7 @@ from examples import examples
 from recollect import Filter, Recollect
 from recollect.ingest.draft import make_draft
 from recollect.query.fts5 import all_of
-from recollect.query.sameness import same_in_order, spoken
+from recollect.query.sameness import same_in_order, split_words
 from recollect.query.terms import STOP_WORDS
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.base import KeywordQuery
@@ -53,7 +53,7 @@ def pairs(draw: st.DrawFn) -> tuple[str, str]:
 
 def distinctive(text: str) -> set[str]:
     """The words that one could look for: all but stop words and mere signs."""
-    words = {word.lower() for word in spoken(text)}
+    words = {word.lower() for word in split_words(text)}
     return {word for word in words if any(map(str.isalnum, word))} - STOP_WORDS
 
 
@@ -64,7 +64,7 @@ def test_the_fuller_of_two_that_are_the_same_has_every_word_of_both(texts: tuple
     one, other = texts
     assert same_in_order(one, other) is same_in_order(other, one)
     if same_in_order(one, other):
-        fuller = max(texts, key=lambda text: len(spoken(text)))
+        fuller = max(texts, key=lambda text: len(split_words(text)))
         assert distinctive(fuller) == distinctive(one) | distinctive(other)
 
 

@@ -14,7 +14,7 @@ from recollect import Recollect
 from recollect.engine import feedback
 from recollect.engine.searching import in_vault
 from recollect.lifetime import Lifetime
-from recollect.recipes.learned import fitted
+from recollect.recipes.learned import fit_weights
 from recollect.settings import Embedding, Rerank, Settings, UsageSettings
 
 # Uses are not counted either: while they are written, a server leaves out what is to be learned.
@@ -86,11 +86,11 @@ def test_weights_that_rank_older_feedback_worse_are_not_used(memory: Recollect) 
 def test_weights_stay_within_bounds_and_follow_the_evidence() -> None:
     declared = {"keyword": 1.0, "title": 2.0, "exact": 2.0}
     questions = [[{"keyword": -3.0, "title": 2.0, "exact": 0.0}]] * 10
-    found = fitted(declared, questions, span=2)
+    found = fit_weights(declared, questions, span=2)
     assert 0.5 <= found["keyword"] < 1.0
     assert 2.0 < found["title"] <= 4.0
     assert found["exact"] == 2.0
-    assert fitted(declared, questions, span=1) == fitted(declared, [], span=2) == declared
+    assert fit_weights(declared, questions, span=1) == fit_weights(declared, [], span=2) == declared
 
 
 class Gate:

@@ -48,7 +48,7 @@ def counts(memory: Recollect, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     count(memory.store.memories, "get", lambda ids: "read")
     count(memory.store.keyword, "tokens", lambda text: f"tokens {text}")
-    count(rerank, "focused", lambda *_: "text for a reranker")
+    count(rerank, "focused_text", lambda *_: "text for a reranker")
     count(exact, "holds", lambda folded, term: f"holds {term} {folded}")
     count(passages, "densest", lambda text, *_: f"passage {text}")
     return counted

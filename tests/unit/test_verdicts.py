@@ -10,7 +10,7 @@ import pytest
 
 from recollect.context import SearchContext
 from recollect.models.active import ActiveModels
-from recollect.query.likeness import Likeness, normalised, overlap, turned
+from recollect.query.likeness import Likeness, differ_in_meaning, normalise, overlap
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Settings
 from recollect.verdicts import Opinion, opinions
@@ -64,8 +64,8 @@ def test_what_was_said_of_another_question_does_not_count(search_at: Search, que
 
 
 def test_queries_are_normalised_to_their_words() -> None:
-    assert normalised("  How do WE\trefresh – tokens?") == "how do we refresh tokens"
-    assert normalised("?!") == ""
+    assert normalise("  How do WE\trefresh – tokens?") == "how do we refresh tokens"
+    assert normalise("?!") == ""
     assert overlap("", "") == 0.0
 
 
@@ -82,7 +82,7 @@ def test_queries_are_normalised_to_their_words() -> None:
 def test_a_number_or_a_word_such_as_not_makes_another_question(
     one: str, other: str, expected: bool
 ) -> None:
-    assert turned(one, other) is turned(other, one) is expected
+    assert differ_in_meaning(one, other) is differ_in_meaning(other, one) is expected
 
 
 def test_likeness_falls_with_the_square_of_the_distance() -> None:
@@ -105,7 +105,7 @@ def test_paraphrases_are_the_same_question_and_related_questions_are_not() -> No
     for pair in PAIRS:
         one, other = pair["queries"]
         cosine = float(vectors[one] @ vectors[other])
-        alike = rule.likeness.between(normalised(one), normalised(other), cosine)
+        alike = rule.likeness.between(normalise(one), normalise(other), cosine)
         counted[pair["verdict"]] += alike == 1.0
     assert len(PAIRS) == 150
     assert counted["same"] >= 43

@@ -18,7 +18,7 @@ from recollect.ingest.draft import make_draft
 from recollect.memory_json import memory_json
 from recollect.models.folder import installed_models
 from recollect.recipes.base import Recipe
-from recollect.recipes.overrides import nested_changes, overridden
+from recollect.recipes.overrides import nested_changes, override
 from recollect.settings import Settings
 from recollect_evaluation.cache import Cache
 from recollect_evaluation.datasets import QRELS, QUERIES, Dataset, Grades, Question, rows, table
@@ -84,7 +84,7 @@ def own_scores(engine: Recollect, pairs: Sequence[tuple[Recipe, Recipe]]) -> Own
 
 def _plain(recipe: Recipe, query: str) -> Recipe:
     changes = nested_changes(recipe.deferral(query))
-    quick = overridden(recipe, changes, recipe.name) if changes else recipe
+    quick = override(recipe, changes, recipe.name) if changes else recipe
     return replace(quick, feedback=None)
 
 

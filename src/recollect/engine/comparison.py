@@ -175,10 +175,10 @@ def _cosines(
     places = dict(zip(keys, range(len(keys)), strict=True))
     rows = [row for row, key in enumerate(found) if key in places]
     of = [places[found[row]] for row in rows]
-    least = scale.own(CONTRADICTING)
+    least = scale.to_own(CONTRADICTING)
     pairs = near_pairs(vectors[np.array(rows, np.intp)], least) if rows else {}
     return {
-        (min(of[one], of[two]), max(of[one], of[two])): scale.english(cosine)
+        (min(of[one], of[two]), max(of[one], of[two])): scale.to_english(cosine)
         for (one, two), cosine in pairs.items()
         if is_seen(identity, memories[of[one]])
     }
@@ -359,7 +359,7 @@ def _nearest(session: Session, memory: Memory, place: Filter) -> dict[str, float
     own = vectors.stored(identity, [memory.id]).get(memory.id)
     found = vectors.nearest(identity, own[0].vector, MOST_READ, place) if own else []
     scale = scale_of(identity)
-    return {match.memory_id: scale.english(match.score) for match in found}
+    return {match.memory_id: scale.to_english(match.score) for match in found}
 
 
 class _Compared:

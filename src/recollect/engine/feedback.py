@@ -21,12 +21,12 @@ from recollect.engine.searching import in_vault, prepare_search
 from recollect.engine.session import Session
 from recollect.errors import NotFound, RecollectError, UserError
 from recollect.models.embedding_queue import embed_queries
-from recollect.query.likeness import normalised
+from recollect.query.likeness import normalise
 from recollect.recipes.base import Recipe
 from recollect.recipes.learned import (
     Lesson,
     Replay,
-    fitted,
+    fit_weights,
     learnable,
     lesson_for,
 )
@@ -52,7 +52,7 @@ def feedback(
     `accept` takes back this and nothing else.
     """
     kept = fields_of(session, session.redaction.redact_query(query)).text
-    words = normalised(kept)
+    words = normalise(kept)
     if not words:
         raise UserError("Feedback needs the query that the result answered, in words.")
     named_ids([id])
@@ -99,7 +99,7 @@ def judged(session: Session, query: str, ids: Sequence[str]) -> dict[str, bool]:
     are left out."""
     if not session.store.feedback.state().given:
         return {}
-    words = normalised(fields_of(session, session.redaction.redact_query(query)).text)
+    words = normalise(fields_of(session, session.redaction.redact_query(query)).text)
     verdicts = session.store.feedback.on([words])
     wanted = set(named_ids(ids))
     return {
@@ -112,7 +112,7 @@ def judgements(session: Session) -> dict[str, dict[str, bool]]:
     """The questions that have an accepted result, the newest first: what stands of which
     memory."""
     log = session.store.feedback
-    asked = {normalised(event.query): event.query for event in reversed(log.every())}
+    asked = {normalise(event.query): event.query for event in reversed(log.every())}
     found: dict[str, dict[str, bool]] = {words: {} for words in asked}
     for verdict in log.on([*asked]):
         found[verdict.words][verdict.memory_id] = verdict.accepted
@@ -129,7 +129,7 @@ class ReplayedQuestion:
     name, and which of them are accepted."""
 
     def __init__(self, session: Session, recipe: Recipe, query: str) -> None:
-        verdicts = session.store.feedback.on([normalised(query)])
+        verdicts = session.store.feedback.on([normalise(query)])
         search = prepare_search(session, query, limit=REPLAYED).search
         found = in_vault(session, recipe, search)
         self._accepted = {verdict.memory_id for verdict in verdicts if verdict.accepted}
@@ -181,7 +181,7 @@ def learn(session: Session, stop: Callable[[], bool]) -> None:
             return
         questions.append(ReplayedQuestion(session, plain, event.query))
     older, newer = questions[: len(questions) // 2], questions[len(questions) // 2 :]
-    weights = fitted(declared, [[*question.pairs()] for question in newer], rule.span)
+    weights = fit_weights(declared, [[*question.pairs()] for question in newer], rule.span)
     factors = {name: weights[name] / weight for name, weight in declared.items() if weight}
     held_out, fit = (_replayed(half, factors) for half in (older, newer))
     better = held_out.after > held_out.before or fit.after > fit.before

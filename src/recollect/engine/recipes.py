@@ -65,7 +65,7 @@ def save_recipe(
 @operation(ADMIN, route="DELETE /recipes/{recipe}")
 def remove_recipe(session: Session, recipe: Name) -> None:
     """Delete a recipe of your own. It must not be the default, and no other may extend it."""
-    file = session.recipes.own(recipe, "deleted")
+    file = session.recipes.own_file(recipe, "deleted")
     _check_not_default(session, recipe)
     file.unlink(missing_ok=True)
     session.wrote("delete recipe")
@@ -78,7 +78,7 @@ def rename_recipe(
     name: Annotated[str, about("its new name", "my-own"), Meta(min_length=1, max_length=64)],
 ) -> RecipeDetails:
     """Rename a recipe of your own. It must not be the default, and no other may extend it."""
-    session.recipes.own(recipe, "renamed")
+    session.recipes.own_file(recipe, "renamed")
     _check_not_default(session, recipe)
     session.recipes.rename(recipe, name)
     session.wrote("rename recipe")

@@ -110,7 +110,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
                 raise
             place = f"{section}.recipe, in {self.home / 'config.toml'} or the environment"
             raise UserError(f"{place}: {error}") from error
-        return self.recipes.changed(recipe.name, changes) if changes else recipe
+        return self.recipes.with_changes(recipe.name, changes) if changes else recipe
 
     # What the caller may do
 

@@ -124,7 +124,7 @@ class FeatureSum(Struct, frozen=True, tag="feature_sum", forbid_unknown_fields=T
             return {}
         scale = scale_of(identity)
         known = context.cosines(ids)
-        return {id: scale.english(known[id]) for id in ids if id in known}
+        return {id: scale.to_english(known[id]) for id in ids if id in known}
 
     def _pool(self, context: SearchContext, totals: Mapping[str, float]) -> list[str]:
         # By the bare totals: most candidates never need an explanation. As `ranked` orders them,
@@ -210,7 +210,7 @@ class Features:
     def _usual_cosine(context: SearchContext) -> float:
         """The mean cosine of the nearest memories that are rarely the answer."""
         scale = scale_of(context.embedder.identity)
-        return _usual([scale.english(hit.score) for hit in context.by_vectors()])
+        return _usual([scale.to_english(hit.score) for hit in context.by_vectors()])
 
 
 def _lead(cosine: float, usual: float) -> float:

@@ -22,7 +22,7 @@ from recollect.ingest.draft import (
     make_id,
 )
 from recollect.query.fts5 import any_of
-from recollect.query.sameness import same_in_order, spoken
+from recollect.query.sameness import same_in_order, split_words
 from recollect.query.terms import keywords
 from recollect.store.base import COLUMNS, KeywordQuery, Store, Stored, WriteOutcome, Writing
 from recollect.types import TEXTS, Filter, Memory
@@ -102,7 +102,7 @@ def merge_fields(memory: Memory, fields: dict[str, Any]) -> dict[str, Any]:
     both, else the new value. `created_at` stays, and nothing is emptied."""
     new = {name: value for name, value in fields.items() if value != "" and name != "created_at"}
     longer = {
-        name: max((getattr(memory, name), new[name]), key=lambda text: len(spoken(text)))
+        name: max((getattr(memory, name), new[name]), key=lambda text: len(split_words(text)))
         for name in TEXTS
         if name in new
     }

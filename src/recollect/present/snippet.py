@@ -45,7 +45,7 @@ def passages(context: SearchContext, memories: Sequence[Memory]) -> dict[str, Pa
     """The passage of each memory that answers the query word by word; where tokens were not
     compared, the one that the query's words stand in, or that is nearest in meaning."""
 
-    words = context.understanding.sought
+    words = context.understanding.passage_words
     spans = {hit.memory_id: hit.findings.span for hit in context.by_vectors()}
     found = {}
     for memory in memories:
@@ -67,7 +67,7 @@ def place_of_match(hit: Hit, memory: Memory, context: SearchContext) -> FilePlac
     counts before its forms. Of equal lines it is one of the shown passage; where that answers
     word by word, always. It is the first line of the hit where the passage is not from the
     text, or the text has other lines than the file."""
-    place, text, words = hit.findings.file, memory.text, context.understanding.sought
+    place, text, words = hit.findings.file, memory.text, context.understanding.passage_words
     if place is None:
         return None
     found = context.passages.get(memory.id) or passage(memory, words, PASSAGE_CHARACTERS)
@@ -118,7 +118,7 @@ def highlighted(text: str, context: SearchContext, answers: Set[str] = frozenset
     `answers`: lower-cased words that answer the query by their meaning, and are marked, too."""
 
     query = context.understanding
-    wanted = frozenset[str]().union(*(query.stems_of(word) for word in query.searched))
+    wanted = frozenset[str]().union(*(query.stems_of(word) for word in query.searched_words))
     starts = tuple(stem[:LEAST_START] for stem in wanted)  # few words are worth a look
 
     def mark(found: re.Match[str]) -> str:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from recollect.models.english import is_word
-from recollect.query.exact import folded
+from recollect.query.exact import fold
 from recollect.query.spelling import (
     SAME_START,
     TWO_ERRORS,
-    misspellable,
+    is_correctable,
     one_error_away,
     two_errors_away,
 )
@@ -40,7 +40,7 @@ class Corrections:
         """
         parts = inner_words(typed)
         name = "".join(parts)
-        if not name.isalpha() or (len(parts) < 2 and not misspellable(name)) or self._holds(name):
+        if not name.isalpha() or (len(parts) < 2 and not is_correctable(name)) or self._holds(name):
             return []
         if len(parts) < 2:
             return self._words(name)
@@ -60,9 +60,9 @@ class Corrections:
         Words of title, text and tags that are one error away are tried first; the other ways cost
         more.
         """
-        if not misspellable(word):
+        if not is_correctable(word):
             return []
-        plain = folded(word)
+        plain = fold(word)
         near = one_error_away(word).union(*(one_error_away(form) for form in {plain} - {word}))
         found = (
             self._best(self._store.vocabulary.frequencies(near))
@@ -108,7 +108,7 @@ class Corrections:
 
         A word in one piece is looked up among the terms that a correction reads anyway.
         """
-        plain, stems = folded(word), self._store.keyword.tokens(word)
+        plain, stems = fold(word), self._store.keyword.tokens(word)
         if len(stems) != 1 or len(word) < SAME_START or not stems[0].startswith(plain[:SAME_START]):
             return any(self._store.keyword.holding(index, [word]).get(word) for index in START)
         return any(

@@ -16,10 +16,10 @@ class CosineScale(NamedTuple):
     factor: float = 1.0
     offset: float = 0.0
 
-    def english(self, cosine: float) -> float:
+    def to_english(self, cosine: float) -> float:
         return min(1.0, self.factor * cosine + self.offset)
 
-    def own(self, english: float) -> float:
+    def to_own(self, english: float) -> float:
         """Return the model's own cosine for a cosine of the English scale."""
         return (english - self.offset) / self.factor
 
@@ -43,4 +43,4 @@ def on_english_scale(
 ) -> dict[tuple[str, str], float]:
     """Convert a model's cosines between pairs of memories to the English scale."""
     scale = scale_of(identity)
-    return {pair: scale.english(cosine) for pair, cosine in cosines.items()}
+    return {pair: scale.to_english(cosine) for pair, cosine in cosines.items()}

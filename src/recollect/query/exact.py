@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 
 from recollect.query.sameness import Wording
-from recollect.query.subwords import UNSPACED, joined, subwords
+from recollect.query.subwords import UNSPACED, join_identifier, subwords
 from recollect.types import Memory
 
 # Each costs a lookup; a query with more is a pasted log.
@@ -61,7 +61,7 @@ def exact_things(text: str) -> list[str]:
     quoted = [next(filter(None, groups)) for groups in QUOTED.findall(text)]
     rest = QUOTED.sub(" ", text)
     runs = [] if text.isascii() else _runs(rest)
-    words = [_bare(word) for word in rest.split()]
+    words = [_strip_punctuation(word) for word in rest.split()]
     things = [*(one.strip() for one in quoted), *runs, *filter(_is_exact, words)]
     return list(dict.fromkeys(filter(None, things)))[:MOST_THINGS]
 
@@ -74,7 +74,7 @@ def is_signed(thing: str) -> bool:
 def holds(folded_text: str, thing: str) -> bool:
     """Return True if the text (already `folded`) has the term as a whole: not `1.4` in `1.4.2`, nor
     `cache` in `cached`."""
-    if not (plain := folded(thing)) or plain not in folded_text:
+    if not (plain := fold(thing)) or plain not in folded_text:
         return False
     if is_unspaced(thing):
         return True
@@ -87,14 +87,14 @@ def holds(folded_text: str, thing: str) -> bool:
     return False
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """Remove case and accents, which people leave out when they type."""
     if text.isascii():
         return text.lower()
     return MARKS.sub("", unicodedata.normalize("NFKD", text.casefold()))
 
 
-def _bare(word: str) -> str:
+def _strip_punctuation(word: str) -> str:
     return POSSESSIVE.sub("", word.lstrip(AROUND_START).rstrip(AROUND_END))
 
 
@@ -104,14 +104,14 @@ def _is_exact(word: str) -> bool:
 
 def is_unspaced(thing: str) -> bool:
     """Return True if the term begins or ends in a script without spaces between words."""
-    return not thing.isascii() and bool(_unspaced_end().search(thing))
+    return not thing.isascii() and bool(_unspaced_end_pattern().search(thing))
 
 
 def _runs(text: str) -> list[str]:
     """Return words of two characters or more. A single character counts only together with its
     neighbours, since a piece of a Korean text may begin in one word and end in the next."""
     found: list[str] = []
-    for row in _unspaced().findall(text):
+    for row in _unspaced_pattern().findall(text):
         pieces = row.split(" ")
         found += [piece for piece in pieces if len(piece) > 1]
         if len(pieces) > 1 and any(len(piece) == 1 for piece in pieces):
@@ -120,12 +120,12 @@ def _runs(text: str) -> list[str]:
 
 
 @cache
-def _unspaced() -> re.Pattern[str]:
+def _unspaced_pattern() -> re.Pattern[str]:
     return re.compile(f"[{UNSPACED}](?: ?[{UNSPACED}])+")
 
 
 @cache
-def _unspaced_end() -> re.Pattern[str]:
+def _unspaced_end_pattern() -> re.Pattern[str]:
     return re.compile(f"^[{UNSPACED}]|[{UNSPACED}]$")
 
 
@@ -190,12 +190,12 @@ class MemoryText:
         `--no-cache` and `R&D` have no other spelling."""
         if holds(self._folded, term):
             return True
-        name = "" if term.startswith("-") or is_signed(term) else joined(term)
+        name = "" if term.startswith("-") or is_signed(term) else join_identifier(term)
         return bool(name) and name in self.subwords
 
     @cached_property
     def _folded(self) -> str:
-        return folded(f"{self._text}\n{' '.join(self.subwords)}")
+        return fold(f"{self._text}\n{' '.join(self.subwords)}")
 
     @property
     def _text(self) -> str:

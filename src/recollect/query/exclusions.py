@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-from recollect.query.terms import keywords, lowered, outside, words
+from recollect.query.terms import cut_spans, keywords, lower_words, words
 from recollect.types import Span
 
 # A query of bare words matches none of these and has at most MOST_BARE words before `without`.
@@ -65,25 +65,25 @@ def exclusions(text: str, *, alone: bool = False) -> tuple[Exclusion, ...]:
     found = []
     for match in _pattern().finditer(text):
         named = match["sign"] or match["operator"] or match["phrase"] or match["bare"]
-        if named and _meant(text, match):
+        if named and _is_exclusion(text, match):
             excluded = tuple(words(named))
             if excluded:
                 found.append(Exclusion(excluded, Span(*match.span())))
     return tuple(found) if found and (alone or keywords(without(text, found))) else ()
 
 
-def left_out(exclusion: Exclusion) -> str:
+def describe_exclusion(exclusion: Exclusion) -> str:
     """Return the exclusion as people read it."""
     return f"without {' '.join(exclusion.words)}"
 
 
 def without(text: str, excluded: Sequence[Exclusion]) -> str:
     """Return the query without these exclusions."""
-    rest = outside(text, (exclusion.span for exclusion in excluded))
+    rest = cut_spans(text, (exclusion.span for exclusion in excluded))
     return " ".join(rest.split()).rstrip(" ,;")
 
 
-def _meant(text: str, match: re.Match[str]) -> bool:
+def _is_exclusion(text: str, match: re.Match[str]) -> bool:
     """Return True if the match excludes something: it is no option of a command (`what does -v
     print`) and no topic."""
     if (sign := match["sign"]) is not None:
@@ -94,7 +94,7 @@ def _meant(text: str, match: re.Match[str]) -> bool:
         return True
     if match["phrase"] is not None:
         asks = re.search(ASKING, text) and not re.search(r"\bbut\s+not\b", match[0], re.IGNORECASE)
-        vague = OBJECTLESS.issuperset(lowered(match["phrase"]))
+        vague = OBJECTLESS.issuperset(lower_words(match["phrase"]))
         return (
             not asks and not vague and not match["phrase"].endswith("ly")
         )  # "but not exclusively"

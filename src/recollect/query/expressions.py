@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from recollect.query.terms import quoted
+from recollect.query.terms import quote
 
 # FTS5's tokens: white space is ASCII only, and every character beyond ASCII belongs to a word.
 # Compiled on first use: it takes milliseconds, and most recipes never parse a query.
@@ -28,7 +28,7 @@ class Text(NamedTuple):
     prefix: bool = False
 
     def __str__(self) -> str:
-        return quoted(self.text) + (" *" if self.prefix else "")
+        return quote(self.text) + (" *" if self.prefix else "")
 
 
 class Near(NamedTuple):

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence, Set
 from functools import cache
 from typing import Any, NamedTuple
 
-from recollect.query.exclusions import exclusions, left_out, without
-from recollect.query.terms import LONGEST_READ, keywords, outside, words
+from recollect.query.exclusions import describe_exclusion, exclusions, without
+from recollect.query.terms import LONGEST_READ, cut_spans, keywords, words
 from recollect.types import Filter, Span
 
 # Field → the filter's attribute, and the attribute for `-field:`.
@@ -59,7 +59,7 @@ def read_fields(text: str, ignored: Set[str] = frozenset()) -> QueryFields:
                 wanted.setdefault(part, []).append(value)
                 readings[reading] = None
                 spans.append(Span(*match.span()))
-    rest = " ".join(outside(text, spans).split()).rstrip(" ,;")
+    rest = " ".join(cut_spans(text, spans).split()).rstrip(" ,;")
     if not spans or len(words(rest)) > LONGEST_READ:
         return QueryFields(text)
     parts: dict[str, Any] = {part: tuple(values) for part, values in wanted.items()}
@@ -72,12 +72,16 @@ def read_fields(text: str, ignored: Set[str] = frozenset()) -> QueryFields:
 
 def read_exclusions(text: str, ignored: Set[str] = frozenset()) -> QueryFields:
     """Read the exclusions of a query. The text is empty if it has no other word to search for."""
-    excluded = [one for one in exclusions(text, alone=True) if left_out(one) not in ignored]
+    excluded = [
+        one for one in exclusions(text, alone=True) if describe_exclusion(one) not in ignored
+    ]
     if not excluded:
         return QueryFields(text)
     rest = without(text, excluded)
     filter = Filter(without=tuple(one.words for one in excluded))
-    return QueryFields(rest if keywords(rest) else "", filter, tuple(map(left_out, excluded)))
+    return QueryFields(
+        rest if keywords(rest) else "", filter, tuple(map(describe_exclusion, excluded))
+    )
 
 
 def query_of(typed: Sequence[str]) -> str:

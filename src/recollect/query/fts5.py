@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from recollect.query.expressions import ExpressionLimits, NotFts5, parse
-from recollect.query.terms import quoted, words
+from recollect.query.terms import quote, words
 
 # FTS5 merges the positions of all terms row by row, so its work grows with the square of their
 # number, and a pasted page would take minutes. Beyond this, repeats go first, then the last terms.
@@ -22,25 +22,25 @@ MOST_NOTS = 90
 
 def any_of(terms: Iterable[str]) -> str:
     """Return `"a" OR "b"`; an empty string without terms."""
-    return " OR ".join(quoted(term) for term in bounded(terms))
+    return " OR ".join(quote(term) for term in limit_terms(terms))
 
 
 def each_counted(terms: Iterable[str], counted: Callable[[str], Sequence[int]]) -> dict[str, int]:
     """Map each term to its count; call `counted` once, with all terms in one expression. Beyond
     MOST_TERMS, the first distinct ones count."""
-    asked = bounded(terms)
+    asked = limit_terms(terms)
     found = counted(any_of(asked))
     return dict(zip(asked, found, strict=bool(asked and found)))
 
 
 def any_prefix_of(terms: Iterable[str]) -> str:
     """Return `"auth"* OR "token"*`. A piece without a letter or digit matches nothing."""
-    return " OR ".join(quoted(term) + "*" for term in bounded(terms))
+    return " OR ".join(quote(term) + "*" for term in limit_terms(terms))
 
 
 def all_of(terms: Iterable[str]) -> str:
     """Return `"a" "b"`: FTS5's implicit AND, which skips terms without a letter or digit."""
-    return " ".join(quoted(term) for term in bounded(terms))
+    return " ".join(quote(term) for term in limit_terms(terms))
 
 
 def any_phrase_of(phrases: Iterable[Sequence[str]]) -> str:
@@ -56,7 +56,7 @@ def any_phrase_of(phrases: Iterable[Sequence[str]]) -> str:
     return any_of(kept)
 
 
-def bounded(terms: Iterable[str]) -> list[str]:
+def limit_terms(terms: Iterable[str]) -> list[str]:
     """Return the terms; of more than MOST_TERMS, the first distinct ones."""
     every = list(terms)
     return every if len(every) <= MOST_TERMS else list(dict.fromkeys(every))[:MOST_TERMS]

@@ -88,12 +88,12 @@ SCRIPTS = {
 
 def is_function_word(word: str) -> bool:
     """Return True for a lower-cased function word of a script with spaces between words."""
-    return word in STOP_WORDS or word in _spaced()
+    return word in STOP_WORDS or word in _function_words()
 
 
 def content_words(words: Sequence[str]) -> list[str]:
     """Return the lower-cased words that are not function words; all if nothing else is left."""
-    return [word for word in words if word not in _spaced()] or list(words)
+    return [word for word in words if word not in _function_words()] or list(words)
 
 
 def is_english(words: Sequence[str]) -> bool:
@@ -130,11 +130,11 @@ def english_words() -> frozenset[str]:
 
 @cache
 def _foreign() -> frozenset[str]:
-    return _spaced() - english_words()
+    return _function_words() - english_words()
 
 
 @cache
-def _spaced() -> frozenset[str]:
+def _function_words() -> frozenset[str]:
     return frozenset(ENGLISH.split()).union(*_by_language().values())
 
 

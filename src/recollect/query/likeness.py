@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from recollect.query.terms import keywords, lowered
+from recollect.query.terms import keywords, lower_words
 from recollect.recipes.ranges import Cosine
 
 # Words that change a question's meaning. Vectors hardly notice them: "why do we pin dependencies"
@@ -12,12 +12,12 @@ from recollect.recipes.ranges import Cosine
 TURNING = frozenset("not no never t without except before after".split())
 
 
-def normalised(query: str) -> str:
+def normalise(query: str) -> str:
     """Return the words of a query in lower case, without punctuation."""
-    return " ".join(lowered(query))
+    return " ".join(lower_words(query))
 
 
-def turned(one: str, other: str) -> bool:
+def differ_in_meaning(one: str, other: str) -> bool:
     """Return True if two normalised queries differ in a number or in a word that changes the
     meaning."""
     return _marks(one) != _marks(other)
@@ -56,7 +56,7 @@ class Likeness(Struct, frozen=True, forbid_unknown_fields=True):
         """Compare two normalised queries. `cosine`: of their vectors, or None."""
         if one == other:
             return 1.0
-        if turned(one, other):
+        if differ_in_meaning(one, other):
             return 0.0
         if cosine is None:
             return overlap(one, other)

@@ -13,7 +13,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from recollect.query.terms import STOP_WORDS, lowered, outside
+from recollect.query.terms import STOP_WORDS, cut_spans, lower_words
 from recollect.query.time.calendar import Period
 from recollect.types import Severity
 
@@ -48,7 +48,7 @@ PERSON = r"(?:\b(?:did|does|has|by|from)\s+@?|@)([^\W\d_][\w-]*)|\b([^\W\d_][\w-
 MOST_WORDS = 12
 
 
-class Asked(Struct, frozen=True):
+class ListQuery(Struct, frozen=True):
     """The filters and the order in a query's words. `lists`: there is no topic, or one word of
     it."""
 
@@ -61,7 +61,7 @@ class Asked(Struct, frozen=True):
     words: tuple[str, ...] = ()
     lists: bool = False
 
-    def understood(self, lists: bool) -> list[str]:
+    def describe(self, lists: bool) -> list[str]:
         """Return the readings as people see them. lists: the query is answered by a list."""
         return [
             *([f"kind {self.kind}"] if self.kind else []),
@@ -74,10 +74,10 @@ class Asked(Struct, frozen=True):
         ]
 
 
-NOTHING = Asked()
+NOTHING = ListQuery()
 
 
-def asked(
+def read_list_query(
     text: str,
     periods: Sequence[Period],
     *,
@@ -87,7 +87,7 @@ def asked(
     tags: Callable[[Sequence[str]], Sequence[str]],
     stem: Callable[[str], frozenset[str]],
     ignored: Set[str] = frozenset(),
-) -> Asked:
+) -> ListQuery:
     """Read the filters and the order in a query's words.
 
     kinds, projects, sources, tags: return those in use; all but the first, among some names.
@@ -96,9 +96,11 @@ def asked(
     """
     bounded = any(period.exact for period in periods)
     unquoted = re.sub(
-        r"[\"`][^\"`]*[\"`]", " quoted quoted ", outside(text, (period.span for period in periods))
+        r"[\"`][^\"`]*[\"`]",
+        " quoted quoted ",
+        cut_spans(text, (period.span for period in periods)),
     )
-    left = lowered(unquoted)
+    left = lower_words(unquoted)
     if len(left) > MOST_WORDS or not re.search(r"[^\W\d]", text):
         return NOTHING  # a date alone may be searched for as text
 
@@ -128,13 +130,13 @@ def asked(
     if not kind or f"severity {severity}" in ignored:
         severity = None
     source = read("source", sources(names))
-    named = {*lowered(project), "project", "team"} if project else set()
-    named |= {*lowered(source or ""), *(lowered(f"{tag}'s") if tag else ())}
+    named = {*lower_words(project), "project", "team"} if project else set()
+    named |= {*lower_words(source or ""), *(lower_words(f"{tag}'s") if tag else ())}
     if severity:
         named |= SEVERITIES.keys()
     rest = [word for word in rest if word not in named and f"holds {word}" not in ignored]
     order = ORDERS[ordered] if ordered else "newest"
-    return Asked(
+    return ListQuery(
         kind=kind,
         project=project,
         source=source,
@@ -161,11 +163,11 @@ def _kinds(
     for kind in kinds() if plural else ():
         if kind in ("note", "memory"):
             continue  # people call everything a note
-        if any(_names(word, kind, stem) and _several(word, kind, left) for word in plural):
+        if any(_names(word, kind, stem) and _is_plural(word, kind, left) for word in plural):
             yield kind
 
 
-def _several(word: str, kind: str, left: Sequence[str]) -> bool:
+def _is_plural(word: str, kind: str, left: Sequence[str]) -> bool:
     """Return True for `bugs`, `decided`, and `bug` after `latest` or `every`: a kind, not one thing
     of a topic."""
     if word != kind:
@@ -181,5 +183,7 @@ def _names(word: str, kind: str, stem: Callable[[str], frozenset[str]]) -> bool:
 
 def _spellings(text: str, words: Sequence[str]) -> list[str]:
     """Return the words that may name a project, as typed and in small letters."""
-    typed = [name for name in re.findall(r"\w[\w.-]*", text) if set(lowered(name)) <= set(words)]
+    typed = [
+        name for name in re.findall(r"\w[\w.-]*", text) if set(lower_words(name)) <= set(words)
+    ]
     return list(dict.fromkeys([*typed, *(name.lower() for name in typed)]))

@@ -52,13 +52,13 @@ def passage(
         return _cut_out(field, text, start, size)
     start = 0
     if best.last + LONG_WORD > size:  # it is not in the beginning
-        start = _around(text, best, size).start
+        start = _centre(text, best, size).start
         for border in BEGINNING.finditer(text, start, best.first):
             start = border.end()
     return _cut_out(field, text, start, size)
 
 
-def longer(memory: Memory, found: Passage, words: Sequence[str], size: int) -> Passage:
+def extend(memory: Memory, found: Passage, words: Sequence[str], size: int) -> Passage:
     """Extend a passage on both sides to at most `size` characters plus the marks of cuts."""
     text, known = getattr(memory, found.field), found.text.strip(CUT)
     at = text.find(known)
@@ -69,7 +69,7 @@ def longer(memory: Memory, found: Passage, words: Sequence[str], size: int) -> P
 
 
 def _cut_out(field: str, text: str, start: int, size: int) -> Passage:
-    start, end = _between_words(text, start, size)
+    start, end = _cut_between_words(text, start, size)
     shown = text[start:end].strip("\n").rstrip()
     return Passage(field, f"{CUT if start else ''}{shown}{CUT if end < len(text) else ''}")
 
@@ -89,11 +89,11 @@ def window(text: str, words: Sequence[str], size: int) -> str:
     several, or the beginning."""
     if len(text) <= size:
         return text
-    start, end = _around(text, densest(text, words, size), size)
-    return text[start : end or _between_words(text, 0, size).end].strip()
+    start, end = _centre(text, densest(text, words, size), size)
+    return text[start : end or _cut_between_words(text, 0, size).end].strip()
 
 
-def _around(text: str, best: Densest, size: int) -> Span:
+def _centre(text: str, best: Densest, size: int) -> Span:
     """Return the span with the window in its middle; an empty one if no word was found."""
     different, first, last = best
     if not different:
@@ -101,10 +101,10 @@ def _around(text: str, best: Densest, size: int) -> Span:
     if len(text) <= size:
         return Span(0, len(text))
     start = max(0, min(first - (size - (last - first)) // 2, len(text) - size))
-    return _between_words(text, start, size)
+    return _cut_between_words(text, start, size)
 
 
-def _between_words(text: str, start: int, size: int) -> Span:
+def _cut_between_words(text: str, start: int, size: int) -> Span:
     end = min(start + size, len(text))
     if start and not text[start - 1].isspace():
         space = text.find(" ", start, end)

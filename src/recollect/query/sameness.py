@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence, Set
 from itertools import chain
 from typing import NamedTuple
 
-from recollect.query.terms import STOP_WORDS, composed
+from recollect.query.terms import STOP_WORDS, compose
 
 # Words that reverse a sentence: texts that differ by one of them are not the same. These are stems:
 # "befor", and "ar" for "are".
@@ -103,30 +103,30 @@ def same_in_order(one: str, other: str) -> bool:
     Case, the encoding of accents and punctuation around a word do not count. A word more may not be
     a number, a name, a sign, or a word that reverses the meaning.
     """
-    shorter, longer = sorted((spoken(one), spoken(other)), key=len)
+    shorter, longer = sorted((split_words(one), split_words(other)), key=len)
     if not shorter:
         return one == other
     if len(shorter) < ALIKE * len(longer):
         return False
-    more = _left_out(shorter, longer)
-    return more is not None and not any(map(_adds, more))
+    more = _extra_words(shorter, longer)
+    return more is not None and not any(map(_changes_statement, more))
 
 
-def spoken(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the words between white space, without surrounding punctuation, articles and
     dashes."""
-    pieces = composed(text).replace("\u2019", "'").split()
-    words = map(_bare, pieces)
+    pieces = compose(text).replace("\u2019", "'").split()
+    words = map(_strip_punctuation, pieces)
     return [word for word in words if word != "a" and word.lower() not in SILENT]  # A: plan A
 
 
-def _bare(piece: str) -> str:
+def _strip_punctuation(piece: str) -> str:
     # A quote after a number is a unit: 5' is not 5".
     quotes = "" if any(map(str.isdigit, piece)) else QUOTES
     return piece.lstrip(BEFORE + quotes).rstrip(BEHIND + quotes) or piece
 
 
-def _left_out(shorter: Sequence[str], longer: Iterable[str]) -> list[str] | None:
+def _extra_words(shorter: Sequence[str], longer: Iterable[str]) -> list[str] | None:
     """Return the words of the longer text that the shorter one lacks; None if it is no part of the
     longer."""
     more = []
@@ -139,7 +139,7 @@ def _left_out(shorter: Sequence[str], longer: Iterable[str]) -> list[str] | None
     return more if place == len(shorter) else None
 
 
-def _adds(word: str) -> bool:
+def _changes_statement(word: str) -> bool:
     """Return True if this extra word changes the statement: a number, a sign, a name, or a
     reversing word."""
     plain = word.replace("'", "").replace("-", "")
@@ -156,7 +156,7 @@ def same_facts(one: str, other: str) -> bool:
     """Return True if two texts in different words may state the same: they have the same numbers
     and negations, not each a name that the other lacks, and are not one sentence with a part
     replaced ("Clara joined the team", "Clara leads the team")."""
-    words, others = ([word.lower() for word in spoken(text)] for text in (one, other))
+    words, others = ([word.lower() for word in split_words(text)] for text in (one, other))
     if _telling(words) != _telling(others) or _part_replaced(words, others):
         return False
     own, theirs = _names(one), _names(other)

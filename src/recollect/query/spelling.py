@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from string import ascii_lowercase
 
-from recollect.query.exact import folded, is_unspaced
+from recollect.query.exact import fold, is_unspaced
 
 FEWEST_LETTERS = 5  # of shorter words, too many others are one letter away
 MOST_LETTERS = (
@@ -26,7 +26,7 @@ KEYS = {
 VOWELS = frozenset("aeiouy")
 
 
-def misspellable(word: str) -> bool:
+def is_correctable(word: str) -> bool:
     """Return True if an error can be told from another word: enough letters, nothing else, in a
     script with spaces between words."""
     return FEWEST_LETTERS <= len(word) <= MOST_LETTERS and word.isalpha() and not is_unspaced(word)
@@ -53,7 +53,7 @@ def one_error_away(word: str) -> set[str]:
         left + one + right[1:]
         for left, right in splits
         for one in letters
-        if right and (any_letter or _confused(right[0], one, len(word)))
+        if right and (any_letter or _are_confusable(right[0], one, len(word)))
     }
     found |= {word.replace("ß", "ss"), word.replace("ss", "ß")}
     return {other for other in found if len(other) >= FEWEST_LETTERS} - {word}
@@ -67,7 +67,7 @@ def two_errors_away(word: str, other: str) -> bool:
         and _is_latin(word)
         and word[:SAME_START] == other[:SAME_START]
         and len({*word} ^ {*other}) <= 4  # implied by the next line, and quicker
-        and within(folded(word), folded(other), 2)
+        and within(fold(word), fold(other), 2)
     )
 
 
@@ -75,7 +75,7 @@ def _is_latin(word: str) -> bool:
     return max(word) <= LAST_LATIN
 
 
-def _confused(typed: str, meant: str, length: int) -> bool:
+def _are_confusable(typed: str, meant: str, length: int) -> bool:
     """Return True if one letter may be a typing error for the other in a word of this length."""
     if length > FEWEST_LETTERS and {typed, meant} <= VOWELS:
         return True

@@ -155,7 +155,7 @@ def inner_words(thing: str) -> tuple[str, ...]:
 
 
 @lru_cache(MOST_KNOWN)
-def joined(thing: str) -> str:
+def join_identifier(thing: str) -> str:
     """Return an identifier in one piece: filesyncservice for `file-sync-service`; empty if it has
     no parts."""
     parts = inner_words(thing)

@@ -23,12 +23,12 @@ LONGER = re.compile(r"\w\w+")
 DOTTED_I = "\u0130"
 
 
-def composed(text: str) -> str:
+def compose(text: str) -> str:
     """Return the text with composed accents (NFC): macOS writes file names decomposed."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-def outside(text: str, spans: Iterable[Span]) -> str:
+def cut_spans(text: str, spans: Iterable[Span]) -> str:
     """Replace these spans of the text by spaces."""
     kept, place = [], 0
     for span in sorted(spans):
@@ -39,10 +39,10 @@ def outside(text: str, spans: Iterable[Span]) -> str:
 
 def words(text: str) -> list[str]:
     """Return runs of letters, digits and underscores, case unchanged: `1.4` is `1` and `4`."""
-    return WORD.findall(composed(text))
+    return WORD.findall(compose(text))
 
 
-def lowered(text: str) -> list[str]:
+def lower_words(text: str) -> list[str]:
     """Return the words in lower case. They are split first: lower-casing may add a mark that would
     split a word, as in `İstanbul`."""
     return [word.lower() for word in words(text)]
@@ -55,9 +55,9 @@ def keywords(text: str) -> list[str]:
     recipe, "Terms".
     """
     if DOTTED_I not in text:  # quicker; every search reads thirty memories this way
-        found = LONGER.findall(composed(text).lower())
+        found = LONGER.findall(compose(text).lower())
         return [word for word in found if word not in STOP_WORDS]
-    return [word for word in lowered(text) if len(word) > 1 and word not in STOP_WORDS]
+    return [word for word in lower_words(text) if len(word) > 1 and word not in STOP_WORDS]
 
 
 def pieces(text: str) -> list[str]:
@@ -79,6 +79,6 @@ def semantic_text(memory: Memory) -> str:
     return "\n".join((memory.title, memory.text, memory.context, *memory.tags))
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Return an FTS5 string: quotes are doubled, and NUL, which would end it, becomes a space."""
     return '"' + text.replace("\0", " ").replace('"', '""') + '"'

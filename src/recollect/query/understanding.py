@@ -20,21 +20,21 @@ from recollect.query.exact import (
     RARE_SHARE,
     TELLING_SHARE,
     exact_things,
-    folded,
+    fold,
     holds,
     is_signed,
 )
 from recollect.query.function_words import content_words, is_english, languages_of
 from recollect.query.intent import asks_before, asks_for_successor, intent
-from recollect.query.listing import NOTHING, asked
-from recollect.query.terms import WORD, composed, keywords, lowered, words
+from recollect.query.listing import NOTHING, read_list_query
+from recollect.query.terms import WORD, compose, keywords, lower_words, words
 from recollect.query.time.hints import may_name_a_time
 from recollect.query.word_forms import other_forms, prefix_forms
 from recollect.store.base import KeywordQuery
 from recollect.types import Filter, Intent, Memory, Search
 
 if TYPE_CHECKING:
-    from recollect.query.listing import Asked
+    from recollect.query.listing import ListQuery
     from recollect.query.time.calendar import Period
     from recollect.store.base import Store
 
@@ -65,7 +65,7 @@ def fts5_idf(documents: int, holding: float) -> float:
     return max(log((documents - holding + 0.5) / (holding + 0.5)), LEAST_IDF)
 
 
-class Written(NamedTuple):
+class WrittenMatches(NamedTuple):
     """The BM25 of the memories that hold a term as it is written, and the term's idf."""
 
     scores: dict[str, float]
@@ -103,7 +103,7 @@ class Understanding:
         self._now = now
         self._store = store
         self._stems: dict[str, frozenset[str]] = {}
-        self._written: dict[str, Written] = {}
+        self._written_matches: dict[str, WrittenMatches] = {}
 
     @cached_property
     def intent(self) -> Intent:
@@ -118,11 +118,11 @@ class Understanding:
             return ()
         if not may_name_a_time(self._text, languages=self._reads_languages):
             return ()
-        from recollect.query.time.anchors import anchored  # noqa: PLC0415  start-up time
+        from recollect.query.time.anchors import event_period  # noqa: PLC0415  start-up time
         from recollect.query.time.periods import periods  # noqa: PLC0415  start-up time
 
         found = periods(self._text, self._now, languages=self._reads_languages)
-        event = None if found else anchored(self._text, self._date_of)
+        event = None if found else event_period(self._text, self._date_of)
         read = (event,) if event else found
         return tuple(period for period in read if period.said not in self._ignored)
 
@@ -141,12 +141,12 @@ class Understanding:
         return next(iter(self._store.memories.get(ids).values()), None)
 
     @cached_property
-    def asked_periods(self) -> tuple[Period, ...]:
+    def effective_periods(self) -> tuple[Period, ...]:
         """The times that count: the exact ones, else the hints."""
         return tuple(period for period in self.periods if period.exact) or self.periods
 
     @cached_property
-    def timeless(self) -> str:
+    def text_without_times(self) -> str:
         """The query without the words that name a time."""
         if not self.periods:
             return self._text
@@ -155,12 +155,12 @@ class Understanding:
         return without(self._text, self.periods)
 
     @cached_property
-    def past(self) -> bool:
+    def asks_about_past(self) -> bool:
         """True if the query asks about another time than now."""
-        return bool(self._include_expired or self.periods or self._formerly)
+        return bool(self._include_expired or self.periods or self._asks_for_former)
 
     @cached_property
-    def _formerly(self) -> bool:
+    def _asks_for_former(self) -> bool:
         return not self._literal and (self._asked_before or asks_before(self._text))
 
     def wants_before(self, newer: Memory, older: Memory) -> bool:
@@ -174,7 +174,7 @@ class Understanding:
             return False
         names = {*self.names, *re.findall(r"\w*\d\w*", self._text)}
         before, after = (
-            folded(f"{memory.title}\n{memory.text}\n{memory.details}") for memory in (older, newer)
+            fold(f"{memory.title}\n{memory.text}\n{memory.details}") for memory in (older, newer)
         )
         older_has, newer_has = (
             {name for name in names if holds(text, name)} for text in (before, after)
@@ -186,24 +186,24 @@ class Understanding:
     def asks_for_time_of(self, newer: Memory, older: Memory) -> bool:
         """Return True if the query names a time at which the older statement held, or asks about
         the past."""
-        if not self.asked_periods:
-            return self._formerly
-        ends = [period.end for period in self.asked_periods if period.end]
-        if len(ends) < len(self.asked_periods):
+        if not self.effective_periods:
+            return self._asks_for_former
+        ends = [period.end for period in self.effective_periods if period.end]
+        if len(ends) < len(self.effective_periods):
             return False  # up to now
-        before = any(period.start is None for period in self.asked_periods)
+        before = any(period.start is None for period in self.effective_periods)
         return older.updated_at < max(ends) and (before or newer.updated_at >= max(ends))
 
     # A list
 
     @cached_property
-    def asked(self) -> Asked:
+    def list_query(self) -> ListQuery:
         """The filters and the order in the query's words, except those that the caller ignores."""
         if self._literal:
             return NOTHING
-        return asked(
+        return read_list_query(
             self._text,
-            self.asked_periods,
+            self.effective_periods,
             kinds=lambda: self._store.memories.values("kind"),
             projects=self._store.memories.projects,
             sources=self._sources,
@@ -229,33 +229,33 @@ class Understanding:
         return [name for name in names if topics.carrying([name], 1, Filter())]
 
     @cached_property
-    def listed(self) -> list[Memory]:
+    def listed_memories(self) -> list[Memory]:
         """The memories that the query lists, in its order; none if it has a topic."""
-        if not self.asked.lists:
+        if not self.list_query.lists:
             return []
         from recollect.query.time.periods import bounds, within  # noqa: PLC0415  start-up time
 
-        since, before = bounds(self.asked_periods)
+        since, before = bounds(self.effective_periods)
         wanted = replace(
             self._filter,
-            kind=self._filter.kind or self.asked.kind,
-            project=self._filter.project or self.asked.project,
-            source=self._filter.source or self.asked.source,
-            severity=self.asked.severity,
-            tags=(*self._filter.tags, *((self.asked.tag,) if self.asked.tag else ())),
-            holding=self.asked.words,
+            kind=self._filter.kind or self.list_query.kind,
+            project=self._filter.project or self.list_query.project,
+            source=self._filter.source or self.list_query.source,
+            severity=self.list_query.severity,
+            tags=(*self._filter.tags, *((self.list_query.tag,) if self.list_query.tag else ())),
+            holding=self.list_query.words,
             made_since=since,
             made_before=before,
         )
-        oldest = self.asked.order == "oldest"
+        oldest = self.list_query.order == "oldest"
         found = self._store.memories.made(wanted, self._limit, oldest=oldest)
-        return [memory for memory in found if within(memory.created_at, self.asked_periods)]
+        return [memory for memory in found if within(memory.created_at, self.effective_periods)]
 
     @property
     def lists(self) -> bool:
         """True if a list, possibly empty, answers the query. With a word that no such memory holds,
         it is searched instead."""
-        return self.asked.lists and (bool(self.listed) or not self.asked.words)
+        return self.list_query.lists and (bool(self.listed_memories) or not self.list_query.words)
 
     # Words
 
@@ -265,22 +265,25 @@ class Understanding:
         return list(dict.fromkeys(keywords(self._text)))
 
     @cached_property
-    def searched(self) -> list[str]:
+    def searched_words(self) -> list[str]:
         """The keywords with their other forms or corrections; for a list only the words that its
         memories must hold, since words read as filters are in no passage."""
-        words = self.asked.words if self.lists else self.keywords
-        forms = ((word, *self.also(word)) for word in words)
+        words = self.list_query.words if self.lists else self.keywords
+        forms = ((word, *self.variants(word)) for word in words)
         return list(dict.fromkeys(form for each in forms for form in each))[: fts5.MOST_TERMS]
 
     @cached_property
-    def sought(self) -> list[str]:
+    def passage_words(self) -> list[str]:
         """The searched words and their stems, to find passages by."""
-        return [*self.searched, *dict.fromkeys(s for w in self.searched for s in self.stems_of(w))]
+        return [
+            *self.searched_words,
+            *dict.fromkeys(s for w in self.searched_words for s in self.stems_of(w)),
+        ]
 
     @cached_property
     def timeless_keywords(self) -> list[str]:
         """The distinct keywords that name no time, in order."""
-        return list(dict.fromkeys(keywords(self.timeless)))
+        return list(dict.fromkeys(keywords(self.text_without_times)))
 
     def stems_of(self, word: str) -> frozenset[str]:
         """Return a word's terms in the stemmed index; an identifier may have several."""
@@ -316,39 +319,41 @@ class Understanding:
     @cached_property
     def names(self) -> list[str]:
         """Identifiers, numbers, quoted phrases and the like."""
-        return exact_things(self.timeless)
+        return exact_things(self.text_without_times)
 
-    def written(self, weights: Mapping[str, float] | None = None) -> dict[str, Written]:
+    def written_matches(
+        self, weights: Mapping[str, float] | None = None
+    ) -> dict[str, WrittenMatches]:
         """Return the matches of each term that the index reduces to other words, such as `C++` to
         c.
 
         weights: of the columns to look the terms up in; without them, only earlier results are
             returned.
         """
-        if weights and not self._written:
-            self._written = {
+        if weights and not self._written_matches:
+            self._written_matches = {
                 name: self._as_written(name, weights) for name in self.names if is_signed(name)
             }
-        return self._written
+        return self._written_matches
 
-    def _as_written(self, term: str, weights: Mapping[str, float]) -> Written:
+    def _as_written(self, term: str, weights: Mapping[str, float]) -> WrittenMatches:
         """Return the BM25 of an index that would hold the term as it is written. Only the best
         memories that hold its letters are read; the others are extrapolated from these."""
         lookup = KeywordQuery("stemmed", fts5.any_of([term]), weights, MOST_READ, self._filter)
         matches = self._store.keyword.match(lookup).matches
         memories = self._store.memories.get([match.memory_id for match in matches])
-        texts = {id: folded(_text_of(memory)) for id, memory in memories.items()}
+        texts = {id: fold(_text_of(memory)) for id, memory in memories.items()}
         scores = {id: score for id, score in matches if id in texts and holds(texts[id], term)}
         letters = self._store.keyword.holding("stemmed", [term]).get(term, 0)
         share = len(scores) / len(matches) if matches else 0.0
         idf = fts5_idf(self.documents + self.unseen, share * letters)
         factor = idf / fts5_idf(self.documents, letters)
-        return Written({id: factor * score for id, score in scores.items()}, idf)
+        return WrittenMatches({id: factor * score for id, score in scores.items()}, idf)
 
     @cached_property
     def exact_terms(self) -> list[str]:
         """The names, and the keywords that are rare here."""
-        covered = {word for name in self.names for word in lowered(name)}
+        covered = {word for name in self.names for word in lower_words(name)}
         rare = [
             word for word in self.timeless_keywords if word not in covered and self._is_rare(word)
         ]
@@ -365,7 +370,7 @@ class Understanding:
             return False
         if holding <= TELLING_SHARE * self.documents:
             return True
-        listed = word.isascii() and is_english(lowered(self._text))
+        listed = word.isascii() and is_english(lower_words(self._text))
         alone = len(self.keywords) == 1
         return not is_common(word) and (listed or alone or word in self._capitalised)
 
@@ -379,7 +384,7 @@ class Understanding:
     @cached_property
     def languages(self) -> tuple[str, ...]:
         """The languages other than English that the query may be in."""
-        return () if self._literal else languages_of(lowered(self._text))
+        return () if self._literal else languages_of(lower_words(self._text))
 
     @cached_property
     def forms(self) -> dict[str, list[str]]:
@@ -423,19 +428,19 @@ class Understanding:
         A word that no memory holds counts as the rarest. A word held only in other forms, or as a
         correction, counts FORM_SHARE.
         """
-        others = [form for word in self.content for form in self.also(word)]
+        others = [form for word in self.content for form in self.variants(word)]
         holding = self._store.keyword.holding("stemmed", others) if others else {}
         documents = self.documents + self.unseen
         total = sum(
             max(fts5_idf(documents, holding.get(form, 0)) for form in forms) / FORM_SHARE
-            if (forms := self.also(word))
+            if (forms := self.variants(word))
             else fts5_idf(documents, self.holding.get(word, 0))
             for word in self.content
         )
-        total += sum(found.idf for found in self._written.values())
+        total += sum(found.idf for found in self._written_matches.values())
         return max(BM25_FACTOR * total, LEAST_IDF)
 
-    def also(self, word: str) -> Sequence[str]:
+    def variants(self, word: str) -> Sequence[str]:
         """Return what is searched for in addition to a keyword: its other forms, or its
         corrections."""
         return self.forms.get(word) or self.corrections.get(word) or ()
@@ -469,7 +474,7 @@ class Understanding:
             return self._text
         return WORD.sub(
             lambda word: " ".join(self.corrections.get(word[0].lower(), (word[0],))),
-            composed(self._text),
+            compose(self._text),
         )
 
 

@@ -14,7 +14,7 @@ from recollect.query.exact import is_unspaced
 from recollect.query.passages import window
 from recollect.query.subwords import pairs, subwords, subwords_query
 from recollect.query.terms import keywords, pieces, words
-from recollect.query.understanding import BM25_FACTOR, Written, inverse_frequency
+from recollect.query.understanding import BM25_FACTOR, WrittenMatches, inverse_frequency
 from recollect.recall.base import Channel
 from recollect.recipes.ranges import AtLeastOne, Depth, Weight
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery
@@ -150,11 +150,11 @@ class Keyword(Channel, frozen=True, tag="keyword"):
         rows = own.rows + unseen  # as long as the others
         return own._replace(rows=rows, tokens=round(own.tokens * rows / max(1, own.rows)))
 
-    def _as_written(self, context: SearchContext) -> list[Written]:
+    def _as_written(self, context: SearchContext) -> list[WrittenMatches]:
         """Return what holds a name such as `C++`, which a match expression cannot ask for."""
         if not self.languages or self.reading != "keywords":
             return []
-        return list(context.understanding.written(self.columns).values())
+        return list(context.understanding.written_matches(self.columns).values())
 
 
 def _note_corrections(context: SearchContext) -> None:
@@ -197,7 +197,7 @@ class Exact(Channel, frozen=True, tag="exact"):
             return []
         found: dict[str, None] = {}
         indexes = UNSPACED if unspaced else SPACED
-        if (written := context.understanding.written().get(term)) is not None:
+        if (written := context.understanding.written_matches().get(term)) is not None:
             found, indexes = dict.fromkeys(list(written.scores)[: self.each]), ("details",)
         for index in indexes:
             weights = dict.fromkeys(COLUMNS[index], 1.0)
@@ -230,7 +230,7 @@ class Details(Channel, frozen=True, tag="details"):
 
     def recall(self, context: SearchContext) -> Ranking:
         query = context.understanding
-        words = query.searched
+        words = query.searched_words
         matched = context.store.keyword.match(
             KeywordQuery(
                 "details", fts5.any_of(words), {"details": 1.0}, self.each, context.search.filter
@@ -253,7 +253,7 @@ class Details(Channel, frozen=True, tag="details"):
 
     def _hit(self, id: str, rarity: dict[str, float], context: SearchContext) -> Hit:
         query = context.understanding
-        passage = window(context.memory(id).details, query.sought, self.characters)
+        passage = window(context.memory(id).details, query.passage_words, self.characters)
         stems = frozenset((*context.store.keyword.tokens(passage), *subwords(passage)))
         matched = [word for word in rarity if query.stems_of(word) <= stems]
         total = self.weight * BM25_FACTOR * sum(rarity[word] for word in matched)

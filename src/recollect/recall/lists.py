@@ -101,10 +101,10 @@ class Listed(Channel, frozen=True, tag="listed"):
     name: str = "listed"
 
     def recall(self, context: SearchContext) -> Ranking:
-        how = f"{context.understanding.asked.order} first"
+        how = f"{context.understanding.list_query.order} first"
         return Ranking(
             tuple(
                 Hit(memory.id, leaf(self.name, 1 / place, f"{how}: 1/{place}"))
-                for place, memory in enumerate(context.understanding.listed, start=1)
+                for place, memory in enumerate(context.understanding.listed_memories, start=1)
             )
         )

@@ -56,7 +56,7 @@ def _kinds(part: type[Struct]) -> dict[str, Any]:
 
 
 def _number(name: str, value: object, kind: Any) -> Iterator[Constant]:
-    found = _bounded(kind)
+    found = _range_of(kind)
     if isinstance(value, bool) or not isinstance(value, int | float) or found is None:
         return
     base, bounds = found
@@ -66,11 +66,11 @@ def _number(name: str, value: object, kind: Any) -> Iterator[Constant]:
     yield Constant(name, value, base is int, least, bounds.le, above=bounds.gt is not None)
 
 
-def _bounded(kind: Any) -> tuple[type, Meta] | None:
+def _range_of(kind: Any) -> tuple[type, Meta] | None:
     """Return a field's bare type and its range; for `Weight | None`, those of Weight."""
     if get_origin(kind) is Annotated:
         base, *notes = get_args(kind)
         return next(((base, note) for note in notes if isinstance(note, Meta)), None)
     if get_origin(kind) in (Union, types.UnionType):
-        return next((found for one in get_args(kind) if (found := _bounded(one))), None)
+        return next((found for one in get_args(kind) if (found := _range_of(one))), None)
     return None

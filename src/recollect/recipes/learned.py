@@ -68,7 +68,7 @@ def lesson_for(recipe: Recipe, text: str) -> Lesson | None:
     return lesson if lesson and lesson.declared == learnable(recipe) else None
 
 
-def taught(recipe: Recipe, text: str) -> Recipe:
+def with_learned_weights(recipe: Recipe, text: str) -> Recipe:
     """Return the recipe with its learned weights, if they are in use."""
     lesson = lesson_for(recipe, text)
     if lesson is None or not lesson.applied:
@@ -96,7 +96,7 @@ def taught(recipe: Recipe, text: str) -> Recipe:
     return replace(recipe, fuse=fuse, stages=stages)
 
 
-def fitted(
+def fit_weights(
     declared: Mapping[str, float], questions: Sequence[Sequence[Mapping[str, float]]], span: float
 ) -> dict[str, float]:
     """Return weights that rank accepted results above others more often.
@@ -148,7 +148,7 @@ def learned_by(recipe: Recipe, log: StoredFeedback, *, vectors: bool) -> Learned
     """Return the learned weights of a recipe. vectors: a model makes vectors."""
     if recipe.feedback is not None:
         text = log.state().lesson
-        declared, now = learnable(recipe), learnable(taught(recipe, text))
+        declared, now = learnable(recipe), learnable(with_learned_weights(recipe, text))
         return Learned(
             recipe=recipe.name,
             feedback=True,
@@ -159,8 +159,8 @@ def learned_by(recipe: Recipe, log: StoredFeedback, *, vectors: bool) -> Learned
         )
     for stage in recipe.stages:
         if isinstance(stage, WeightedSum) and stage.adaptive is not None:
-            events, declared = log.counts(), stage.declared(vectors=vectors)
-            now = stage.adaptive.adapted(declared, *events)
+            events, declared = log.counts(), stage.declared_weights(vectors=vectors)
+            now = stage.adaptive.adapt(declared, *events)
             return Learned(
                 recipe=recipe.name,
                 weights={name: (weight, now[name]) for name, weight in declared.items()},

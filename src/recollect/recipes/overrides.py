@@ -42,7 +42,7 @@ CHOICES = {
 
 def tree(recipe: Recipe) -> Tree:
     """Return the recipe as nested tables, without empty fields."""
-    return _without_nulls(_named(msgspec.to_builtins(recipe)))
+    return _without_nulls(_by_name(msgspec.to_builtins(recipe)))
 
 
 def flat(nested: Tree, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -54,7 +54,7 @@ def flat(nested: Tree, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield prefix + key, value
 
 
-def declared(file: Path) -> Tree:
+def read_toml(file: Path) -> Tree:
     """Return the content of a recipe file, unchecked."""
     try:
         return toml_values(file.read_text(encoding="utf-8"))
@@ -66,7 +66,7 @@ def declared(file: Path) -> Tree:
 
 def read_recipe(file: Path, find: Callable[[str], Recipe]) -> Recipe:
     """Read the recipe of a file. find: returns the recipe that it extends."""
-    asked = declared(file)
+    asked = read_toml(file)
     parent = asked.pop("extends", None)
     if not isinstance(parent, str):
         raise UserError(f'{file}: the key "extends" must name the recipe to start from.')
@@ -75,13 +75,13 @@ def read_recipe(file: Path, find: Callable[[str], Recipe]) -> Recipe:
     except UserError as error:
         message = str(error) if str(error).startswith(str(file.parent)) else f"{file}: {error}"
         raise UserError(message) from error
-    recipe = overridden(base, asked, str(file))
+    recipe = override(base, asked, str(file))
     return msgspec.structs.replace(recipe, name=file.stem, source=f"{file.name}, extends {parent}")
 
 
-def overridden(recipe: Recipe, asked: Tree, place: str) -> Recipe:
+def override(recipe: Recipe, asked: Tree, place: str) -> Recipe:
     """Return the recipe with these fields changed. place: begins every error message."""
-    nested = _named(msgspec.to_builtins(recipe))
+    nested = _by_name(msgspec.to_builtins(recipe))
     _override(nested, asked, place, "", nested)
     changed = _recipe(nested)
     try:
@@ -138,14 +138,14 @@ def _try(whole: Tree, where: str, value: object, choices: Sequence[str]) -> None
 
 
 def _recipe(nested: Tree) -> Recipe:
-    return recipe_of(_listed(nested))
+    return recipe_of(_as_lists(nested))
 
 
-def _named(value: Any, key: str = "") -> Any:
+def _by_name(value: Any, key: str = "") -> Any:
     if isinstance(value, dict):
-        return {name: _named(member, name) for name, member in value.items()}
+        return {name: _by_name(member, name) for name, member in value.items()}
     if key in NAMED_LISTS:
-        return {member[NAMED_LISTS[key]]: _named(member) for member in value}
+        return {member[NAMED_LISTS[key]]: _by_name(member) for member in value}
     return value
 
 
@@ -157,8 +157,8 @@ def _without_nulls(nested: Tree) -> Tree:
     }
 
 
-def _listed(value: Any, key: str = "") -> Any:
+def _as_lists(value: Any, key: str = "") -> Any:
     if not isinstance(value, dict):
         return value
-    inner = {name: _listed(member, name) for name, member in value.items()}
+    inner = {name: _as_lists(member, name) for name, member in value.items()}
     return list(inner.values()) if key in NAMED_LISTS else inner

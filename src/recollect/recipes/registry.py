@@ -9,7 +9,7 @@ from pathlib import Path
 
 from recollect.errors import Exists, NotFound, UserError
 from recollect.recipes.base import Recipe
-from recollect.recipes.overrides import declared, nested_changes, overridden, read_recipe
+from recollect.recipes.overrides import nested_changes, override, read_recipe, read_toml
 
 
 class BuiltIn(Mapping[str, Recipe]):
@@ -51,7 +51,7 @@ class Recipes:
     def names(self) -> list[str]:
         return [*BUILT_IN, *sorted(file.stem for file in self._files())]
 
-    def unused(self) -> list[Path]:
+    def unused_files(self) -> list[Path]:
         """Return the files that are never read, since a built-in recipe has their name."""
         return [file for file in self._every_file() if file.stem in BUILT_IN]
 
@@ -84,9 +84,9 @@ class Recipes:
         known = ", ".join(self.names())
         raise NotFound(f"There is no recipe {name!r}; there are: {known}.")
 
-    def changed(self, name: str, changes: Mapping[str, object]) -> Recipe:
+    def with_changes(self, name: str, changes: Mapping[str, object]) -> Recipe:
         """Return a recipe with these constants, by dotted name, changed."""
-        return overridden(self.get(name), nested_changes(changes), name)
+        return override(self.get(name), nested_changes(changes), name)
 
     def save(
         self, name: str, extends: str, changes: Mapping[str, object], *, replace: bool = False
@@ -100,7 +100,7 @@ class Recipes:
         if name in BUILT_IN:
             raise UserError(f"{name!r} is a recipe that comes with Recollect; choose another name.")
         self._found(extends, (name,))
-        self.changed(extends, changes)
+        self.with_changes(extends, changes)
         return write_recipe(self._folder, name, extends, changes, replace=replace)
 
     def rename(self, name: str, new: str) -> None:
@@ -109,9 +109,9 @@ class Recipes:
 
         if new in BUILT_IN:
             raise UserError(f"{new!r} is a recipe that comes with Recollect; choose another name.")
-        rename_recipe(self.own(name, "renamed"), new)
+        rename_recipe(self.own_file(name, "renamed"), new)
 
-    def own(self, name: str, done: str) -> Path:
+    def own_file(self, name: str, done: str) -> Path:
         """Return the file of a user's recipe that no other one extends. done: "deleted" or
         "renamed", for messages."""
         if name in BUILT_IN:
@@ -122,7 +122,7 @@ class Recipes:
         parents: dict[str, object] = {}
         for other, file in files.items():
             with suppress(UserError):  # an unreadable file extends nothing
-                parents[other] = declared(file).get("extends")
+                parents[other] = read_toml(file).get("extends")
         for other, parent in parents.items():
             if parent == name:
                 raise Exists(

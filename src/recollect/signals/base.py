@@ -59,7 +59,7 @@ class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         raise NotImplementedError
 
 
-def added(why: Term, *parts: Term) -> Term:
+def add_parts(why: Term, *parts: Term) -> Term:
     """Return a sum with more parts. A term that is no sum, such as a channel's score, becomes its
     first part."""
     before = why.parts if why.formula == "sum" else (why,)

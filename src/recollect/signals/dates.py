@@ -28,13 +28,13 @@ class TimeMatch(Signal, frozen=True, tag="time_match", kw_only=True):
     hint: Share = 0.5
 
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
-        named = context.understanding.asked_periods
+        named = context.understanding.effective_periods
         if not named:
             return {}
-        from recollect.query.time.periods import understood, within  # noqa: PLC0415  start-up time
+        from recollect.query.time.periods import describe, within  # noqa: PLC0415  start-up time
 
         raw = 1.0 if named[0].exact else self.hint
-        how = "made in the time asked for: " + "; ".join(map(understood, named))
+        how = "made in the time asked for: " + "; ".join(map(describe, named))
         return {
             id: SignalValue(raw, how) for id in ids if within(context.memory(id).created_at, named)
         }

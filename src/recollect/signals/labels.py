@@ -19,7 +19,7 @@ class AskedMatch(Signal, frozen=True, tag="asked_match", kw_only=True):
     family = "structure"
 
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
-        asked = context.understanding.asked
+        asked = context.understanding.list_query
         wanted = {
             name: getattr(asked, name)
             for name in ("kind", "project", "source", "tag", "severity")

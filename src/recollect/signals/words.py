@@ -10,7 +10,7 @@ from math import hypot, log
 
 from recollect.context import ChannelRole, SearchContext, passages_of
 from recollect.fuse.fusions import reciprocal
-from recollect.query.terms import composed, pieces, semantic_text, tokens, words
+from recollect.query.terms import compose, pieces, semantic_text, tokens, words
 from recollect.recipes.ranges import Share, Smoothing, Weight
 from recollect.signals.base import Signal, SignalValue
 from recollect.types import Ranking
@@ -43,13 +43,13 @@ def _value(found: Sequence[str], terms: int) -> SignalValue:
 def holds_all(title: str, query: str) -> bool:
     """Return True if each white-space-separated word of the query is a substring of the title,
     ignoring case: `roadmap 1.4` is in `v1.4-ROADMAP.md`. False for an empty query."""
-    wanted, folded = _folded_pieces(query), composed(title).casefold()
+    wanted, folded = _folded_pieces(query), compose(title).casefold()
     return bool(wanted) and all(map(folded.__contains__, wanted))
 
 
 @lru_cache(maxsize=16)  # the current queries
 def _folded_pieces(query: str) -> list[str]:
-    return pieces(composed(query).casefold())
+    return pieces(compose(query).casefold())
 
 
 PART = SignalValue(0.0, "not every word is in the title")

@@ -43,20 +43,20 @@ class NearDuplicates(Stage, frozen=True, tag="near_duplicates"):
         hidden = {hit.memory_id for hits in groups for hit in hits[1:]}
         if not hidden:
             return ranking
-        kept = [_shown(hits, hidden, context) for hits in groups]
-        rest = (_naming_only_shown(hit, hidden) for hit in ranking.hits[top:])
+        kept = [_merge_group(hits, hidden, context) for hits in groups]
+        rest = (_without_hidden(hit, hidden) for hit in ranking.hits[top:])
         return ranking.keeping((*kept, *rest), self.name)
 
 
-def _shown(hits: Sequence[Hit], hidden: set[str], context: SearchContext) -> Hit:
+def _merge_group(hits: Sequence[Hit], hidden: set[str], context: SearchContext) -> Hit:
     """Return the best of a group, which names the others."""
     best, *others = hits
     if others:
         best = best.finding(same=tuple(context.memory(hit.memory_id) for hit in others))
-    return _naming_only_shown(best, hidden)
+    return _without_hidden(best, hidden)
 
 
-def _naming_only_shown(hit: Hit, hidden: set[str]) -> Hit:
+def _without_hidden(hit: Hit, hidden: set[str]) -> Hit:
     """Return the hit without beliefs about hidden hits."""
     older, newer = hit.findings.seems_to_replace, hit.findings.seems_replaced_by
     if newer and newer.id in hidden:
@@ -93,10 +93,12 @@ class Neighbours(Stage, frozen=True, tag="neighbours"):
             path = context.memory(id).path
             found[id] = FilePlace(path, best.heading, best.first_line, best.last_line), others
         kept = (hit for hit in ranking if hit.memory_id not in hidden)
-        return ranking.keeping((_placed(hit, found, context) for hit in kept), "neighbour")
+        return ranking.keeping((_with_file_place(hit, found, context) for hit in kept), "neighbour")
 
 
-def _placed(hit: Hit, found: dict[str, tuple[FilePlace, list[str]]], context: SearchContext) -> Hit:
+def _with_file_place(
+    hit: Hit, found: dict[str, tuple[FilePlace, list[str]]], context: SearchContext
+) -> Hit:
     if hit.memory_id not in found:
         return hit
     file, others = found[hit.memory_id]

@@ -9,16 +9,16 @@ from math import ulp
 from msgspec import structs
 
 from recollect.context import SearchContext
-from recollect.query.terms import lowered
+from recollect.query.terms import lower_words
 from recollect.recipes.ranges import Number, Share, Weight
-from recollect.signals.base import added
+from recollect.signals.base import add_parts
 from recollect.stages.base import Stage
 from recollect.types import Hit, Memory, Ranking, combine, leaf, order
 
 
-def matched(asked: set[str], memory: Memory) -> set[str]:
+def matched_keywords(asked: set[str], memory: Memory) -> set[str]:
     """Return the keywords that are whole words of title, text or tags: `how` is not in `show`."""
-    return asked.intersection(lowered(" ".join((memory.title, memory.text, *memory.tags))))
+    return asked.intersection(lower_words(" ".join((memory.title, memory.text, *memory.tags))))
 
 
 class KeywordFloor(Stage, frozen=True, tag="keyword_floor"):
@@ -35,12 +35,12 @@ class KeywordFloor(Stage, frozen=True, tag="keyword_floor"):
         asked = set(context.understanding.keywords)
         if not asked:
             return ranking
-        return ranking.resorted(self._raised(hit, asked, context) for hit in ranking)
+        return ranking.resorted(self._raise(hit, asked, context) for hit in ranking)
 
-    def _raised(self, hit: Hit, asked: set[str], context: SearchContext) -> Hit:
+    def _raise(self, hit: Hit, asked: set[str], context: SearchContext) -> Hit:
         if not hit.findings.verified:
             return hit
-        words = matched(asked, context.memory(hit.memory_id))
+        words = matched_keywords(asked, context.memory(hit.memory_id))
         if not words:
             return hit
         how = f"{self.floor:g} · {len(words)}/{len(asked)} keywords: {', '.join(sorted(words))}"
@@ -101,7 +101,7 @@ class ExactFloor(Stage, frozen=True, tag="exact_floor"):
         if not context.understanding.exact_terms:
             return ranking
         shown = ranking.hits[:limit]
-        lifted = self._lifted(ranking, context)[: max(1, int(self.share * limit))]
+        lifted = self._hits_to_lift(ranking, context)[: max(1, int(self.share * limit))]
         sole = self._sole_holders(shown, context)
         place, room = len(shown), 0
         while room < len(lifted) and place > 1:
@@ -117,11 +117,11 @@ class ExactFloor(Stage, frozen=True, tag="exact_floor"):
         for hit in reversed(risen):
             new = [term for term in context.exact_terms(hit.memory_id) if term not in above]
             how = f"holds {', '.join(new)}, which nothing above holds"
-            raised[hit.memory_id] = self._raised(hit, score, how)
+            raised[hit.memory_id] = self._raise(hit, score, how)
             score = raised[hit.memory_id].score
         for hit in reversed(shown[:place]):
             if hit.score <= score:
-                raised[hit.memory_id] = self._raised(hit, score, "stays above what is lifted")
+                raised[hit.memory_id] = self._raise(hit, score, "stays above what is lifted")
                 score = raised[hit.memory_id].score
         return ranking.resorted(raised.get(hit.memory_id, hit) for hit in ranking)
 
@@ -133,7 +133,7 @@ class ExactFloor(Stage, frozen=True, tag="exact_floor"):
                 holders.setdefault(term, []).append(hit.memory_id)
         return {ids[0] for ids in holders.values() if len(ids) == 1}
 
-    def _lifted(self, ranking: Ranking, context: SearchContext) -> list[Hit]:
+    def _hits_to_lift(self, ranking: Ranking, context: SearchContext) -> list[Hit]:
         """Return the best hit for each term that is not in the answer, without repeats."""
         shown, rest = ranking.hits[: context.limit], ranking.hits[context.limit :]
         covered = {term for hit in shown for term in context.exact_terms(hit.memory_id)}
@@ -145,10 +145,10 @@ class ExactFloor(Stage, frozen=True, tag="exact_floor"):
                 lifted.append(hit)
         return lifted
 
-    def _raised(self, hit: Hit, score: float, how: str) -> Hit:
+    def _raise(self, hit: Hit, score: float, how: str) -> Hit:
         """Return the hit just above this score; the difference becomes a part of its sum."""
         lift = score - hit.score
-        while (why := added(hit.why, leaf(self.name, lift, how))).value <= score:
+        while (why := add_parts(hit.why, leaf(self.name, lift, how))).value <= score:
             lift += ulp(max(abs(score), abs(lift)))
         return hit.rescored(why)
 

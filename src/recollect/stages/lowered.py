@@ -7,7 +7,7 @@ from math import inf, nextafter
 from recollect.context import SearchContext
 from recollect.recipes.ranges import AtLeastOne, Factor, Share, Weight
 from recollect.stages.base import Stage
-from recollect.stages.rerank import capped
+from recollect.stages.rerank import cap_score
 from recollect.times import validity
 from recollect.types import Hit, Ranking, Term, combine, leaf
 
@@ -27,7 +27,7 @@ class Validity(Stage, frozen=True, tag="validity"):
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
         labels = {id: validity(context.memory(id), context.now) for id in ranking.ids}
-        if context.understanding.past or not any(labels.values()):
+        if context.understanding.asks_about_past or not any(labels.values()):
             return ranking
         valid = [hit.score for hit in ranking if not labels[hit.memory_id]]
         return ranking.resorted(self._below(hit, valid, labels[hit.memory_id]) for hit in ranking)
@@ -75,7 +75,7 @@ class Dismissed(Stage, frozen=True, tag="dismissed"):
         return ranking.resorted(placed.get(hit.memory_id, hit) for hit in ranking)
 
 
-def multiplied(name: str, term: Term, factor: float, why: str) -> Term:
+def multiply(name: str, term: Term, factor: float, why: str) -> Term:
     return combine(name, "product", (term, leaf("factor", factor, why)))
 
 
@@ -89,14 +89,14 @@ class KindBoost(Stage, frozen=True, tag="kind_boost"):
     name: str = "kind_boost"
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        boosted = ranking.resorted(self._boosted(hit, context) for hit in ranking)
+        boosted = ranking.resorted(self._boost(hit, context) for hit in ranking)
         return boosted.best(self.pool, "pool")
 
-    def _boosted(self, hit: Hit, context: SearchContext) -> Hit:
+    def _boost(self, hit: Hit, context: SearchContext) -> Hit:
         kind = context.memory(hit.memory_id).kind
         if kind not in self.factors:
             return hit
-        return hit.rescored(multiplied(self.name, hit.why, self.factors[kind], f"kind {kind}"))
+        return hit.rescored(multiply(self.name, hit.why, self.factors[kind], f"kind {kind}"))
 
 
 class KindAdjust(Stage, frozen=True, tag="kind_adjust"):
@@ -113,15 +113,15 @@ class KindAdjust(Stage, frozen=True, tag="kind_adjust"):
     unverified_cap: Share = 0.70
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        return ranking.resorted(self._adjusted(hit, context) for hit in ranking)
+        return ranking.resorted(self._adjust(hit, context) for hit in ranking)
 
-    def _adjusted(self, hit: Hit, context: SearchContext) -> Hit:
+    def _adjust(self, hit: Hit, context: SearchContext) -> Hit:
         kind = context.memory(hit.memory_id).kind
         if kind.removesuffix(DONE) != self.kind:
             return hit
         cap = self.cap if hit.findings.verified else self.unverified_cap
-        term = multiplied(self.name, hit.why, self.factor, f"kind {kind}")
-        return hit.rescored(capped(self.name, term, cap))
+        term = multiply(self.name, hit.why, self.factor, f"kind {kind}")
+        return hit.rescored(cap_score(self.name, term, cap))
 
 
 class DonePenalty(Stage, frozen=True, tag="done_penalty"):
@@ -133,10 +133,10 @@ class DonePenalty(Stage, frozen=True, tag="done_penalty"):
     name: str = "done"
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        return ranking.resorted(self._adjusted(hit, context) for hit in ranking)
+        return ranking.resorted(self._adjust(hit, context) for hit in ranking)
 
-    def _adjusted(self, hit: Hit, context: SearchContext) -> Hit:
+    def _adjust(self, hit: Hit, context: SearchContext) -> Hit:
         kind = context.memory(hit.memory_id).kind
         if not kind.endswith(DONE):
             return hit
-        return hit.rescored(multiplied(self.name, hit.why, self.factor, f"kind {kind}"))
+        return hit.rescored(multiply(self.name, hit.why, self.factor, f"kind {kind}"))

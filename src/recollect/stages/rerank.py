@@ -16,9 +16,9 @@ from recollect.maths import logistic, logit
 from recollect.models.base import Reranker
 from recollect.models.english import readable_words
 from recollect.query.passages import best_field, window
-from recollect.query.terms import keywords, lowered
+from recollect.query.terms import keywords, lower_words
 from recollect.recipes.ranges import AtLeastOne, Count, Number, Share, Weight
-from recollect.signals.base import added
+from recollect.signals.base import add_parts
 from recollect.stages.base import NEVER, Stage
 from recollect.types import Hit, Memory, Ranking, Reach, Term, combine, leaf, weighted
 
@@ -29,24 +29,24 @@ BORDER = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 LEAST = 1e-6
 
 
-def whole(memory: Memory) -> str:
+def whole_text(memory: Memory) -> str:
     """Return title and text; the model truncates them."""
     return f"{memory.title}\n{memory.text}".strip()
 
 
-def focused(memory: Memory, query: str, size: int) -> str:
+def focused_text(memory: Memory, query: str, size: int) -> str:
     """Return the title and about `size` characters around the query's words, from the details if
     these hold more of them than the text; else the beginning. Identifiers that the query has in
     plain words are split."""
     words = keywords(query)
     body = getattr(memory, best_field(memory, words, size, ("text", "details"))[0])
-    return spoken(f"{memory.title}\n{window(body, words, size)}".strip(), query)
+    return split_identifiers(f"{memory.title}\n{window(body, words, size)}".strip(), query)
 
 
-def spoken(text: str, query: str) -> str:
+def split_identifiers(text: str, query: str) -> str:
     """Write `FileSyncService` as `File Sync Service` if the query has these words. A model would
     see one unknown word otherwise."""
-    asked = set(lowered(query))
+    asked = set(lower_words(query))
 
     def plain(found: re.Match[str]) -> str:
         parts = BORDER.sub(" ", found[0])
@@ -156,10 +156,10 @@ class Skip(Struct, frozen=True, forbid_unknown_fields=True):
         how = f"{self.span:g} · logistic({self.steepness:g} · ({x:.4f} − {self.centre:g}))"
         parts = (leaf("base", self.base, "lowest unverified score"), leaf("fused", risen, how))
         total = combine("unverified", "sum", parts)
-        return capped("unverified", total, self.cap)
+        return cap_score("unverified", total, self.cap)
 
 
-def capped(name: str, term: Term, cap: float) -> Term:
+def cap_score(name: str, term: Term, cap: float) -> Term:
     """Return `min(term, cap)`; the cap is in the explanation only if it applies."""
     if term.value <= cap:
         return term
@@ -189,12 +189,12 @@ class CrossEncoder(Stage, frozen=True, tag="cross_encoder"):
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
         if not ranking.hits or len(ranking) < self.skip_below:
-            return self._unverified(ranking, context)
+            return self._score_unverified(ranking, context)
         scores = rerank_scores(
-            self.name, ranking.ids, lambda id: whole(context.memory(id)), self.batch, context
+            self.name, ranking.ids, lambda id: whole_text(context.memory(id)), self.batch, context
         )
         if not scores:
-            return self._unverified(ranking, context)
+            return self._score_unverified(ranking, context)
         lowest = max(LEAST, min(scores.values()))
         best = ranking.hits[0].score
         reranked = ranking.resorted(self._hit(hit, scores, lowest, best) for hit in ranking)
@@ -210,7 +210,7 @@ class CrossEncoder(Stage, frozen=True, tag="cross_encoder"):
         )
         return hit.rescored(combine("not_reached", "product", parts)).finding(unreached=True)
 
-    def _unverified(self, ranking: Ranking, context: SearchContext) -> Ranking:
+    def _score_unverified(self, ranking: Ranking, context: SearchContext) -> Ranking:
         # The fused RRF, before any stage changed it.
         fused, cosines = scores_of(context.fused), scores_of(context.by_vectors())
         largest = context.fused.largest
@@ -262,22 +262,22 @@ class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
             return ranking
         if context.compared and not self.always:
             return ranking
-        contested = self._contested([hit.score for hit in ranking], context.limit)
+        contested = self._count_contested([hit.score for hit in ranking], context.limit)
         scores = rerank_scores(
             self.name,
             ranking.ids[:contested],
-            lambda id: focused(context.memory(id), text, self.characters),
+            lambda id: focused_text(context.memory(id), text, self.characters),
             self.batch,
             context,
         )
         if not scores:
             return ranking
-        logits = {id: self._bounded(score) for id, score in scores.items()}
+        logits = {id: self._bound_logit(score) for id, score in scores.items()}
         worst = min(logits.values())
         reranked = ranking.resorted(self._hit(hit, logits, worst) for hit in ranking)
         return structs.replace(reranked, reranked=len(logits))
 
-    def _contested(self, scores: Sequence[float], limit: int) -> int:
+    def _count_contested(self, scores: Sequence[float], limit: int) -> int:
         """Return the number of best candidates that the reranker could exchange."""
         reach = self.weight * (self.bound - self.floor)
         for place in range(1, min(self.top, len(scores))):
@@ -286,7 +286,7 @@ class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
                 return place
         return min(self.top, len(scores))
 
-    def _bounded(self, score: float) -> float:
+    def _bound_logit(self, score: float) -> float:
         return max(self.floor, min(self.bound, logit(score))) - self.floor
 
     def _hit(self, hit: Hit, logits: dict[str, float], worst: float) -> Hit:
@@ -300,5 +300,5 @@ class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
                 f"{said if logit else 'not recognised'} by the reranker (logit of a cross-encoder)"
             )
         term = weighted(self.name, self.weight, logit, how)
-        moved = hit.rescored(added(hit.why, term))
+        moved = hit.rescored(add_parts(hit.why, term))
         return moved.finding(verified=True) if read else moved

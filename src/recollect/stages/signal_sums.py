@@ -10,7 +10,7 @@ from msgspec import Struct
 from recollect.context import ChannelRole, SearchContext
 from recollect.errors import UserError
 from recollect.recipes.ranges import AtLeastOne, Share
-from recollect.signals.base import NOTHING, added
+from recollect.signals.base import NOTHING, add_parts
 from recollect.stages.base import Stage
 from recollect.types import Ranking, combine, weighted
 
@@ -46,7 +46,7 @@ class Adaptive(Struct, frozen=True, forbid_unknown_fields=True):
     after: AtLeastOne = 30
     span: Share = 0.15
 
-    def adapted(self, weights: dict[str, float], accepted: int, dismissed: int) -> dict[str, float]:
+    def adapt(self, weights: dict[str, float], accepted: int, dismissed: int) -> dict[str, float]:
         events = accepted + dismissed
         if events < self.after:
             return weights
@@ -85,7 +85,7 @@ class WeightedSum(SignalStage, frozen=True, tag="weighted_sum"):
                     "are 0."
                 )
 
-    def declared(self, *, vectors: bool) -> dict[str, float]:
+    def declared_weights(self, *, vectors: bool) -> dict[str, float]:
         """Return the weights of the recipe, with or without vectors."""
         return {
             signal.name: signal.weight_with_vectors if vectors else signal.weight
@@ -95,10 +95,10 @@ class WeightedSum(SignalStage, frozen=True, tag="weighted_sum"):
     def weights(self, context: SearchContext) -> dict[str, float]:
         """Return the weights for this query in this vault. A vector channel that took part means
         that a model answered."""
-        weights = self.declared(vectors=context.vectors_answered)
+        weights = self.declared_weights(vectors=context.vectors_answered)
         if self.adaptive is None:
             return weights
-        return self.adaptive.adapted(weights, *context.store.feedback.counts())
+        return self.adaptive.adapt(weights, *context.store.feedback.counts())
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
         ids = ranking.ids
@@ -139,7 +139,7 @@ class Bonus(SignalStage, frozen=True, tag="bonus"):
             return ranking
         return ranking.resorted(
             hit.rescored(
-                added(
+                add_parts(
                     hit.why,
                     *(
                         weighted(signal.name, signal.weight, *values.get(hit.memory_id, NOTHING))

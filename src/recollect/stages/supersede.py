@@ -31,14 +31,14 @@ def successors(context: SearchContext, memories: Iterable[Memory]) -> dict[str, 
     last one."""
     found = {}
     for memory in memories:
-        followed = _followed(context, memory) if memory.superseded_by else []
+        followed = _follow_links(context, memory) if memory.superseded_by else []
         valid = [later for later in followed if not validity(later, context.now)]
         if followed:
             found[memory.id] = (valid or followed)[-1]
     return found
 
 
-def _followed(context: SearchContext, memory: Memory) -> list[Memory]:
+def _follow_links(context: SearchContext, memory: Memory) -> list[Memory]:
     """Return the memories that the links lead to, in order. Imported links may form a ring."""
     followed: list[Memory] = []
     seen = {memory.id}
@@ -52,13 +52,13 @@ def _followed(context: SearchContext, memory: Memory) -> list[Memory]:
     return followed
 
 
-def passing(context: SearchContext, memories: Sequence[Memory]) -> list[Memory]:
+def filter_memories(context: SearchContext, memories: Sequence[Memory]) -> list[Memory]:
     """Return the memories that pass the filter of the search."""
     among = replace(context.search.filter, among=tuple(memory.id for memory in memories))
     return context.store.memories.browse(among, len(memories)) if memories else []
 
 
-def named(ranking: Ranking, context: SearchContext) -> Ranking:
+def with_links(ranking: Ranking, context: SearchContext) -> Ranking:
     """Return the ranking with the links of each hit: its successor, and the memories it
     replaces."""
     newer = successors(context, map(context.memory, ranking.ids))
@@ -67,11 +67,11 @@ def named(ranking: Ranking, context: SearchContext) -> Ranking:
         older.setdefault(memory.superseded_by, []).append(memory)
     if not (newer or older):
         return ranking
-    hits = (_naming(hit, newer, older.get(hit.memory_id, ())) for hit in ranking)
+    hits = (_link_hit(hit, newer, older.get(hit.memory_id, ())) for hit in ranking)
     return replace(ranking, hits=tuple(hits))
 
 
-def _naming(hit: Hit, newer: dict[str, Memory], older: Sequence[Memory]) -> Hit:
+def _link_hit(hit: Hit, newer: dict[str, Memory], older: Sequence[Memory]) -> Hit:
     """Return the hit with its links; linked memories are removed from its beliefs."""
     if older:
         known = {memory.id for memory in older}
@@ -109,16 +109,16 @@ class Supersede(Stage, frozen=True, tag="supersede"):
         return ("vector",)
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        return self._newer_first(self._linked(ranking, context), context)
+        return self._newer_first(self._apply_links(ranking, context), context)
 
-    def _linked(self, ranking: Ranking, context: SearchContext) -> Ranking:
+    def _apply_links(self, ranking: Ranking, context: SearchContext) -> Ranking:
         """Return the ranking with linked successors above what they replace."""
         newer = successors(context, map(context.memory, ranking.ids))
         if not newer or context.search.include_expired:
             return ranking
         hits, understood = {hit.memory_id: hit for hit in ranking}, context.understanding
         others = {memory.id: memory for memory in newer.values() if memory.id not in hits}
-        found = {memory.id for memory in passing(context, list(others.values()))}
+        found = {memory.id for memory in filter_memories(context, list(others.values()))}
         for id, memory in {memory.id: memory for memory in newer.values()}.items():
             older = [context.memory(one) for one in ranking.ids if newer.get(one) == memory]
             wanted = [each for each in older if understood.asks_for_time_of(memory, each)]
@@ -158,7 +158,7 @@ class Supersede(Stage, frozen=True, tag="supersede"):
                 for older in statements[:place]
                 if comparable(older.memory, newer.memory)
                 and abs(before[older.memory.id].score - before[newer.memory.id].score)
-                <= self._allowed(older, newer, cosines)
+                <= self._allowed_difference(older, newer, cosines)
             ]
             wanted = [
                 each
@@ -170,7 +170,7 @@ class Supersede(Stage, frozen=True, tag="supersede"):
             return ranking
         return ranking.resorted(hits.get(hit.memory_id, hit) for hit in ranking)
 
-    def _allowed(
+    def _allowed_difference(
         self, older: Statement, newer: Statement, cosines: Mapping[tuple[str, str], float]
     ) -> float:
         """Return the largest difference of scores of two statements about one thing."""

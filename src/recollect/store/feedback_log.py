@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recollect.query.likeness import normalised
+from recollect.query.likeness import normalise
 from recollect.store.base import FeedbackEvent, FeedbackState, Verdict
 from recollect.store.trash import merged
 from recollect.times import from_micros, to_micros
@@ -223,7 +223,7 @@ class StoredFeedback:
 
 def row_of(event: FeedbackEvent) -> FeedbackRow:
     """Return the columns of a feedback row: query, memory, verdict, time, and the query's words."""
-    words = normalised(event.query)
+    words = normalise(event.query)
     return event.query, event.memory_id, event.accepted, to_micros(event.at), words
 
 

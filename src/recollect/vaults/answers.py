@@ -18,7 +18,7 @@ import msgspec
 from recollect.maths import logistic, logit
 from recollect.pipeline import topics
 from recollect.recipes.base import Recipe
-from recollect.signals.base import added
+from recollect.signals.base import add_parts
 from recollect.types import (
     Degraded,
     Evidence,
@@ -112,7 +112,7 @@ def _with_odds(result: Result, vault: KnownVault, highest: float) -> Result:
     lost = min(0.0, logit(max(confidence * share, LEAST)) - result.score)
     formula = f"confidence {confidence:.2f} × priority {share:.3g}"
     priority = Term("priority", lost, formula, how=f"vault {vault.name}, tier {vault.tier}")
-    return _with_score(result, added(result.explain, priority))
+    return _with_score(result, add_parts(result.explain, priority))
 
 
 def _is_list(recipe: Recipe, response: Response) -> bool:
@@ -131,7 +131,7 @@ def _by_time(lists: Sequence[list[Result]]) -> Iterable[Result]:
     for place, result in enumerate(heapq.merge(*lists, key=made, reverse=not oldest), start=1):
         lost, how = 1 / place - result.score, f"place {place} over all vaults"
         later = Term("vaults", lost, f"1/{place} − 1/{round(1 / result.score)}", how=how)
-        yield _with_score(result, added(result.explain, later)) if lost else result
+        yield _with_score(result, add_parts(result.explain, later)) if lost else result
 
 
 def _with_score(result: Result, why: Term) -> Result:

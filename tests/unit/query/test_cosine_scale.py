@@ -10,9 +10,9 @@ from recollect.query.cosine_scale import SAME, SCALES, scale_of
 
 def test_unrelated_texts_of_the_other_model_are_unrelated_on_the_english_scale() -> None:
     scale = scale_of("builtin:multilingual@2ab123ed9ebd")
-    assert 0.4 < scale.english(0.8) < 0.6
-    assert scale.english(0.999) == 1.0
-    assert scale.english(scale.own(0.67)) == pytest.approx(0.67)
+    assert 0.4 < scale.to_english(0.8) < 0.6
+    assert scale.to_english(0.999) == 1.0
+    assert scale.to_english(scale.to_own(0.67)) == pytest.approx(0.67)
 
 
 def test_a_model_that_was_not_measured_keeps_its_cosines() -> None:

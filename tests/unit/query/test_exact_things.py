@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.query.exact import MOST_THINGS, exact_things, folded, holds, is_unspaced
+from recollect.query.exact import MOST_THINGS, exact_things, fold, holds, is_unspaced
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_each_thing_comes_once_and_a_pasted_log_is_bounded() -> None:
     ],
 )
 def test_a_text_holds_a_thing_as_a_whole_or_not_at_all(text: str, thing: str, held: bool) -> None:
-    assert holds(folded(text), thing) is held
+    assert holds(fold(text), thing) is held
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_text_holds_a_thing_as_a_whole_or_not_at_all(text: str, thing: str, he
      ("İstanbul", "istanbul"), ("ＦＵＬＬ", "full"), ("Ünïcödé", "unicode"), ("plain", "PLAIN")],
 )  # fmt: skip
 def test_case_and_accents_are_folded(one: str, other: str) -> None:
-    assert folded(one) == folded(other)
+    assert fold(one) == fold(other)
 
 
 def test_a_script_without_spaces_is_known_by_either_end() -> None:

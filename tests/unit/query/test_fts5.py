@@ -13,7 +13,7 @@ from recollect.query.fts5 import (
     each_counted,
     within,
 )
-from recollect.query.terms import quoted
+from recollect.query.terms import quote
 
 COLUMNS = ("title", "text", "tags")
 
@@ -29,7 +29,7 @@ COLUMNS = ("title", "text", "tags")
     ],
 )
 def test_a_string_is_quoted_whatever_it_holds(text: str, written: str) -> None:
-    assert quoted(text) == written
+    assert quote(text) == written
 
 
 def test_the_documented_expressions() -> None:
@@ -97,5 +97,5 @@ def test_each_term_gets_its_own_count_however_many_repeat() -> None:
 
     found = each_counted(["twice", *many], counted)
     assert len(found) == MOST_TERMS
-    assert all(count == len(quoted(term)) for term, count in found.items())
+    assert all(count == len(quote(term)) for term, count in found.items())
     assert each_counted(["a"], lambda expression: []) == {}

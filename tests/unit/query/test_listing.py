@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.query.listing import NOTHING, Asked, asked
+from recollect.query.listing import NOTHING, ListQuery, read_list_query
 from recollect.query.time.periods import periods
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -21,8 +21,8 @@ def read(
     text: str,
     kinds: Sequence[str] = ("bug", "decision", "note", "policy"),
     ignored: Set[str] = frozenset(),
-) -> Asked:
-    return asked(
+) -> ListQuery:
+    return read_list_query(
         text,
         periods(text, NOW),
         kinds=lambda: kinds,
@@ -35,24 +35,30 @@ def read(
 
 
 LISTS = {
-    "bugs from last month": Asked(kind="bug", order="newest", lists=True),
-    "what did I decide in September": Asked(kind="decision", order="newest", lists=True),
-    "what happened last week": Asked(order="newest", lists=True),
-    "meetings last week": Asked(source="meetings", order="newest", lists=True),
-    "three days ago": Asked(order="newest", lists=True),
-    "notes since Monday": Asked(order="newest", lists=True),
-    "latest bug": Asked(kind="bug", order="newest", lists=True),
-    "oldest bug": Asked(kind="bug", order="oldest", lists=True),
-    "first decision in atlas": Asked(kind="decision", project="atlas", order="oldest", lists=True),
-    "all bugs in harbor-api": Asked(kind="bug", project="harbor-api", order="newest", lists=True),
-    "critical bugs": Asked(kind="bug", severity="critical", order="newest", lists=True),
-    "policies of the atlas team": Asked(kind="policy", project="atlas", order="newest", lists=True),
-    "postgres bugs": Asked(kind="bug", order="newest", words=("postgres",), lists=True),
-    "what did Anna decide": Asked(kind="decision", tag="@anna", order="newest", lists=True),
-    "notes by Tom": Asked(tag="tom", order="newest", lists=True),
-    "Tom's bugs": Asked(kind="bug", tag="tom", order="newest", lists=True),
-    "what did @tom note last week": Asked(tag="tom", order="newest", lists=True),
-    "everything about mia": Asked(order="newest", words=("mia",), lists=True),
+    "bugs from last month": ListQuery(kind="bug", order="newest", lists=True),
+    "what did I decide in September": ListQuery(kind="decision", order="newest", lists=True),
+    "what happened last week": ListQuery(order="newest", lists=True),
+    "meetings last week": ListQuery(source="meetings", order="newest", lists=True),
+    "three days ago": ListQuery(order="newest", lists=True),
+    "notes since Monday": ListQuery(order="newest", lists=True),
+    "latest bug": ListQuery(kind="bug", order="newest", lists=True),
+    "oldest bug": ListQuery(kind="bug", order="oldest", lists=True),
+    "first decision in atlas": ListQuery(
+        kind="decision", project="atlas", order="oldest", lists=True
+    ),
+    "all bugs in harbor-api": ListQuery(
+        kind="bug", project="harbor-api", order="newest", lists=True
+    ),
+    "critical bugs": ListQuery(kind="bug", severity="critical", order="newest", lists=True),
+    "policies of the atlas team": ListQuery(
+        kind="policy", project="atlas", order="newest", lists=True
+    ),
+    "postgres bugs": ListQuery(kind="bug", order="newest", words=("postgres",), lists=True),
+    "what did Anna decide": ListQuery(kind="decision", tag="@anna", order="newest", lists=True),
+    "notes by Tom": ListQuery(tag="tom", order="newest", lists=True),
+    "Tom's bugs": ListQuery(kind="bug", tag="tom", order="newest", lists=True),
+    "what did @tom note last week": ListQuery(tag="tom", order="newest", lists=True),
+    "everything about mia": ListQuery(order="newest", words=("mia",), lists=True),
 }
 
 
@@ -82,9 +88,9 @@ TAKEN_BACK = {
 @pytest.mark.parametrize("reading", TAKEN_BACK)
 def test_one_reading_can_be_taken_back_and_the_others_stay(reading: str) -> None:
     text = TAKEN_BACK[reading]
-    before = read(text).understood(lists=True)
+    before = read(text).describe(lists=True)
     after = read(text, ignored={reading})
-    said = after.understood(after.lists)
+    said = after.describe(after.lists)
     assert reading in before
     assert reading not in said
     kept = [one for one in before if one != reading and not one.endswith(" first")]

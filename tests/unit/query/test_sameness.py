@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.query.sameness import REVERSING, TURNING, same_in_order, spoken
+from recollect.query.sameness import REVERSING, TURNING, same_in_order, split_words
 
 TWELVE = "Harbor ships parcels every Friday morning once Anna and Tom tested login, search, mail"
 
@@ -115,7 +115,7 @@ def test_a_text_is_the_same_as_itself_even_without_words() -> None:
 
 def test_words_keep_what_belongs_to_them() -> None:
     text = "The pool (of C++ workers) holds 50% — see `.env`, “v1.4”, don’t!"
-    assert spoken(text) == [
+    assert split_words(text) == [
         "pool", "of", "C++", "workers", "holds", "50%", "see", ".env", "“v1.4”", "don't",
     ]  # fmt: skip
 

@@ -7,7 +7,7 @@ import pytest
 from recollect.query.spelling import (
     MOST_LETTERS,
     TWO_ERRORS,
-    misspellable,
+    is_correctable,
     one_error_away,
     two_errors_away,
 )
@@ -93,4 +93,4 @@ def test_two_errors_are_looked_for_in_long_words_that_begin_alike(
      ("резервное", True), ("定例会議録", False), ("ελληνικά", True)],
 )  # fmt: skip
 def test_only_words_of_some_letters_can_be_told_from_others(word: str, may: bool) -> None:
-    assert misspellable(word) is may
+    assert is_correctable(word) is may

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from recollect.query.time.calendar import Period
-from recollect.query.time.periods import periods, understood, without
+from recollect.query.time.periods import describe, periods, without
 from recollect.types import Span
 
 NOW = datetime(2026, 11, 15, 9, tzinfo=UTC)
@@ -331,7 +331,7 @@ def test_now_is_taken_in_utc() -> None:
 
 def test_several_times_are_read_left_to_right() -> None:
     found = periods("after 2026-01-01 and before 2026-03-01, not in May or June", NOW)
-    assert [understood(period) for period in found] == [
+    assert [describe(period) for period in found] == [
         "after 2026-01-01 = since 2026-01-02",
         "before 2026-03-01",
         "in May = 2026-05-01 … 2026-05-31",
@@ -348,7 +348,7 @@ def test_the_members_of_a_list_are_meant_alike() -> None:
 
 def test_a_weekday_before_another_time_is_part_of_it() -> None:
     text = "what did I do on the Wednesday two weeks ago"
-    assert understood(only(text)) == "two weeks ago = 2026-10-26 … 2026-11-01"
+    assert describe(only(text)) == "two weeks ago = 2026-10-26 … 2026-11-01"
 
 
 def test_words_between_a_preposition_and_its_date_are_said_and_kept() -> None:
@@ -395,11 +395,11 @@ def test_a_preposition_reaches_over_a_few_words(text: str, days: tuple[str, str]
     ],
 )
 def test_understood_is_for_people(text: str, shown: str) -> None:
-    assert understood(only(text)) == shown
+    assert describe(only(text)) == shown
 
 
 def test_understood_tells_a_period_without_bounds() -> None:
-    assert understood(Period("ever", Span(0, 4), None, None, False)) == "ever = any time"
+    assert describe(Period("ever", Span(0, 4), None, None, False)) == "ever = any time"
 
 
 @pytest.mark.parametrize(
@@ -452,7 +452,7 @@ def test_any_text_is_read_in_order_and_without_error(text: str, now: datetime) -
             assert period.start < period.end
         for bound in (period.start, period.end):
             assert bound is None or bound.utcoffset() == timedelta(0)
-        assert understood(period)
+        assert describe(period)
         place = period.span.end
     assert without(text, found) or not text
 

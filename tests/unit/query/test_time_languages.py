@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from examples import examples
 from recollect.query.time.calendar import Period
 from recollect.query.time.languages import time_words
-from recollect.query.time.periods import periods, understood, without
-from recollect.query.time.translation import translated
+from recollect.query.time.periods import describe, periods, without
+from recollect.query.time.translation import translate
 
 NOW = datetime(2026, 11, 15, 9, tzinfo=UTC)
 
@@ -122,7 +122,7 @@ def test_the_rest_of_the_query_keeps_its_own_words(text: str, rest: str) -> None
 def test_a_hint_stays_one() -> None:
     for text in ("kürzlich", "Anfang März", "récemment", "недавно"):
         assert not read(text)[0].exact
-    assert understood(read("Notizen der letzten Woche")[0]) == (
+    assert describe(read("Notizen der letzten Woche")[0]) == (
         "der letzten Woche = 2026-11-02 … 2026-11-08"
     )
 
@@ -160,7 +160,7 @@ def test_words_with_another_meaning_name_no_time(text: str) -> None:
     ["what did we decide last week", "notes since March 2026", "the 2024 budget", "van gogh 2024"],
 )
 def test_a_query_in_english_is_read_as_before(text: str) -> None:
-    assert translated(text) is None
+    assert translate(text) is None
     assert read(text) == periods(text, NOW)
 
 

@@ -9,7 +9,7 @@ import pytest
 from recollect.engine import Recollect
 from recollect.ingest.draft import make_draft
 from recollect.query.function_words import content_words, languages_of
-from recollect.query.terms import lowered
+from recollect.query.terms import lower_words
 from recollect.query.word_forms import STEMMED, other_forms, prefix_forms
 from recollect.settings import Embedding, Rerank, Settings
 
@@ -36,7 +36,7 @@ OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="non
 def test_a_language_is_told_by_its_common_words_or_its_script(
     query: str, languages: tuple[str, ...]
 ) -> None:
-    assert languages_of(lowered(query)) == languages
+    assert languages_of(lower_words(query)) == languages
 
 
 def test_words_that_a_question_is_asked_with_are_left_out_unless_all_are() -> None:

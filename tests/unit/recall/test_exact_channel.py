@@ -91,4 +91,4 @@ def test_names_with_signs_change_nothing_in_a_channel_that_does_not_read_them(
 ) -> None:
     at = search_at("C++ parser", {"name": "C++", "word": "The parser."})
     assert Keyword("stemmed", {"text": 1.0}, "keywords", DEPTH).recall(at).ids == ("word",)
-    assert at.understanding.written() == {}
+    assert at.understanding.written_matches() == {}

@@ -21,7 +21,7 @@ EVERY = [*BUILT_IN.values(), RELATED]
 
 def refusal(name: str, changes: dict[str, object]) -> str:
     with pytest.raises(UserError) as caught:
-        Recipes().changed(name, changes)
+        Recipes().with_changes(name, changes)
     told = str(caught.value)
     assert told.endswith(".")
     assert "\n" not in told
@@ -58,10 +58,10 @@ def test_setting_a_number_to_what_it_is_changes_nothing(name: str) -> None:
     recipes, recipe = Recipes(), BUILT_IN[name]
     listed = constants(recipe)
     for one in listed:
-        assert recipes.changed(name, {one.name: one.value}).fingerprint == recipe.fingerprint
-    every = recipes.changed(name, {one.name: one.value for one in listed})
+        assert recipes.with_changes(name, {one.name: one.value}).fingerprint == recipe.fingerprint
+    every = recipes.with_changes(name, {one.name: one.value for one in listed})
     assert every == recipe
-    assert recipes.changed(name, {}) == recipe
+    assert recipes.with_changes(name, {}) == recipe
 
 
 def beyond(one: Constant) -> list[float]:
@@ -96,7 +96,7 @@ def convert(value: float, one: Constant) -> None:
     recipe = next(name for name in NAMES if one in constants_of(name))
     told = ""
     try:
-        Recipes().changed(recipe, {one.name: value})
+        Recipes().with_changes(recipe, {one.name: value})
     except UserError as error:
         told = str(error)
     assert "expected" not in told, f"{one}: {told}"
@@ -141,7 +141,7 @@ def test_one_wrong_change_among_right_ones_is_the_one_named() -> None:
 
 def test_an_unknown_recipe_is_not_found() -> None:
     with pytest.raises(NotFound, match="'nowhere'"):
-        Recipes().changed("nowhere", {})
+        Recipes().with_changes("nowhere", {})
 
 
 def test_dotted_names_become_tables() -> None:
@@ -178,6 +178,6 @@ def test_what_was_handed_in_stays_as_it_was() -> None:
 
 def test_the_built_in_recipes_stay_as_they_are(tmp_path: Path) -> None:
     before = BUILT_IN["blend"].fingerprint
-    changed = Recipes(tmp_path).changed("blend", {"fuse.weights.vector": 2.0})
+    changed = Recipes(tmp_path).with_changes("blend", {"fuse.weights.vector": 2.0})
     assert changed.fingerprint != before == BUILT_IN["blend"].fingerprint
     assert changed.name == "blend"

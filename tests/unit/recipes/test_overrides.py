@@ -15,7 +15,7 @@ import pytest
 
 from recollect import Recollect, UserError
 from recollect.recipes.base import Recipe, check
-from recollect.recipes.overrides import FIXED, OPEN_TABLES, flat, overridden, tree
+from recollect.recipes.overrides import FIXED, OPEN_TABLES, flat, override, tree
 from recollect.recipes.registry import BUILT_IN, Recipes
 from recollect.recipes.show import as_toml, differences
 from recollect.settings import Embedding, Rerank, Settings
@@ -273,7 +273,7 @@ def test_numbers_that_would_divide_by_zero_or_rank_by_nothing_are_refused(
 ) -> None:
     for value in bad:
         with pytest.raises(UserError) as caught:
-            overridden(BUILT_IN[recipe], nested(field, value), "mine.toml")
+            override(BUILT_IN[recipe], nested(field, value), "mine.toml")
         assert str(caught.value).startswith(f"mine.toml: {field} cannot be {value!r}; expected ")
 
 
@@ -285,7 +285,7 @@ def test_every_number_that_a_recipe_declares_is_bounded() -> None:
                 continue
             worst = float("nan") if isinstance(value, float) else -(10**15)
             with pytest.raises(UserError):
-                overridden(recipe, nested(field, worst), name)
+                override(recipe, nested(field, worst), name)
 
 
 # Files
@@ -331,7 +331,7 @@ def changeable(table: dict[str, Any], name: str = "") -> dict[str, Any]:
 def test_what_is_shown_can_be_loaded_again(name: str) -> None:
     recipe = BUILT_IN[name]
     shown = changeable(tomllib.loads(as_toml(recipe)))
-    again = overridden(recipe, shown, "mine.toml")
+    again = override(recipe, shown, "mine.toml")
     assert again.fingerprint == recipe.fingerprint
     assert again == recipe
 
@@ -343,23 +343,23 @@ def test_what_is_shown_stands_over_any_sibling(name: str, tmp_path: Path) -> Non
     moved = recipe
     for field, value in flat(tree(recipe)):
         if isinstance(value, float) and value not in (0.0, 1.0):
-            moved = overridden(moved, nested(field, value / 2), "moved")
+            moved = override(moved, nested(field, value / 2), "moved")
     assert moved.fingerprint != recipe.fingerprint
-    again = overridden(moved, changeable(tomllib.loads(as_toml(recipe))), "mine.toml")
+    again = override(moved, changeable(tomllib.loads(as_toml(recipe))), "mine.toml")
     assert again.fingerprint == recipe.fingerprint
 
 
 def test_kinds_with_odd_names_are_shown_as_toml() -> None:
     factors = {"my kind": 1.5, "a.b": 1.25, 'quo"te': 1.125, "source": 1.1, "日本": 2.0}
-    recipe = overridden(BUILT_IN["gnosis"], nested("stages.kind_boost.factors", factors), "x")
+    recipe = override(BUILT_IN["gnosis"], nested("stages.kind_boost.factors", factors), "x")
     shown = tomllib.loads(as_toml(recipe))
     assert shown["stages"]["kind_boost"]["factors"].items() >= factors.items()
-    assert overridden(BUILT_IN["gnosis"], changeable(shown), "x").fingerprint == recipe.fingerprint
+    assert override(BUILT_IN["gnosis"], changeable(shown), "x").fingerprint == recipe.fingerprint
 
 
 def test_a_column_may_be_called_like_a_fixed_field() -> None:
     """`source` says where a recipe comes from; as a column it is a number like any other."""
-    recipe = overridden(BUILT_IN["echovault"], nested("recall.keyword.columns.source", 2), "x")
+    recipe = override(BUILT_IN["echovault"], nested("recall.keyword.columns.source", 2), "x")
     assert differences(BUILT_IN["echovault"], recipe) == [
         ("recall.keyword.columns.source", 1.0, 2.0)
     ]
@@ -378,7 +378,7 @@ def every_change(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
             new = value + 1
         else:
             continue
-        yield field, overridden(recipe, nested(field, new), "x")
+        yield field, override(recipe, nested(field, new), "x")
 
 
 @pytest.mark.parametrize("name", NAMES)

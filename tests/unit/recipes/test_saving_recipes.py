@@ -32,7 +32,7 @@ def refusal(recipes: Recipes, name: str, extends: str = "blend", **more: object)
 def test_a_saved_recipe_is_the_changed_one_under_its_own_name(recipes: Recipes) -> None:
     file = recipes.save("mine", "blend", MORE)
     assert file.name == "mine.toml"
-    saved, changed = recipes.get("mine"), recipes.changed("blend", MORE)
+    saved, changed = recipes.get("mine"), recipes.with_changes("blend", MORE)
     assert saved.fingerprint == changed.fingerprint != BUILT_IN["blend"].fingerprint
     assert (saved.name, saved.source) == ("mine", "mine.toml, extends blend")
     assert recipes.names()[-1] == "mine"
@@ -55,13 +55,13 @@ def test_texts_choices_and_odd_names_are_saved_as_they_are(recipes: Recipes) -> 
     recipes.save("odd", "gnosis", changes)
     saved = recipes.get("odd")
     assert (saved.about, saved.view) == (changes["about"], "full")
-    assert saved.fingerprint == recipes.changed("gnosis", changes).fingerprint
+    assert saved.fingerprint == recipes.with_changes("gnosis", changes).fingerprint
 
 
 def test_a_recipe_may_extend_one_of_one_s_own(recipes: Recipes) -> None:
     recipes.save("base", "blend", {"limits.default": 3})
     recipes.save("top", "base", {"fuse.weights.vector": 2.5})
-    assert recipes.get("top").fingerprint == recipes.changed("blend", MORE).fingerprint
+    assert recipes.get("top").fingerprint == recipes.with_changes("blend", MORE).fingerprint
     assert recipes.get("top").source == "top.toml, extends base"
     recipes.save("base", "blend", {"limits.default": 4}, replace=True)
     assert recipes.get("top").limits.default == 4
@@ -195,6 +195,6 @@ def test_a_name_that_is_a_folder_is_a_sentence(recipes: Recipes, tmp_path: Path)
 
 def test_a_recipe_without_a_name_is_not_found(recipes: Recipes) -> None:
     recipes.save("mine", "blend", MORE)
-    for ask in (recipes.get, lambda name: recipes.changed(name, {})):
+    for ask in (recipes.get, lambda name: recipes.with_changes(name, {})):
         with pytest.raises(NotFound, match="There is no recipe ''"):
             ask("")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from recollect.context import SearchContext
-from recollect.query.time.periods import understood
+from recollect.query.time.periods import describe
 from recollect.signals.dates import TimeMatch
 
 Search = Callable[..., SearchContext]
@@ -45,20 +45,20 @@ def test_what_was_made_in_the_time_counts_one(
 def test_a_hint_counts_half_and_yields_to_a_bound(search_at: Search) -> None:
     at = search_at("lately", MEMORIES)
     assert found(at) == {"2026-02-17": 0.5, "2026-02-28": 0.5}
-    assert len(at.understanding.asked_periods) == 1
+    assert len(at.understanding.effective_periods) == 1
 
 
 def test_a_bound_beside_a_hint_is_what_counts(search_at: Search) -> None:
     at = search_at("what changed lately in January 2026", MEMORIES)
     assert found(at) == {"2026-01-15": 1.0}
-    assert [period.said for period in at.understanding.asked_periods] == ["in January 2026"]
+    assert [period.said for period in at.understanding.effective_periods] == ["in January 2026"]
 
 
 def test_the_explanation_and_the_response_say_how_it_was_read(search_at: Search) -> None:
     at = search_at("last week", MEMORIES)
     [value] = SIGNAL.values(at, list(MEMORIES)).values()
     assert value.how == "made in the time asked for: last week = 2026-02-16 … 2026-02-22"
-    assert [understood(one) for one in at.understanding.asked_periods] == [
+    assert [describe(one) for one in at.understanding.effective_periods] == [
         "last week = 2026-02-16 … 2026-02-22"
     ]
 
@@ -67,12 +67,12 @@ def test_the_explanation_and_the_response_say_how_it_was_read(search_at: Search)
 def test_without_a_time_there_is_nothing_to_say(search_at: Search, query: str) -> None:
     at = search_at(query, MEMORIES)
     assert found(at) == {}
-    assert at.understanding.asked_periods == ()
+    assert at.understanding.effective_periods == ()
 
 
 def test_who_does_not_want_times_read_gets_words(search_at: Search) -> None:
     at = search_at("last week", MEMORIES, literal=True)
-    assert (found(at), at.understanding.asked_periods) == ({}, ())
+    assert (found(at), at.understanding.effective_periods) == ({}, ())
 
 
 def test_the_clock_is_the_searchs_own(search_at: Search) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from recollect.query.passages import window
-from recollect.stages.rerank import focused, whole
+from recollect.stages.rerank import focused_text, whole_text
 from recollect.types import Memory
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -19,10 +19,10 @@ def memory(title: str, text: str) -> Memory:
 
 
 def test_all_of_it_is_title_and_text() -> None:
-    assert whole(memory("Title", "Text")) == "Title\nText"
-    assert whole(memory("", "Text")) == "Text"
-    assert whole(memory("Title", "")) == "Title"
-    assert focused(memory("Title", ""), "query", 10) == "Title"
+    assert whole_text(memory("Title", "Text")) == "Title\nText"
+    assert whole_text(memory("", "Text")) == "Text"
+    assert whole_text(memory("Title", "")) == "Title"
+    assert focused_text(memory("Title", ""), "query", 10) == "Title"
 
 
 def test_a_short_text_is_read_whole() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from recollect.context import SearchContext
-from recollect.signals.base import added
+from recollect.signals.base import add_parts
 from recollect.signals.dates import TimeMatch
 from recollect.signals.labels import Importance
 from recollect.signals.words import ExactMatch
@@ -74,8 +74,13 @@ def test_equal_scores_come_by_id(search_at: Search) -> None:
 def test_what_is_no_sum_becomes_a_part_of_one() -> None:
     """One channel's own score, or the larger of two: it is not lost, and its parts not added."""
     more = leaf("bonus", 1.0, "")
-    assert added(leaf("keyword", 4.0, "bm25"), more).value == 5.0
+    assert add_parts(leaf("keyword", 4.0, "bm25"), more).value == 5.0
     larger = combine("fused", "max", [leaf("x", 2.0, ""), leaf("y", 3.0, "")])
-    assert added(larger, more).value == recompute(added(larger, more)) == 4.0
+    assert add_parts(larger, more).value == recompute(add_parts(larger, more)) == 4.0
     total = combine("fused", "sum", [leaf("x", 2.0, ""), leaf("y", 3.0, "")])
-    assert [part.name for part in added(total, more, more).parts] == ["x", "y", "bonus", "bonus"]
+    assert [part.name for part in add_parts(total, more, more).parts] == [
+        "x",
+        "y",
+        "bonus",
+        "bonus",
+    ]

@@ -56,7 +56,7 @@ def _list_recipes(recipes: Recipes, args: argparse.Namespace) -> None:
     every, broken = recipes.readable()
     for problem in broken.values():
         print(f"recollect: {visible(problem)}", file=sys.stderr)
-    for file in recipes.unused():
+    for file in recipes.unused_files():
         note = f"{file} is not used: {file.stem} is a built-in recipe. Rename the file."
         print(f"recollect: {visible(note)}", file=sys.stderr)
     if args.json:

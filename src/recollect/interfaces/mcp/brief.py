@@ -33,7 +33,7 @@ from recollect.present.snippet import PASSAGE_CHARACTERS, pieces
 from recollect.present.views import ScanView, SnippetView
 from recollect.present.visible import one_line
 from recollect.present.words import heading_line, place_in_file, state_json, title_of
-from recollect.query.passages import CUT, longer, window
+from recollect.query.passages import CUT, extend, window
 from recollect.query.terms import keywords
 from recollect.store.history import Version
 from recollect.times import iso
@@ -107,7 +107,7 @@ def with_longer_passages(response: Response) -> Response:
     words, results = keywords(response.query), []
     for result in response:
         if result.passage and isinstance(result.shown, ScanView):
-            found = longer(result.memory, result.passage, words, size)
+            found = extend(result.memory, result.passage, words, size)
             result = replace(result, passage=found, shown=replace(result.shown, snippet=found.text))
         results.append(result)
     return replace(response, results=tuple(results))

@@ -245,7 +245,7 @@ def side_of(engine: Recollect, name: str, asked: SearchParameters, *, search: bo
             declared=declared,
             own=declared.name not in BUILT_IN,
         )
-        recipe = engine.recipes.changed(declared.name, asked.set) if asked.set else declared
+        recipe = engine.recipes.with_changes(declared.name, asked.set) if asked.set else declared
         toml = "\n".join(toml_lines({"extends": declared.name} | nested_changes(asked.set)))
         side = msgspec.structs.replace(side, recipe=recipe, toml=toml.rstrip())
         if search:

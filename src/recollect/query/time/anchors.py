@@ -24,7 +24,7 @@ ANCHOR = (
 )
 
 
-def anchored(text: str, date_of: Callable[[list[str]], datetime | None]) -> Period | None:
+def event_period(text: str, date_of: Callable[[list[str]], datetime | None]) -> Period | None:
     """Return the period that an event ends or begins; None if no memory has its date.
 
     date_of: returns the date of the memory that holds these words in its title.

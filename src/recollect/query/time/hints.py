@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from recollect.query.time.translation import translated
+from recollect.query.time.translation import translate
 
 HINT = re.compile(
     r"\b(?:(?:19|20|21)[0-9][0-9]|q[1-4]|today|tonight|tomorrow|yesterday|recently|lately|these|this|last"
@@ -22,5 +22,5 @@ def may_name_a_time(text: str, *, languages: bool) -> bool:
     return bool(
         HINT.search(text)
         or LEADS.intersection(text.lower().split())
-        or (languages and translated(text))
+        or (languages and translate(text))
     )

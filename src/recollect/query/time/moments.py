@@ -45,7 +45,7 @@ def read_time(text: str, now: datetime, name: str, *, clock: bool = True) -> dat
     if moment := parse_iso(text, name, clock=clock):
         return moment
     words = " ".join(text.split()).lower()
-    moment = _counted(words, now, text, name)
+    moment = _from_duration(words, now, text, name)
     if moment is None and len(words) <= LONGEST:
         moment = _in_words(words, now, text, name)
     if moment is None:
@@ -53,7 +53,7 @@ def read_time(text: str, now: datetime, name: str, *, clock: bool = True) -> dat
     return moment
 
 
-def _counted(words: str, now: datetime, text: str, name: str) -> datetime | None:
+def _from_duration(words: str, now: datetime, text: str, name: str) -> datetime | None:
     """Return the moment at a duration from now; None if the words are no duration."""
     if words == "now":
         return now
@@ -72,13 +72,13 @@ def _counted(words: str, now: datetime, text: str, name: str) -> datetime | None
 def _in_words(words: str, now: datetime, text: str, name: str) -> datetime | None:
     """Return the moment that words name, in any language of the grammar; None if they name none."""
     from recollect.query.time.grammar import NUMBERS  # noqa: PLC0415  start-up time
-    from recollect.query.time.translation import translated  # noqa: PLC0415  start-up time
+    from recollect.query.time.translation import translate  # noqa: PLC0415  start-up time
 
-    english = translated(words)
+    english = translate(words)
     words = english.text.lower() if english else words
     number = rf"\b(an?|{'|'.join(NUMBERS)})\b"
     digits = re.sub(number, lambda each: _digits(each[0], NUMBERS), words)
-    if (moment := _counted(digits, now, text, name)) is not None:
+    if (moment := _from_duration(digits, now, text, name)) is not None:
         return moment
     if (period := _nearest_period(words, now, name)) is None:
         return _on_clock(words, now, name)

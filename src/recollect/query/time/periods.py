@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from recollect.query.terms import keywords, outside
+from recollect.query.terms import cut_spans, keywords
 from recollect.query.time.ambiguity import means_time
 from recollect.query.time.calendar import (
     DAY,
@@ -44,7 +44,7 @@ from recollect.query.time.grammar import (
 )
 from recollect.query.time.hints import HINT
 from recollect.query.time.readers import interval_of
-from recollect.query.time.translation import Translation, translated
+from recollect.query.time.translation import Translation, translate
 from recollect.times import MICROSECOND, from_clock, on_clock
 from recollect.types import Span
 
@@ -59,7 +59,7 @@ def periods(text: str, now: datetime, *, languages: bool = False) -> tuple[Perio
 
     languages: read other languages than English too.
     """
-    english = translated(text) if languages else None
+    english = translate(text) if languages else None
     if english:
         return tuple(_in_query(each, text, english) for each in periods(english.text, now))
     if not HINT.search(text):
@@ -68,15 +68,15 @@ def periods(text: str, now: datetime, *, languages: bool = False) -> tuple[Perio
     found: list[Period | None] = []
     waiting: TimeName | None = None
     for name in _names(text, today):
-        if waiting and _joined(text, waiting, name):
-            found.append(_range(text, waiting, name, today))
+        if waiting and _is_range(text, waiting, name):
+            found.append(_read_range(text, waiting, name, today))
             waiting = None
             continue
         if waiting and not _belongs(text, waiting, name):
-            found.append(_alone(text, waiting, today))
-        listed = waiting is not None and _listed(text, waiting, name)
+            found.append(_read_single(text, waiting, today))
+        listed = waiting is not None and _continues_list(text, waiting, name)
         waiting = name._replace(listed=listed)
-    found.append(_alone(text, waiting, today) if waiting else None)
+    found.append(_read_single(text, waiting, today) if waiting else None)
     return tuple(_in_time(period) for period in found if period)
 
 
@@ -93,15 +93,15 @@ def _in_query(period: Period, text: str, english: Translation) -> Period:
     return replace(period, said=text[first:stop], span=Span(english.span(start, end)[0], stop))
 
 
-def understood(period: Period) -> str:
+def describe(period: Period) -> str:
     """Return the reading as people see it: `last week = 2026-11-02 … 2026-11-08`."""
     if period.start and period.end:
-        first, last = _shown(period.start), _shown_end(period.end)
+        first, last = _format_time(period.start), _format_end(period.end)
         meant = first if first == last else f"{first} … {last}"
     elif period.start:
-        meant = f"since {_shown(period.start)}"
+        meant = f"since {_format_time(period.start)}"
     elif period.end:
-        meant = f"before {_shown(period.end)}"
+        meant = f"before {_format_time(period.end)}"
     else:
         meant = "any time"
     return meant if meant == period.said else f"{period.said} = {meant}"
@@ -113,7 +113,7 @@ def without(text: str, periods: Iterable[Period]) -> str:
     spans = [period.span for period in periods]
     if not spans:
         return text
-    rest = re.sub(r"\(\s+\)", "", outside(text, spans))
+    rest = re.sub(r"\(\s+\)", "", cut_spans(text, spans))
     tidy = re.sub(r"\s+([,.;:!?)]+)(?=\s|$)", r"\1", " ".join(rest.split()))
     tidy = re.sub(r"^[,.;:!?)]+(?:\s+|$)", "", tidy).rstrip(" ,;:(")
     return tidy if keywords(tidy) else text
@@ -176,7 +176,7 @@ def _lead(text: str, free: int, start: int) -> Lead | None:
     return None
 
 
-def _joined(text: str, first: TimeName, second: TimeName) -> bool:
+def _is_range(text: str, first: TimeName, second: TimeName) -> bool:
     """Return True if two names are the ends of one period: `from … to …`, `between … and …`, `… to
     …`."""
     join = pattern(JOIN).fullmatch(text, first.end, second.start)
@@ -194,7 +194,7 @@ def _belongs(text: str, first: TimeName, second: TimeName) -> bool:
     return bare and text[first.end : second.start].isspace()
 
 
-def _listed(text: str, first: TimeName, second: TimeName) -> bool:
+def _continues_list(text: str, first: TimeName, second: TimeName) -> bool:
     """Return True if a bare name continues a list: all years of `in 2008, 2009 and 2010` are
     exact."""
     begun = first.listed or (first.lead is not None and first.lead.role == "in")
@@ -205,7 +205,7 @@ def _listed(text: str, first: TimeName, second: TimeName) -> bool:
 # Apply the words around a name.
 
 
-def _alone(text: str, name: TimeName, now: datetime) -> Period | None:
+def _read_single(text: str, name: TimeName, now: datetime) -> Period | None:
     """Return the period of one name with its lead, or None."""
     reading = interval_of(name, now)
     role = name.lead.role if name.lead else ""
@@ -220,7 +220,7 @@ def _alone(text: str, name: TimeName, now: datetime) -> Period | None:
     return _period(text, name, name.end, start, end, _is_exact(name, reading))
 
 
-def _range(text: str, first: TimeName, last: TimeName, now: datetime) -> Period | None:
+def _read_range(text: str, first: TimeName, last: TimeName, now: datetime) -> Period | None:
     """Return the period from one name to another, both included, or None.
 
     A name without a year or a week is the latest before the other one: `October to February 2026`
@@ -279,14 +279,14 @@ def _is_exact(name: TimeName, reading: Interval) -> bool:
     return reading.exact or name.lead.role != "of"
 
 
-def _shown(moment: datetime) -> str:
+def _format_time(moment: datetime) -> str:
     """Return the date, with the time of day unless it is midnight on the user's clock."""
     shown = on_clock(moment)
     whole = shown == midnight_of(shown)
     return shown.date().isoformat() if whole else shown.isoformat(" ", "minutes")[:16]
 
 
-def _shown_end(end: datetime) -> str:
+def _format_end(end: datetime) -> str:
     """Return the last day of a period, or the time of its end."""
     shown = on_clock(end)
-    return _shown(from_clock(shown - DAY) if shown == midnight_of(shown) else end)
+    return _format_time(from_clock(shown - DAY) if shown == midnight_of(shown) else end)

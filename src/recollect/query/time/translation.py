@@ -93,7 +93,7 @@ class Translation(NamedTuple):
 
 
 @lru_cache(16)  # the current queries: read first by may_name_a_time, then by periods
-def translated(text: str) -> Translation | None:
+def translate(text: str) -> Translation | None:
     """Return the query with its times in English; None if it names none in another language."""
     words = [found[0].lower() for found in re.finditer(WORD, text)]
     if not any(word in _naming() or word.isdigit() for word in words):

@@ -10,7 +10,7 @@ import apsw
 from recollect.index.phrases import Leaf, Node, Phrase, leaves, resolved
 from recollect.query.expressions import parse
 from recollect.query.fts5 import any_of
-from recollect.query.terms import quoted
+from recollect.query.terms import quote
 from recollect.store.base import COLUMNS, KeywordIndexName
 from recollect.store.memory_rows import LAST
 from recollect.store.sqlite import subwords
@@ -63,7 +63,7 @@ def tokenizer(connection: apsw.Connection, index: str) -> Callable[[str], list[s
 def understood(connection: apsw.Connection, index: str, expression: str) -> Node:
     """The match expression with its texts tokenised. An empty one matches nothing, as in FTS5."""
     columns = COLUMNS[index]
-    asked = parse(expression or quoted(""), columns)
+    asked = parse(expression or quote(""), columns)
     return resolved(asked, columns, tokenizer(connection, index))
 
 

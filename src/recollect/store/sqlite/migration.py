@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 
 from recollect.errors import StoreError
-from recollect.query.likeness import normalised
+from recollect.query.likeness import normalise
 from recollect.store.sqlite import checksums, subwords
 from recollect.store.sqlite.vault_files import VAULT_ID, mark_write
 
@@ -57,7 +57,7 @@ def fill_feedback(connection: apsw.Connection) -> None:
     rows = connection.execute("SELECT key, query FROM feedback").fetchall()
     connection.executemany(
         "UPDATE feedback SET words = ? WHERE key = ?",
-        [(normalised(str(query)), key) for key, query in rows],
+        [(normalise(str(query)), key) for key, query in rows],
     )
 
 
