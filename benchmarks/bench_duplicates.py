@@ -16,7 +16,7 @@ from data import data_argument, passages
 from embeddings import cache_argument, embedded
 from recollect.engine.comparison import CONTRADICTING, SAME_MEANING
 from recollect.query import vector_pairs
-from recollect.query.word_pairs import nearly_equal
+from recollect.query.sameness import nearly_equal
 
 JUDGED = 20_000
 ALIKE = 0.8

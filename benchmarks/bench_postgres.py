@@ -35,7 +35,7 @@ from embeddings import cache_argument, embedded, missing
 from recollect import Recollect
 from recollect.ingest.draft import make_draft
 from recollect.ingest.exchange import raw_lines
-from recollect.query.terms import tokens
+from recollect.query.terms import keywords
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings, StoreSettings
 from recollect.types import Filter
@@ -233,12 +233,12 @@ def _vectors(
     print("vectors: sums of random vectors of words")
     chance = np.random.default_rng(1)
     words: dict[str, int] = {}
-    cut = [[words.setdefault(t, len(words)) for t in tokens(_said(row))] for row in rows]
+    cut = [[words.setdefault(t, len(words)) for t in keywords(_said(row))] for row in rows]
     rarity = Counter(word for some in cut for word in set(some))
     weights = np.log(len(rows) / np.array([rarity[number] for number in range(len(words))]))
     of_words = chance.standard_normal((len(words), DIMENSIONS)).astype(np.float32)
     of_words *= weights[:, None].astype(np.float32)
-    known = [[words[t] for t in tokens(text) if t in words] for text in asked]
+    known = [[words[t] for t in keywords(text) if t in words] for text in asked]
     return _sums(of_words, cut), _sums(of_words, known)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from recollect.engine.comparison import SAME_MEANING
 from recollect.models.active import ActiveModels
 from recollect.models.folder import installed_models
-from recollect.query.cosine_scale import scale_of
+from recollect.query.likeness import scale_of
 from recollect.query.sameness import same_facts
 from recollect.settings import Embedding, Settings
 

@@ -18,8 +18,8 @@ from msgspec import structs
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.errors import ProviderError
 from recollect.models.base import Tokenwise
-from recollect.query.cosine_scale import on_english_scale
 from recollect.query.exact import MemoryText
+from recollect.query.likeness import on_english_scale
 from recollect.query.understanding import Understanding
 from recollect.types import Degraded, Filter, Memory, Passage, Ranking, Reach, Search, Span, any_of
 from recollect.verdicts import opinions
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from recollect.models.vectors import QueryTokens
     from recollect.present.answering import Answering
     from recollect.query.exact import MemoryText
-    from recollect.query.exclusions import Exclusion
+    from recollect.query.fields import Exclusion
     from recollect.query.likeness import Likeness
     from recollect.store.base import Store, Vector
     from recollect.verdicts import Opinion

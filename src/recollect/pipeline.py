@@ -16,7 +16,7 @@ from recollect.errors import UserError
 from recollect.present import sentences
 from recollect.present.snippet import marked, passages, place_of_match
 from recollect.present.views import VIEWS
-from recollect.query.exclusions import describe_exclusion, exclusions, without
+from recollect.query.fields import describe_exclusion, exclusions, without
 from recollect.query.intent import asks_before, without_past
 from recollect.query.terms import LONGEST_READ, keywords, words
 from recollect.recipes.base import Recipe
@@ -27,7 +27,7 @@ from recollect.times import validity
 from recollect.types import Filter, Hit, Ranking, Response, Result, Search, Term, View, combine
 
 if TYPE_CHECKING:
-    from recollect.query.exclusions import Exclusion
+    from recollect.query.fields import Exclusion
     from recollect.query.likeness import Likeness
     from recollect.store.base import Store
 

@@ -11,7 +11,7 @@ from browser_site import Site, Watched, attributes, expect, figure, in_order, vi
 from playwright.sync_api import Locator, Page
 
 from recollect import Recollect
-from recollect.recipes.constants import constants
+from recollect.recipes.tree import constants
 from recollect_evaluation.own_questions import own_scores
 
 WORDS = "token refresh"

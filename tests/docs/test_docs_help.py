@@ -16,10 +16,10 @@ from docs_blocks import DOCS, PAGES, ROOT, anchors, links
 from recollect.fuse.feature_sum import FeatureSum
 from recollect.interfaces.cli.arguments import parser_of
 from recollect.interfaces.cli.commands import every_command
+from recollect.recipes.base import AnyChannel, AnyFusion, AnyStage
 from recollect.recipes.registry import BUILT_IN
-from recollect.recipes.unions import AnyChannel, AnyFusion, AnyStage
 from recollect.settings import Settings
-from recollect.signals.registry import AnySignal
+from recollect.signals import AnySignal
 from recollect.stages.rerank import RerankInterpolation
 from recollect.stages.signal_sums import Bonus
 from recollect.types import Filter, Memory

@@ -1,8 +1,4 @@
-"""What the golden tests stand on: a still clock, small vaults, and models that say what is planned.
-
-The models are real HTTP on loopback; only their answers are planned, so that a cosine is exactly
-0.8 and a rerank score exactly 0.008.
-"""
+"""A still clock, small vaults, and models with planned answers for the golden tests."""
 
 from __future__ import annotations
 

@@ -53,14 +53,14 @@ def ask(models: ActiveModels, tmp_path_factory: pytest.TempPathFactory) -> Itera
     def search(corpus: Corpus, query: str, **options: Any) -> Response:
         if id(corpus) not in opened:
             folder = tmp_path_factory.mktemp("vault")
-            opened[id(corpus)] = stack.enter_context(filled(folder, corpus, models))
+            opened[id(corpus)] = stack.enter_context(make_vault(folder, corpus, models))
         return opened[id(corpus)].search(query, recipe="blend", **options)
 
     with ExitStack() as stack:
         yield search
 
 
-def filled(folder: Path, corpus: Corpus, models: Any) -> Recollect:
+def make_vault(folder: Path, corpus: Corpus, models: Any) -> Recollect:
     """A vault of this corpus, with these models, on one day."""
     memory = Recollect(
         folder / "vault.db", home=folder, settings=SETTINGS, environment={}, clock=lambda: NOW
@@ -76,7 +76,7 @@ def filled(folder: Path, corpus: Corpus, models: Any) -> Recollect:
     return memory
 
 
-def told(response: Response, most: int = 3) -> str:
+def explain(response: Response, most: int = 3) -> str:
     """The first results with their explanations, for the message of a test that fails."""
     lines = [f"{response.query!r}: {ids(response)}"]
     for result in response.results[:most]:
@@ -86,7 +86,7 @@ def told(response: Response, most: int = 3) -> str:
 
 
 def check_first(response: Response, wanted: str, within: int = 1) -> None:
-    assert wanted in ids(response)[:within], told(response)
+    assert wanted in ids(response)[:within], explain(response)
     for result in response:
         assert recompute(result.explain) == result.score
 
@@ -327,7 +327,7 @@ def test_two_words_with_a_blank_between_are_two_exact_things(
     response = ask(traps.SCRIPTS, query)
     check_first(response, wanted)
     [exact] = parts_named(response.results[0], "exact")
-    assert exact.raw == 1.0, told(response, 1)
+    assert exact.raw == 1.0, explain(response, 1)
 
 
 def check_pieces(ask: Ask, wanted: str, some: Sequence[str]) -> None:
@@ -504,7 +504,7 @@ def test_a_time_in_the_query_favours_memories_of_it(
     response, without = ask(TIMES, query, limit=50), ask(TIMES, query, limit=50, literal=True)
     assert response.understood == (understood,)
     assert {one.id for one in response if parts_named(one, "time_match")[0].value > 0} == wanted
-    assert response.results[0].id in wanted, told(response)
+    assert response.results[0].id in wanted, explain(response)
     assert without.understood == ()
     assert not any(parts_named(one, "time_match") for one in without)
     assert set(ids(response)) == set(ids(without)) == set(TIMES), "Nothing is dropped."
@@ -534,7 +534,7 @@ def test_what_was_said_later_does_not_replace_what_a_time_was_asked_for(
 ) -> None:
     """Each decision replaces the one before; who asks for January wants January's."""
     response = ask(DECISIONS, f"what did we decide about the printer {said}")
-    assert response.results[0].id in wanted, told(response)
+    assert response.results[0].id in wanted, explain(response)
 
 
 # Twins and newer ones
@@ -565,7 +565,7 @@ def test_five_that_say_the_same_take_one_place(ask: Ask, query: str) -> None:
     response = ask(TWINS, query, limit=50)
     found = {result.id: result for result in response}
     family = {"first", "shouted", "newest", "longer", "fillers"}
-    assert family & set(found) == {"newest"}, told(response)
+    assert family & set(found) == {"newest"}, explain(response)
     assert {one.id for one in found["newest"].same} == family - {"newest"}
     assert response.counts["dropped"] == {"near_duplicates": 4}
     [shown] = [one for one in as_json(response)["results"] if one["id"] == "newest"]
@@ -619,7 +619,7 @@ NEWER = {
 def test_what_was_said_later_stands_above_what_was_said_before(ask: Ask, query: str) -> None:
     response = ask(NEWER, query)
     order = ids(response)
-    assert order.index("new") < order.index("old"), told(response)
+    assert order.index("new") < order.index("old"), explain(response)
     shown = {one["id"]: one for one in as_json(response)["results"]}
     assert shown["new"]["updated_at"] == "2026-02-03T10:00:00Z"
     assert shown["new"]["seems_to_replace"] == [{"id": "old", "updated_at": "2025-11-03T10:00:00Z"}]
@@ -628,7 +628,7 @@ def test_what_was_said_later_stands_above_what_was_said_before(ask: Ask, query: 
 
 def test_what_is_newer_and_unrelated_is_not_lifted(ask: Ask) -> None:
     response = ask(NEWER, "how many requests per minute does the API allow")
-    assert ids(response)[:2] == ["new", "old"], told(response)
+    assert ids(response)[:2] == ["new", "old"], explain(response)
     assert not any(parts_named(one, "supersede") for one in response if one.id != "new")
 
 
@@ -710,7 +710,7 @@ LOGIN = {
 }
 
 
-def asked(
+def search_with(
     folder: Path,
     models: ActiveModels,
     reranker: Reranker | None,
@@ -720,18 +720,18 @@ def asked(
 ) -> Response:
     """The answer. `weight`: of the reranker."""
     changed = {f"stages.rerank.{name}": value for name, value in changes.items()}
-    with filled(folder, LOGIN, WithReader(models, reranker, budget)) as memory:
+    with make_vault(folder, LOGIN, WithReader(models, reranker, budget)) as memory:
         return memory.search(query, recipe="blend", limit=50, changes=changed)
 
 
 @pytest.fixture(scope="module")
 def unread(models: ActiveModels, tmp_path_factory: pytest.TempPathFactory) -> Response:
     """The answer where there is no reranker: the order of fusion and its bonuses."""
-    return asked(tmp_path_factory.mktemp("vault"), models, None, QUESTION)
+    return search_with(tmp_path_factory.mktemp("vault"), models, None, QUESTION)
 
 
 def test_without_a_reranker_the_order_of_fusion_stays_and_is_said(unread: Response) -> None:
-    assert set(ids(unread)[:2]) == {"best", "good"}, told(unread)
+    assert set(ids(unread)[:2]) == {"best", "good"}, explain(unread)
     assert [(one.channel, one.reason) for one in unread.degraded] == [
         ("rerank", 'rerank.provider is "none"')
     ]
@@ -747,21 +747,21 @@ def test_the_second_opinion_moves_and_does_not_order(
     The reranker puts the best answer last of those it reads; it stays above the others."""
     says = dict.fromkeys(LOGIN.values(), 0.5) | {LOGIN["fair"]: 1.0, LOGIN["best"]: 0.0}
     weight = 0.1
-    response = asked(tmp_path, models, Reads(says), QUESTION, weight=weight)
+    response = search_with(tmp_path, models, Reads(says), QUESTION, weight=weight)
     [stage] = [one for one in BUILT_IN["blend"].stages if isinstance(one, RerankInterpolation)]
     logits = dict.fromkeys(LOGIN, stage.floor) | {"fair": stage.bound, "good": 0.0}
     expected = {id: weight * (logit - stage.floor) for id, logit in logits.items()}
     before = {one.id: one.score for one in unread}
     assert {one.id: one.score - before[one.id] for one in response} == pytest.approx(expected)
     assert response.counts["reranked"] == 3
-    assert ids(response)[:3] == ["fair", "good", "best"], told(response)
+    assert ids(response)[:3] == ["fair", "good", "best"], explain(response)
     assert ids(response)[3:] == ids(unread)[3:]
     assert response.degraded == ()
 
 
 def test_a_query_of_two_words_is_not_read(models: ActiveModels, tmp_path: Path) -> None:
     reads = Reads({})
-    response = asked(tmp_path, models, reads, "login page")
+    response = search_with(tmp_path, models, reads, "login page")
     assert reads.read == []
     assert response.degraded == ()
     assert response.counts["reranked"] == 0
@@ -775,7 +775,7 @@ def test_what_the_deadline_leaves_unread_keeps_the_order_of_fusion(
     slow = Slow()
     over_at(slow.stopped)
     try:
-        response = asked(tmp_path, models, slow, QUESTION, budget=1, weight=1.0)
+        response = search_with(tmp_path, models, slow, QUESTION, budget=1, weight=1.0)
     finally:
         slow.go_on.set()
     assert ids(response) == ids(unread)
@@ -792,7 +792,7 @@ def test_what_was_read_by_the_deadline_counts_and_the_rest_is_held_to_be_no_bett
     slow = Slow(reads=4)
     over_at(slow.stopped)
     try:
-        response = asked(tmp_path, models, slow, QUESTION, budget=300, weight=1.0)
+        response = search_with(tmp_path, models, slow, QUESTION, budget=300, weight=1.0)
     finally:
         slow.go_on.set()
     assert ids(response) == ids(unread)

@@ -30,7 +30,7 @@ from recollect import Memory, Recollect, Response, UserError
 from recollect.maths import logistic
 from recollect.present.response import compact, summary
 from recollect.recipes.registry import BUILT_IN
-from recollect.stages.floors import matched_keywords
+from recollect.stages.adjustments import matched_keywords
 from recollect.stages.rerank import Skip
 
 pytestmark = pytest.mark.usefixtures("each_store")
@@ -48,7 +48,7 @@ def search(memory: Recollect, query: str, **more: Any) -> Response:
     return memory.search(query, recipe="gnosis", **more)
 
 
-def reranked(
+def rerank_with(
     folder: Path, raw_scores: dict[str, float], memories: Sequence[Fields], query: str = "quartz"
 ) -> Response:
     """Search these memories, and five more that keep the reranker from being skipped, with a
@@ -310,7 +310,7 @@ def test_literal_matches_are_raised_to_a_floor(
     tmp_path: Path, raw_score: float, query: str, fields: dict[str, Any], score: float
 ) -> None:
     memories = [{"id": "m", "title": "memory of it", **fields}]
-    response = reranked(tmp_path, {"memory of it": raw_score}, memories, query)
+    response = rerank_with(tmp_path, {"memory of it": raw_score}, memories, query)
     assert by_id(response)["m"].score == pytest.approx(score, abs=1e-12)
 
 
@@ -320,7 +320,7 @@ def test_how_does_not_match_show() -> None:
 
 
 def test_a_title_match_counts_for_the_floor(tmp_path: Path) -> None:
-    response = reranked(tmp_path, {"Harper": 0.0}, [{"id": "m", "title": "Harper"}], "harper")
+    response = rerank_with(tmp_path, {"Harper": 0.0}, [{"id": "m", "title": "Harper"}], "harper")
     assert by_id(response)["m"].score == pytest.approx(0.30)
 
 
@@ -349,7 +349,7 @@ def test_a_title_match_counts_for_the_floor(tmp_path: Path) -> None:
 def test_kinds_adjust_the_reranked_score(
     tmp_path: Path, kind: str, raw_score: float, score: float
 ) -> None:
-    response = reranked(tmp_path, {"it": raw_score}, [{"id": "m", "title": "it", "kind": kind}])
+    response = rerank_with(tmp_path, {"it": raw_score}, [{"id": "m", "title": "it", "kind": kind}])
     assert by_id(response)["m"].score == pytest.approx(score, abs=1e-12)
 
 
@@ -359,7 +359,7 @@ def test_a_done_preference_sinks_below_its_active_twin(tmp_path: Path) -> None:
         {"id": "fact", "title": "milk", "kind": "fact"},
         {"id": "active", "title": "coffee", "kind": "preference"},
     ]
-    response = reranked(tmp_path, {"tea": 0.6, "milk": 0.6, "coffee": 0.6}, memories)
+    response = rerank_with(tmp_path, {"tea": 0.6, "milk": 0.6, "coffee": 0.6}, memories)
     assert ids(response) == ["active", "fact", "done"]
 
 
@@ -368,7 +368,7 @@ def test_the_floor_is_on_the_raw_score_and_adjustments_come_after(tmp_path: Path
         {"id": "result", "title": "quartz", "kind": "result"},
         {"id": "wish", "title": "Quartz!", "kind": "preference"},
     ]
-    response = reranked(tmp_path, {"quartz": 0.01, "Quartz!": 0.01}, memories)
+    response = rerank_with(tmp_path, {"quartz": 0.01, "Quartz!": 0.01}, memories)
     scores = {id: one.score for id, one in by_id(response).items() if id in ("result", "wish")}
     assert scores == pytest.approx({"result": 0.30 * 0.6, "wish": 0.30 * 1.25})
 
@@ -385,14 +385,14 @@ def test_under_the_score_floor_is_dropped_and_counted(tmp_path: Path) -> None:
         {"id": "lifted", "title": "lifted", "kind": "preference"},
     ]
     scores = {"at": 0.03, "under": 0.0299, "demoted": 0.04, "lifted": 0.025}
-    response = reranked(tmp_path, scores, memories)
+    response = rerank_with(tmp_path, scores, memories)
     assert ids(response) == ["lifted", "at"]
     assert response.counts["dropped"] == {"score_floor": 2 + 5}
     assert summary(response) == "Reranked 9 of 9, returned 2"
 
 
 def test_an_empty_answer_is_an_answer(tmp_path: Path) -> None:
-    response = reranked(tmp_path, {}, [])
+    response = rerank_with(tmp_path, {}, [])
     assert (response.results, response.topics, response.degraded) == ((), {}, ())
     assert compact(response) == [[], "Reranked 5 of 5, returned 0", {}]
 
@@ -405,7 +405,7 @@ def test_a_preview_has_the_documented_fields(tmp_path: Path) -> None:
         {"id": "m", "title": "it", "text": "t" * 300, "kind": "decision", "tags": ["b", "a"],
          "updated_at": ago(HOUR)},
     ]  # fmt: skip
-    response = reranked(tmp_path, {"it": 0.4}, memories)
+    response = rerank_with(tmp_path, {"it": 0.4}, memories)
     [result] = response.results
     assert result.fields == {
         "preview": "t" * 240,
@@ -432,7 +432,7 @@ def test_a_preview_has_the_documented_fields(tmp_path: Path) -> None:
 )
 def test_a_sure_result_is_inlined(tmp_path: Path, score: float, length: int, whole: bool) -> None:
     text = "x" * length
-    response = reranked(tmp_path, {"it": score}, [{"id": "m", "title": "it", "text": text}])
+    response = rerank_with(tmp_path, {"it": score}, [{"id": "m", "title": "it", "text": text}])
     fields = response.results[0].fields
     assert fields["complete"] is whole
     assert (fields["preview"] == text) is whole
@@ -457,7 +457,7 @@ def test_the_response_is_results_counts_and_topics(tmp_path: Path) -> None:
         {"id": f"m{n}", "title": f"it {n}", "tags": ["rock", "mine"] if n < 2 else ["rock"]}
         for n in range(3)
     ]
-    response = reranked(tmp_path, {f"it {n}": 0.5 for n in range(3)}, memories)
+    response = rerank_with(tmp_path, {f"it {n}": 0.5 for n in range(3)}, memories)
     results, counts, topics = compact(response)
     assert [one["id"] for one in results] == ["m0", "m1", "m2"]
     assert counts == "Reranked 8 of 8, returned 3"

@@ -10,8 +10,8 @@ import pytest
 from http_server import API, NOW, Server, problem, serving
 
 from recollect.present.views import VIEWS
-from recollect.recipes.overrides import tree
 from recollect.recipes.registry import BUILT_IN
+from recollect.recipes.tree import as_tree
 
 SEARCH = f"{API}/search"
 MEMORIES: list[dict[str, Any]] = [
@@ -238,7 +238,7 @@ def test_feedback_is_counted_and_says_what_became_of_the_weights(server: Server)
 
 def test_what_was_learned_is_told_and_reset(server: Server) -> None:
     learned = server.get(f"{API}/recipes/blend/learned").json()
-    declared = tree(BUILT_IN["blend"])["fuse"]["weights"]["vector"]
+    declared = as_tree(BUILT_IN["blend"])["fuse"]["weights"]["vector"]
     assert learned["weights"]["vector"] == {"declared": declared, "now": declared}
     assert server.client.delete(f"{API}/recipes/blend/learned").json()["lesson"] is None
     problem(server.get(f"{API}/recipes/nonesuch/learned"), 404, "nonesuch")

@@ -16,9 +16,9 @@ from recollect import Filter, Recollect
 from recollect.context import SearchContext
 from recollect.recall.keyword import Details, Exact
 from recollect.recall.lists import Accepted, Listed, Recent
+from recollect.recipes.base import AnyChannel
 from recollect.recipes.ranges import Depth
 from recollect.recipes.registry import BUILT_IN
-from recollect.recipes.unions import AnyChannel
 from recollect.times import validity
 from recollect.types import Memory, Ranking, Search
 

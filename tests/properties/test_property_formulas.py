@@ -13,8 +13,7 @@ from examples import examples
 from recollect.fuse.fusions import reciprocal
 from recollect.maths import logistic
 from recollect.query.terms import STOP_WORDS, keywords, pieces, words
-from recollect.signals.dates import half_life, hyperbolic, window
-from recollect.signals.labels import jaccard
+from recollect.signals.properties import half_life, hyperbolic, jaccard, window
 from recollect.signals.words import cosine, holds_all, idf, tfidf
 from recollect.stages.rerank import Skip
 from recollect.stages.signal_sums import Adaptive

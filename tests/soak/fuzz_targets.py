@@ -41,8 +41,8 @@ from recollect.interfaces.requests import read_search
 from recollect.memory_json import memory_json
 from recollect.present.response import as_json
 from recollect.present.views import VIEWS
-from recollect.recipes.overrides import read_recipe
 from recollect.recipes.registry import BUILT_IN
+from recollect.recipes.tree import read_recipe
 from recollect.secrets import redaction
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.settings_reading import load_settings

@@ -14,9 +14,8 @@ from recollect.engine import Recollect, comparison
 from recollect.engine.session import Session
 from recollect.lifetime import Lifetime
 from recollect.query import vector_pairs
-from recollect.query.sameness import same_facts
+from recollect.query.sameness import nearly_equal, same_facts
 from recollect.query.vector_pairs import near_pairs
-from recollect.query.word_pairs import nearly_equal
 from recollect.settings import Embedding, Rerank, Settings
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -285,7 +285,7 @@ def test_a_memory_forgotten_during_the_search_is_not_in_the_answer(
 
 def test_a_memory_that_two_channels_found_comes_once(memory: Recollect) -> None:
     """Its kind changes to `session` between two channels of one search: both have it."""
-    from recollect.stages.floors import FixedScore
+    from recollect.stages.adjustments import FixedScore
 
     at = at_nowhere()
     hit = Hit("m", leaf("score", 0.8, ""))

@@ -29,8 +29,7 @@ from recollect.recall.vector import Vector
 from recollect.recipes.base import Recipe
 from recollect.recipes.ranges import Depth
 from recollect.settings import Settings
-from recollect.stages.duplicates import Neighbours
-from recollect.stages.ending import Cut
+from recollect.stages.ending import Cut, Neighbours
 from recollect.types import Filter, Response
 from recollect_evaluation.cache import Cache, CachedModels
 from recollect_evaluation.datasets import Dataset, Question, load

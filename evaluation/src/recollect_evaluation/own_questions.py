@@ -18,7 +18,7 @@ from recollect.ingest.draft import make_draft
 from recollect.memory_json import memory_json
 from recollect.models.folder import installed_models
 from recollect.recipes.base import Recipe
-from recollect.recipes.overrides import nested_changes, override
+from recollect.recipes.tree import nested_changes, override
 from recollect.settings import Settings
 from recollect_evaluation.cache import Cache
 from recollect_evaluation.datasets import QRELS, QUERIES, Dataset, Grades, Question, rows, table

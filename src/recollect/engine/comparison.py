@@ -35,7 +35,7 @@ from recollect.ingest.saving import (
 )
 from recollect.lifetime import Lifetime
 from recollect.models.english import beginning, has_plain_letters
-from recollect.query.cosine_scale import SAME, scale_of
+from recollect.query.likeness import SAME_SCALE, scale_of
 from recollect.query.replacement import (
     VERY_ALIKE,
     Statement,
@@ -44,8 +44,7 @@ from recollect.query.replacement import (
     is_statement,
     seems_to_replace,
 )
-from recollect.query.sameness import ALIKE, Wording, same_facts
-from recollect.query.word_pairs import nearly_equal
+from recollect.query.sameness import ALIKE, Wording, nearly_equal, same_facts
 from recollect.times import validity
 from recollect.types import Filter, Memory, about, order
 
@@ -155,7 +154,7 @@ def is_compared(memory: Memory, now: datetime) -> bool:
 def is_seen(identity: str, memory: Memory) -> bool:
     """Whether the model knows the letters of a memory: to the bundled English one all texts in
     Thai look alike."""
-    english = identity.startswith("builtin:") and scale_of(identity) is SAME
+    english = identity.startswith("builtin:") and scale_of(identity) is SAME_SCALE
     return not english or has_plain_letters(beginning(memory))
 
 

@@ -18,8 +18,7 @@ from recollect.engine.session import Session
 from recollect.errors import UserError
 from recollect.ingest.draft import Draft
 from recollect.present.visible import label
-from recollect.query.exclusions import exclusions, without
-from recollect.query.fields import QueryFields, read_fields
+from recollect.query.fields import QueryFields, exclusions, read_fields, without
 from recollect.query.terms import keywords
 from recollect.query.time.moments import read_time
 from recollect.store.base import UsedColumn

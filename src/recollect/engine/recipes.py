@@ -12,17 +12,9 @@ from recollect.engine.operations import operation
 from recollect.engine.session import Session
 from recollect.errors import UserError
 from recollect.recipes.base import Recipe
-from recollect.recipes.learned import Learned, learned_by
-from recollect.recipes.overrides import tree
-from recollect.recipes.show import (
-    LearnedJson,
-    RecipeDetails,
-    RecipeFacts,
-    RecipeList,
-    as_toml,
-    facts,
-    learned_json,
-)
+from recollect.recipes.learned import Learned, LearnedJson, learned_by, learned_json
+from recollect.recipes.registry import RecipeDetails, RecipeFacts, RecipeList, recipe_facts
+from recollect.recipes.tree import as_toml, as_tree
 from recollect.types import about
 
 Name = Annotated[str, about("the recipe")]
@@ -40,11 +32,11 @@ def describe_recipe(session: Session, recipe: Name) -> RecipeDetails:
     """Return everything that a recipe declares, also as TOML."""
     found = session.recipe(recipe)
     short = _facts(session, found)
-    return RecipeDetails(**short, declared=tree(found), toml=as_toml(found))
+    return RecipeDetails(**short, declared=as_tree(found), toml=as_toml(found))
 
 
 def _facts(session: Session, recipe: Recipe) -> dict[str, Any]:
-    return facts(recipe) | {"default": recipe.name == session.settings.search.recipe}
+    return recipe_facts(recipe) | {"default": recipe.name == session.settings.search.recipe}
 
 
 @operation(ADMIN)

@@ -29,8 +29,8 @@ from recollect.errors import NotFound, ProviderError
 from recollect.pipeline import run, topics
 from recollect.present.agent_context import FORMS, Form, context_json, fitted
 from recollect.present.response import as_json
-from recollect.query.cosine_scale import on_english_scale
 from recollect.query.fields import QueryFields, read_exclusions, read_fields
+from recollect.query.likeness import on_english_scale
 from recollect.query.replacement import Statement, is_statement, replaced_by
 from recollect.query.terms import keywords
 from recollect.recipes.base import Recipe

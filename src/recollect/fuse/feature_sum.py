@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 
 from recollect.context import SearchContext, passages_of
 from recollect.models.english import can_read
-from recollect.query.cosine_scale import scale_of
+from recollect.query.likeness import scale_of
 from recollect.recipes.ranges import Count, Depth, Number, Weight
 from recollect.types import Hit, Ranking, Term, combine, leaf, ranked, weighted
 

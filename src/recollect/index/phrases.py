@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from recollect.query.expressions import Expression, Group, Near, Text, Within
+from recollect.query.fts5 import Expression, Group, Near, Text, Within
 
 DISTANCE = 10  # of NEAR, where none is given
 FARTHEST = 1 << 30  # any two words of a column are nearer

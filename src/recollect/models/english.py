@@ -8,8 +8,7 @@ from functools import cache
 from typing import Literal
 
 from recollect.models.base import TOKENIZER, WEIGHTS
-from recollect.query.function_words import is_english
-from recollect.query.terms import words
+from recollect.query.terms import is_english, words
 from recollect.types import Memory
 
 # Its list begins with a thousand characters and signs. Up to this place it has "keep" (2562), "run"

@@ -11,8 +11,7 @@ import numpy as np
 from msgspec import structs
 
 from recollect.models.base import Tokenwise
-from recollect.query.function_words import english_words
-from recollect.query.terms import WORD
+from recollect.query.terms import WORD, english_words
 from recollect.types import Memory, Span, Term
 
 if TYPE_CHECKING:

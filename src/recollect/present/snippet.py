@@ -15,7 +15,7 @@ from recollect.store.sqlite.fts5_index import snippets as fts5_snippets
 from recollect.types import FilePlace, Hit, Memory, Passage
 
 if TYPE_CHECKING:
-    from recollect.recipes.unions import AnyChannel
+    from recollect.recipes.base import AnyChannel
 
 PASSAGE_CHARACTERS = 160
 SHORTEST_NAME = 3  # characters of a word that is looked for in a line as it was typed

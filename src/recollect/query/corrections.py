@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 
 from recollect.models.english import is_word
 from recollect.query.exact import fold
-from recollect.query.spelling import (
+from recollect.query.subwords import inner_words
+from recollect.query.variants import (
     SAME_START,
     TWO_ERRORS,
     is_correctable,
     one_error_away,
     two_errors_away,
 )
-from recollect.query.subwords import inner_words
 from recollect.store.base import KeywordIndexName, Store
 
 MOST_MEANT = 3  # corrections of one word

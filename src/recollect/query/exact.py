@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 
 from recollect.query.sameness import Wording
 from recollect.query.subwords import UNSPACED, join_identifier, subwords
@@ -45,6 +45,10 @@ SIGNS = (
     r"[^\W\d_]\.[^\W\d_]{2}",  # config.toml, os.path; not e.g.
     r"\w-\w+-\w",  # kebab-case-name
 )
+ANY_SIGN = "|".join(f"(?:{sign})" for sign in SIGNS)
+# Compiled on first use, which takes milliseconds.
+UNSPACED_RUN = f"[{UNSPACED}](?: ?[{UNSPACED}])+"
+UNSPACED_END = f"^[{UNSPACED}]|[{UNSPACED}]$"
 # Not inside a longer number; a version may have a v before it.
 NUMBER_STARTS = r"(?<![0-9]\.)(?:(?<!\w)|(?<=\bv))"
 # Accents, after decomposition.
@@ -99,39 +103,24 @@ def _strip_punctuation(word: str) -> str:
 
 
 def _is_exact(word: str) -> bool:
-    return bool(_signs().search(word)) and not ORDINAL.fullmatch(word)
+    return bool(re.search(ANY_SIGN, word)) and not ORDINAL.fullmatch(word)
 
 
 def is_unspaced(thing: str) -> bool:
     """Return True if the term begins or ends in a script without spaces between words."""
-    return not thing.isascii() and bool(_unspaced_end_pattern().search(thing))
+    return not thing.isascii() and bool(re.search(UNSPACED_END, thing))
 
 
 def _runs(text: str) -> list[str]:
     """Return words of two characters or more. A single character counts only together with its
     neighbours, since a piece of a Korean text may begin in one word and end in the next."""
     found: list[str] = []
-    for row in _unspaced_pattern().findall(text):
+    for row in re.findall(UNSPACED_RUN, text):
         pieces = row.split(" ")
         found += [piece for piece in pieces if len(piece) > 1]
         if len(pieces) > 1 and any(len(piece) == 1 for piece in pieces):
             found.append(row)
     return found
-
-
-@cache
-def _unspaced_pattern() -> re.Pattern[str]:
-    return re.compile(f"[{UNSPACED}](?: ?[{UNSPACED}])+")
-
-
-@cache
-def _unspaced_end_pattern() -> re.Pattern[str]:
-    return re.compile(f"^[{UNSPACED}]|[{UNSPACED}]$")
-
-
-@cache
-def _signs() -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{sign})" for sign in SIGNS))
 
 
 def _borders(first: str, last: str) -> tuple[re.Pattern[str], re.Pattern[str]]:

@@ -10,12 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 
-import msgspec
-
-from recollect.query.function_words import is_function_word
+from recollect.query.terms import is_function_word, phrases
 from recollect.times import validity
 from recollect.types import Memory
 
@@ -64,12 +61,12 @@ class Statement:
     @cached_property
     def says_change(self) -> bool:
         """True if it says that something has changed."""
-        return bool(_pattern("says that something changed").search(self.text))
+        return bool(phrases("says that something changed").search(self.text))
 
     @cached_property
     def adds(self) -> bool:
         """True if it adds to an earlier statement, such as with "also"."""
-        return bool(_pattern("adds to what was said").search(self.text))
+        return bool(phrases("adds to what was said").search(self.text))
 
     def shares_words(self, other: Statement) -> bool:
         return len({*self.words} & {*other.words}) >= SHARED
@@ -143,10 +140,3 @@ def replaced_by(
             if seems_to_replace(older, newer, cosine):
                 replaced[ids[0]] = replaced.get(ids[1], ids[1])
     return replaced
-
-
-@cache
-def _pattern(name: str) -> re.Pattern[str]:
-    file = Path(__file__).with_name("change_words.json")
-    words = msgspec.json.decode(file.read_bytes(), type=dict[str, list[str]])[name]
-    return re.compile(rf"\b(?:{'|'.join(words)})\b", re.IGNORECASE)

@@ -1,5 +1,4 @@
-"""Comparison of two texts: by stems, to show repeats as one result; by words, to keep only one of
-them.
+"""Comparison of texts: by stems, to show repeats as one result; by words, to keep only one of them.
 
 Facts that differ in a number, a name or a "not" are different facts, however many words they share.
 """
@@ -7,7 +6,8 @@ Facts that differ in a number, a name or a "not" are different facts, however ma
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence, Set
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import chain
 from typing import NamedTuple
 
@@ -17,7 +17,6 @@ from recollect.query.terms import STOP_WORDS, compose
 # "befor", and "ar" for "are".
 TURNING = frozenset("no not never none without except unless until befor after".split())
 FILLERS = STOP_WORDS | frozenset("ar wa doe ha thi".split())
-
 # The full words, and others that may not be the one word more: modes and tenses, and "not" in a few
 # other languages.
 REVERSING = frozenset(
@@ -32,7 +31,6 @@ REVERSING = frozenset(
 QUOTES = "\"'`“”„‘«»‹›"
 BEFORE, BEHIND = "(", ").,;:!…。、"
 SILENT = frozenset(("an", "the", "–", "—"))
-
 # These count alike: two texts in different words say the same only if both have one, or neither.
 NEGATING = REVERSING & frozenset(
     "no not never none nor neither nothing nobody nowhere without cannot hardly nicht kein keine "
@@ -43,10 +41,10 @@ NAME = re.compile(r"(?<=[a-z0-9,;] )[A-Z]\w+|\b\w*[a-z][A-Z]\w*")
 REPLACED = 2  # words that differ in one place: another fact in the same sentence
 # The share of the longer text's words that the shorter one must have.
 ALIKE = 0.9
-
-
 # A text of fewer words needs its title to be a statement.
 STATEMENT = 6
+# Texts compared with the same rarest word: only common words have more.
+MOST_SHARING = 200
 
 
 class Wording(NamedTuple):
@@ -183,3 +181,27 @@ def _part_replaced(words: Sequence[str], others: Sequence[str]) -> bool:
 def _names(text: str) -> frozenset[str]:
     """Return the lower-cased words with a capital inside a sentence or a word."""
     return frozenset(name.lower() for name in NAME.findall(text))
+
+
+def nearly_equal(texts: Sequence[Set[str]], alike: float) -> Iterator[tuple[int, int]]:
+    """Yield the positions of two texts if one has all words of the other, and those are at least
+    the share `alike` of its own; without comparing all texts with each other.
+
+    Source: prefix filtering (Chaudhuri et al. 2006; Bayardo et al. 2007, "Scaling up all pairs
+    similarity search"). If one set has all words of another and at most a tenth more, the rarest
+    word of the smaller one is among the rarest tenth, and one more, of the larger. So each text is
+    indexed by these alone, and looked up by its rarest word.
+    """
+    common = Counter(word for words in texts for word in words)
+    ordered = [sorted(words, key=lambda word: (common[word], word)) for words in texts]
+    index: defaultdict[str, list[int]] = defaultdict(list)
+    for place, words in enumerate(ordered):
+        for word in words[: int((1 - alike) * len(words)) + 1]:
+            index[word].append(place)
+    for place, words in enumerate(ordered):
+        for other in index[words[0]][:MOST_SHARING] if words else ():
+            few, many = len(texts[place]), len(texts[other])
+            # Two sets of the same size find each other: yield them once.
+            sizes = few >= alike * many and (few, place) < (many, other)
+            if sizes and texts[place] <= texts[other]:
+                yield place, other

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
@@ -24,17 +23,24 @@ from recollect.query.exact import (
     holds,
     is_signed,
 )
-from recollect.query.function_words import content_words, is_english, languages_of
-from recollect.query.intent import asks_before, asks_for_successor, intent
-from recollect.query.listing import NOTHING, read_list_query
-from recollect.query.terms import WORD, compose, keywords, lower_words, words
-from recollect.query.time.hints import may_name_a_time
-from recollect.query.word_forms import other_forms, prefix_forms
+from recollect.query.intent import NOTHING, asks_before, intent, read_list_query
+from recollect.query.terms import (
+    WORD,
+    compose,
+    content_words,
+    is_english,
+    keywords,
+    languages_of,
+    lower_words,
+    words,
+)
+from recollect.query.time.periods import bounds, event_period, periods, within, without
+from recollect.query.variants import other_forms, prefix_forms
 from recollect.store.base import KeywordQuery
 from recollect.types import Filter, Intent, Memory, Search
 
 if TYPE_CHECKING:
-    from recollect.query.listing import ListQuery
+    from recollect.query.intent import ListQuery
     from recollect.query.time.calendar import Period
     from recollect.store.base import Store
 
@@ -116,11 +122,6 @@ class Understanding:
         """The times that the query names, except those that the caller ignores."""
         if self._literal:
             return ()
-        if not may_name_a_time(self._text, languages=self._reads_languages):
-            return ()
-        from recollect.query.time.anchors import event_period  # noqa: PLC0415  start-up time
-        from recollect.query.time.periods import periods  # noqa: PLC0415  start-up time
-
         found = periods(self._text, self._now, languages=self._reads_languages)
         event = None if found else event_period(self._text, self._date_of)
         read = (event,) if event else found
@@ -150,49 +151,17 @@ class Understanding:
         """The query without the words that name a time."""
         if not self.periods:
             return self._text
-        from recollect.query.time.periods import without  # noqa: PLC0415  start-up time
-
         return without(self._text, self.periods)
 
     @cached_property
     def asks_about_past(self) -> bool:
         """True if the query asks about another time than now."""
-        return bool(self._include_expired or self.periods or self._asks_for_former)
+        return bool(self._include_expired or self.periods or self.asks_for_former)
 
     @cached_property
-    def _asks_for_former(self) -> bool:
+    def asks_for_former(self) -> bool:
+        """True if the query asks what held before."""
         return not self._literal and (self._asked_before or asks_before(self._text))
-
-    def wants_before(self, newer: Memory, older: Memory) -> bool:
-        """Return True if the query asks for the older of two statements.
-
-        Either only the older one has a name or number of the query; or the query names the older
-        one's time or asks about the past, and the newer one has no such name alone. A query for a
-        successor wants the newer.
-        """
-        if asks_for_successor(self._text):
-            return False
-        names = {*self.names, *re.findall(r"\w*\d\w*", self._text)}
-        before, after = (
-            fold(f"{memory.title}\n{memory.text}\n{memory.details}") for memory in (older, newer)
-        )
-        older_has, newer_has = (
-            {name for name in names if holds(text, name)} for text in (before, after)
-        )
-        if older_has - newer_has:
-            return True
-        return not newer_has - older_has and self.asks_for_time_of(newer, older)
-
-    def asks_for_time_of(self, newer: Memory, older: Memory) -> bool:
-        """Return True if the query names a time at which the older statement held, or asks about
-        the past."""
-        if not self.effective_periods:
-            return self._asks_for_former
-        ends = [period.end for period in self.effective_periods if period.end]
-        if len(ends) < len(self.effective_periods):
-            return False  # up to now
-        before = any(period.start is None for period in self.effective_periods)
-        return older.updated_at < max(ends) and (before or newer.updated_at >= max(ends))
 
     # A list
 
@@ -233,16 +202,15 @@ class Understanding:
         """The memories that the query lists, in its order; none if it has a topic."""
         if not self.list_query.lists:
             return []
-        from recollect.query.time.periods import bounds, within  # noqa: PLC0415  start-up time
-
         since, before = bounds(self.effective_periods)
+        labels = self.list_query.labels
         wanted = replace(
             self._filter,
-            kind=self._filter.kind or self.list_query.kind,
-            project=self._filter.project or self.list_query.project,
-            source=self._filter.source or self.list_query.source,
-            severity=self.list_query.severity,
-            tags=(*self._filter.tags, *((self.list_query.tag,) if self.list_query.tag else ())),
+            kind=self._filter.kind or labels.get("kind"),
+            project=self._filter.project or labels.get("project"),
+            source=self._filter.source or labels.get("source"),
+            severity=labels.get("severity"),
+            tags=(*self._filter.tags, *filter(None, (labels.get("tag"),))),
             holding=self.list_query.words,
             made_since=since,
             made_before=before,

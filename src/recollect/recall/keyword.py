@@ -13,7 +13,7 @@ from recollect.query import fts5
 from recollect.query.exact import is_unspaced
 from recollect.query.passages import window
 from recollect.query.subwords import pairs, subwords, subwords_query
-from recollect.query.terms import keywords, pieces, words
+from recollect.query.terms import keywords, words
 from recollect.query.understanding import BM25_FACTOR, WrittenMatches, inverse_frequency
 from recollect.recall.base import Channel
 from recollect.recipes.ranges import AtLeastOne, Depth, Weight
@@ -24,14 +24,14 @@ Reading = Literal["keywords", "words", "pieces", "boolean", "subwords"]
 READINGS: dict[str, Callable[[str, Sequence[str]], str]] = {
     "keywords": lambda text, columns: fts5.any_of(keywords(text)),
     "words": lambda text, columns: fts5.any_of(words(text)),
-    "pieces": lambda text, columns: fts5.any_prefix_of(pieces(text)),
+    "pieces": lambda text, columns: fts5.any_prefix_of(text.split()),
     "boolean": lambda text, columns: fts5.boolean(text, columns),
     "subwords": lambda text, columns: subwords_query(text),
 }
 TERMS: dict[str, Callable[[str], list[str]]] = {
     "keywords": keywords,
     "words": words,
-    "pieces": pieces,
+    "pieces": str.split,
     "boolean": words,
     "subwords": lambda text: [],
 }

@@ -1,23 +1,72 @@
-"""A recipe: one ranking, declared as data, checked, printable, and identified by its
-fingerprint."""
+"""A recipe: one ranking, declared as data, checked, printable, and identified by its fingerprint.
+
+The tagged unions list all parts that it can have.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, get_args
+from functools import cache
+from typing import NamedTuple, Union, get_args
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import fields
 
 from recollect.context import ChannelRole
 from recollect.errors import UserError
+from recollect.fuse import fusions
+from recollect.fuse.feature_sum import FeatureSum
 from recollect.hashing import content_digest
 from recollect.query.likeness import Likeness
+from recollect.recall.keyword import Details, Exact, Keyword
+from recollect.recall.lists import Accepted, Listed, Recent, Topic
+from recollect.recall.vector import Vector
 from recollect.recipes.ranges import AtLeastOne, Count
-from recollect.types import View
+from recollect.signals import AnySignal
+from recollect.stages.adjustments import (
+    Browsed,
+    Dismissed,
+    DonePenalty,
+    ExactFloor,
+    FixedScore,
+    KeywordFloor,
+    KindAdjust,
+    KindBoost,
+    MeaningFloor,
+    ScoreFloor,
+    Validity,
+)
+from recollect.stages.ending import ConfidenceVerdict, Cut, NearDuplicates, Neighbours
+from recollect.stages.rerank import CrossEncoder, RerankInterpolation
+from recollect.stages.signal_sums import Bonus, WeightedSum
+from recollect.stages.supersede import Supersede
+from recollect.types import Family, View
 
-if TYPE_CHECKING:
-    from recollect.recipes.unions import AnyChannel, AnyFusion, AnyStage
+AnyChannel = Union[Keyword, Vector, Topic, Recent, Exact, Listed, Details, Accepted]  # noqa: UP007
+AnyFusion = Union[fusions.Rrf, fusions.WeightedMax, fusions.Union, FeatureSum]  # noqa: UP007
+AnyStage = Union[  # noqa: UP007
+    WeightedSum,
+    Bonus,
+    FixedScore,
+    Browsed,
+    KindBoost,
+    CrossEncoder,
+    RerankInterpolation,
+    Supersede,
+    NearDuplicates,
+    ExactFloor,
+    Validity,
+    Dismissed,
+    KeywordFloor,
+    KindAdjust,
+    DonePenalty,
+    ScoreFloor,
+    MeaningFloor,
+    Neighbours,
+    Cut,
+    ConfidenceVerdict,
+]
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
@@ -109,12 +158,6 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def recipe_of(values: object) -> Recipe:
     """Convert plain values to a recipe; raise msgspec.ValidationError for anything else."""
-    from recollect.recipes import unions  # noqa: PLC0415  start-up time: a search needs few of them
-
-    # msgspec resolves annotations among the globals of this module.
-    globals().update(
-        AnyChannel=unions.AnyChannel, AnyFusion=unions.AnyFusion, AnyStage=unions.AnyStage
-    )
     return msgspec.convert(values, Recipe)
 
 
@@ -169,8 +212,31 @@ def _check_named(part: str, channels: tuple[str, ...], known: list[str]) -> None
 
 def _givers(product: str) -> Iterator[str]:
     """Yield the types of parts that give a product."""
-    from recollect.recipes.unions import AnyFusion, AnyStage  # noqa: PLC0415  start-up time
-
     for part in (*get_args(AnyFusion), *get_args(AnyStage)):
         if product in part.gives:
             yield part.__struct_config__.tag
+
+
+class PartInfo(NamedTuple):
+    """A part's description in a few words, and its family."""
+
+    about: str
+    family: Family
+
+
+@cache
+def part_infos() -> dict[str, PartInfo]:
+    """Return every channel, stage and signal by its default name."""
+    found: dict[str, PartInfo] = {}
+    for part in (*get_args(AnyChannel), *get_args(AnyStage), *get_args(AnySignal)):
+        defaults = {field.name: field.default for field in fields(part)}
+        name = defaults.get("name", part.__struct_config__.tag)
+        if part.about and isinstance(name, str):
+            found.setdefault(name, PartInfo(part.about, part.family))
+    return found
+
+
+def about_part(name: str) -> str:
+    """Return a part's description; its own name if a user's recipe named it."""
+    info = part_infos().get(name)
+    return info.about if info else name.replace("_", " ")

@@ -7,14 +7,19 @@ from recollect.recall.lists import Accepted, Listed
 from recollect.recall.vector import Vector
 from recollect.recipes.base import FeedbackRule, Limits, Recipe
 from recollect.recipes.ranges import Depth
-from recollect.signals.dates import TimeMatch
-from recollect.signals.labels import AskedMatch, DomainMatch, Importance, ProjectMatch, TagOverlap
-from recollect.signals.use import Feedback, Used
+from recollect.signals.properties import (
+    AskedMatch,
+    DomainMatch,
+    Feedback,
+    Importance,
+    ProjectMatch,
+    TagOverlap,
+    TimeMatch,
+    Used,
+)
 from recollect.signals.words import ExactMatch, Person
-from recollect.stages.duplicates import NearDuplicates, Neighbours
-from recollect.stages.ending import ConfidenceVerdict, Cut
-from recollect.stages.floors import Browsed, ExactFloor
-from recollect.stages.lowered import Dismissed, Validity
+from recollect.stages.adjustments import Browsed, Dismissed, ExactFloor, Validity
+from recollect.stages.ending import ConfidenceVerdict, Cut, NearDuplicates, Neighbours
 from recollect.stages.rerank import RerankInterpolation
 from recollect.stages.signal_sums import Bonus
 from recollect.stages.supersede import Supersede

@@ -6,12 +6,10 @@ from recollect.recall.lists import Recent
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
 from recollect.recipes.ranges import Depth
-from recollect.signals.dates import Recency
-from recollect.signals.labels import Tier
+from recollect.signals.properties import Recency, Tier
 from recollect.signals.words import KeywordRank, Title, VectorRank
-from recollect.stages.duplicates import Neighbours
-from recollect.stages.ending import Cut
-from recollect.stages.floors import Browsed
+from recollect.stages.adjustments import Browsed
+from recollect.stages.ending import Cut, Neighbours
 from recollect.stages.signal_sums import WeightedSum
 
 DEPTH = Depth(per_result=1, at_least=100)

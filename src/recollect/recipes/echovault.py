@@ -5,9 +5,9 @@ from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
 from recollect.recipes.ranges import Depth
-from recollect.stages.duplicates import Neighbours
-from recollect.stages.ending import Cut
+from recollect.stages.ending import Cut, Neighbours
 
+COLUMNS = ("title", "text", "why", "impact", "tags", "kind", "project", "source")
 DEPTH = Depth(per_result=2)
 
 ECHOVAULT = Recipe(
@@ -18,16 +18,7 @@ ECHOVAULT = Recipe(
     recall=(
         Keyword(
             index="stemmed",
-            columns={
-                "title": 1.0,
-                "text": 1.0,
-                "why": 1.0,
-                "impact": 1.0,
-                "tags": 1.0,
-                "kind": 1.0,
-                "project": 1.0,
-                "source": 1.0,
-            },
+            columns=dict.fromkeys(COLUMNS, 1.0),
             reading="pieces",
             depth=DEPTH,
         ),

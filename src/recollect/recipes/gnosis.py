@@ -7,10 +7,14 @@ from recollect.recall.lists import Topic
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
 from recollect.recipes.ranges import Depth
-from recollect.stages.duplicates import Neighbours
-from recollect.stages.ending import Cut
-from recollect.stages.floors import KeywordFloor, ScoreFloor
-from recollect.stages.lowered import DonePenalty, KindAdjust, KindBoost
+from recollect.stages.adjustments import (
+    DonePenalty,
+    KeywordFloor,
+    KindAdjust,
+    KindBoost,
+    ScoreFloor,
+)
+from recollect.stages.ending import Cut, Neighbours
 from recollect.stages.rerank import CrossEncoder
 
 BOOSTS = {"preference": 1.3, "summary": 1.4}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from math import exp, log
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 
 from recollect.fuse.feature_sum import FeatureSum
 from recollect.maths import logistic
+from recollect.present.words import counted
 from recollect.recipes.base import Recipe
 from recollect.stages.signal_sums import Bonus, WeightedSum
 from recollect.store.feedback_log import StoredFeedback
@@ -168,3 +170,61 @@ def learned_by(recipe: Recipe, log: StoredFeedback, *, vectors: bool) -> Learned
                 after=stage.adaptive.after,
             )
     return Learned(recipe=recipe.name)
+
+
+class WeightJson(Struct):
+    """A signal's weight."""
+
+    declared: float
+    now: float
+
+
+class LearnedJson(Struct):
+    """The weights that a recipe learned from feedback, with the evidence."""
+
+    recipe: str
+    feedback: bool
+    weights: dict[str, WeightJson]
+    events: int
+    after: int
+    lesson: Lesson | None
+
+
+def learned_json(found: Learned) -> dict[str, Any]:
+    """Return learned weights as JSON."""
+    plain: dict[str, Any] = msgspec.to_builtins(found)
+    return plain | {"weights": weights_json(found)}
+
+
+def weights_json(found: Learned) -> dict[str, dict[str, float]]:
+    return {name: {"declared": a, "now": b} for name, (a, b) in found.weights.items()}
+
+
+def learned_lines(found: Learned) -> Iterator[str]:
+    """Yield a recipe's learned weights and their evidence, for people."""
+    changed = {name: pair for name, pair in found.weights.items() if pair[0] != pair[1]}
+    if not found.weights:
+        yield f"{found.recipe}: its weights do not learn from feedback."
+        return
+    yield f"{found.recipe}: {counted(len(changed), 'weight')} changed."
+    for name, (declared, now) in changed.items():
+        share = f" ({100 * (now / declared - 1):+.0f} %)" if declared else ""
+        yield f"  {name:<16}{declared:.4g} → {now:.4g}{share}"
+    yield f"  {_evidence(found)}"
+
+
+def _evidence(found: Learned) -> str:
+    lesson = found.lesson
+    if lesson is None:
+        events = counted(found.events, "question" if found.feedback else "feedback event")
+        which = " with an accepted result" if found.feedback else ""
+        more = "" if found.events >= found.after else f"; learning begins with {found.after}"
+        return f"{events}{which}{more}."
+    test = lesson.held_out
+    outcome = "Learned" if lesson.applied else "Tried"
+    return (
+        f"{outcome} on {lesson.at:%Y-%m-%d} from {lesson.fit.questions} questions with an accepted "
+        f"result. Of {test.questions} older ones, searched again, {test.better} rank it higher and "
+        f"{test.worse} lower (mean reciprocal rank {test.after:.3f}, declared {test.before:.3f})"
+        + ("." if lesson.applied else ": not used, since nothing is better or the older are worse.")
+    )

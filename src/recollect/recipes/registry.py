@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
 
 from recollect.errors import Exists, NotFound, UserError
 from recollect.recipes.base import Recipe
-from recollect.recipes.overrides import nested_changes, override, read_recipe, read_toml
+from recollect.recipes.blend import BLEND
+from recollect.recipes.covalence import COVALENCE
+from recollect.recipes.echovault import ECHOVAULT
+from recollect.recipes.gnosis import GNOSIS
+from recollect.recipes.router import ROUTER
+from recollect.recipes.tree import (
+    nested_changes,
+    override,
+    read_recipe,
+    read_toml,
+    rename_recipe,
+    write_recipe,
+)
+from recollect.recipes.vault import VAULT
+from recollect.types import View
 
-
-class BuiltIn(Mapping[str, Recipe]):
-    """The built-in recipes by name. Each has its own module, imported on first use: a search needs
-    the parts of only one."""
-
-    NAMES = ("blend", "vault", "echovault", "gnosis", "router", "covalence")
-
-    def __getitem__(self, name: str) -> Recipe:
-        if name not in self.NAMES:
-            raise KeyError(name)
-        recipe: Recipe = getattr(import_module(f"recollect.recipes.{name}"), name.upper())
-        return recipe
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.NAMES
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.NAMES)
-
-    def __len__(self) -> int:
-        return len(self.NAMES)
-
-
-BUILT_IN = BuiltIn()
+BUILT_IN = {recipe.name: recipe for recipe in (BLEND, VAULT, ECHOVAULT, GNOSIS, ROUTER, COVALENCE)}
 
 
 def with_deep_search() -> list[str]:
@@ -49,11 +42,11 @@ class Recipes:
         self._folder = folder
 
     def names(self) -> list[str]:
-        return [*BUILT_IN, *sorted(file.stem for file in self._files())]
+        return [*BUILT_IN, *self._own_files()]
 
     def unused_files(self) -> list[Path]:
         """Return the files that are never read, since a built-in recipe has their name."""
-        return [file for file in self._every_file() if file.stem in BUILT_IN]
+        return [file for name, file in self._files().items() if name in BUILT_IN]
 
     def readable(self) -> tuple[list[Recipe], dict[str, str]]:
         """Return all usable recipes, and the error of each other one by name."""
@@ -78,9 +71,8 @@ class Recipes:
             if len(circle) == 2:
                 raise UserError(f"Recipe {name} cannot extend itself.")
             raise UserError(f"Recipe {circle[0]} extends {', which extends '.join(circle[1:])}.")
-        for file in self._files():
-            if file.stem == name:
-                return self._read(file, (*chain, name))
+        if (file := self._own_files().get(name)) is not None:
+            return self._read(file, (*chain, name))
         known = ", ".join(self.names())
         raise NotFound(f"There is no recipe {name!r}; there are: {known}.")
 
@@ -93,8 +85,6 @@ class Recipes:
     ) -> Path:
         """Write `folder/NAME.toml`, whole or not at all; it is checked first. replace: overwrite an
         existing file."""
-        from recollect.recipes.saving import write_recipe  # noqa: PLC0415  start-up time
-
         if self._folder is None:
             raise UserError("There is no folder for recipes of one's own.")
         if name in BUILT_IN:
@@ -105,8 +95,6 @@ class Recipes:
 
     def rename(self, name: str, new: str) -> None:
         """Rename a user's recipe, under the conditions of deleting it."""
-        from recollect.recipes.saving import rename_recipe  # noqa: PLC0415  start-up time
-
         if new in BUILT_IN:
             raise UserError(f"{new!r} is a recipe that comes with Recollect; choose another name.")
         rename_recipe(self.own_file(name, "renamed"), new)
@@ -116,14 +104,13 @@ class Recipes:
         "renamed", for messages."""
         if name in BUILT_IN:
             raise UserError(f"{name!r} comes with Recollect and cannot be {done}.")
-        files = {file.stem: file for file in self._files()}
+        files = self._own_files()
         if name not in files:
             self.get(name)  # NotFound, with the names there are
-        parents: dict[str, object] = {}
         for other, file in files.items():
+            parent = None
             with suppress(UserError):  # an unreadable file extends nothing
-                parents[other] = read_toml(file).get("extends")
-        for other, parent in parents.items():
+                parent = read_toml(file).get("extends")
             if parent == name:
                 raise Exists(
                     f"The recipe {other!r} extends {name!r}, which cannot be {done}; delete "
@@ -138,10 +125,40 @@ class Recipes:
     def _read(self, file: Path, chain: tuple[str, ...]) -> Recipe:
         return read_recipe(file, lambda name: self._found(name, chain))
 
-    def _files(self) -> list[Path]:
-        return [file for file in self._every_file() if file.stem not in BUILT_IN]
+    def _own_files(self) -> dict[str, Path]:
+        return {name: file for name, file in self._files().items() if name not in BUILT_IN}
 
-    def _every_file(self) -> list[Path]:
-        if self._folder is None or not self._folder.is_dir():
-            return []
-        return sorted(self._folder.glob("*.toml"))
+    def _files(self) -> dict[str, Path]:
+        files = self._folder.glob("*.toml") if self._folder is not None else ()
+        return dict(sorted((file.stem, file) for file in files))
+
+
+class RecipeFacts(Struct):
+    """A recipe in short."""
+
+    name: str
+    about: str
+    source: str
+    view: View
+    fingerprint: str
+    default: bool
+
+
+class RecipeList(Struct):
+    """Every recipe; `broken` has the error of each file that cannot be read."""
+
+    recipes: list[RecipeFacts]
+    broken: dict[str, str]
+
+
+class RecipeDetails(RecipeFacts):
+    """A recipe with everything it declares, also as TOML."""
+
+    declared: dict[str, Any]
+    toml: str
+
+
+def recipe_facts(recipe: Recipe) -> dict[str, str]:
+    """Return a recipe's name, description, source, view and fingerprint."""
+    names = ("name", "about", "source", "view", "fingerprint")
+    return {name: getattr(recipe, name) for name in names}

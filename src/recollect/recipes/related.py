@@ -5,9 +5,8 @@ from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
 from recollect.recipes.ranges import Depth
-from recollect.stages.duplicates import Neighbours
-from recollect.stages.ending import Cut
-from recollect.stages.floors import MeaningFloor
+from recollect.stages.adjustments import MeaningFloor
+from recollect.stages.ending import Cut, Neighbours
 
 RELATED = Recipe(
     name="related",

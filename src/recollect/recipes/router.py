@@ -5,8 +5,7 @@ from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
 from recollect.recipes.ranges import Depth
-from recollect.stages.duplicates import Neighbours
-from recollect.stages.ending import Cut
+from recollect.stages.ending import Cut, Neighbours
 
 DEPTH = Depth(per_result=1, at_least=100)
 

@@ -5,12 +5,10 @@ from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
 from recollect.recipes.ranges import Depth
-from recollect.signals.dates import TemporalDecay
-from recollect.signals.labels import DomainMatch, Severity, TagOverlap
+from recollect.signals.properties import DomainMatch, Severity, TagOverlap, TemporalDecay
 from recollect.signals.words import Cosine, Semantic
-from recollect.stages.duplicates import Neighbours
-from recollect.stages.ending import Cut
-from recollect.stages.floors import FixedScore
+from recollect.stages.adjustments import FixedScore
+from recollect.stages.ending import Cut, Neighbours
 from recollect.stages.signal_sums import Adaptive, WeightedSum
 from recollect.types import SESSION
 

@@ -10,7 +10,7 @@ from math import hypot, log
 
 from recollect.context import ChannelRole, SearchContext, passages_of
 from recollect.fuse.fusions import reciprocal
-from recollect.query.terms import compose, pieces, semantic_text, tokens, words
+from recollect.query.terms import compose, keywords, semantic_text, words
 from recollect.recipes.ranges import Share, Smoothing, Weight
 from recollect.signals.base import Signal, SignalValue
 from recollect.types import Ranking
@@ -49,7 +49,7 @@ def holds_all(title: str, query: str) -> bool:
 
 @lru_cache(maxsize=16)  # the current queries
 def _folded_pieces(query: str) -> list[str]:
-    return pieces(compose(query).casefold())
+    return compose(query).casefold().split()
 
 
 PART = SignalValue(0.0, "not every word is in the title")
@@ -95,8 +95,8 @@ class Semantic(Signal, frozen=True, tag="semantic", kw_only=True):
     family = "words"
 
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
-        asked = tokens(context.search.query)
-        texts = {id: tokens(semantic_text(context.memory(id))) for id in ids}
+        asked = keywords(context.search.query)
+        texts = {id: keywords(semantic_text(context.memory(id))) for id in ids}
         every = set(asked).union(*texts.values())
         documents, holding = (
             context.store.vocabulary.documents(),

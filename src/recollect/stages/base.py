@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from msgspec import Struct
 
 from recollect.context import ChannelRole, SearchContext
-from recollect.types import Family, Ranking
+from recollect.types import Family, Ranking, Term, combine, leaf
 
 # Products that a part of a recipe may need from an earlier part: scores of a rank fusion, scores
 # that are log odds, scores of a reranker, the cut to the limit.
@@ -53,3 +53,10 @@ class Stage(Struct, frozen=True, forbid_unknown_fields=True):
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
         raise NotImplementedError
+
+
+def cap_score(name: str, term: Term, cap: float) -> Term:
+    """Return `min(term, cap)`; the cap is in the explanation only if it applies."""
+    if term.value <= cap:
+        return term
+    return combine(name, "min", (term, leaf("cap", cap, f"at most {cap:g}")))

@@ -19,7 +19,7 @@ from recollect.query.passages import best_field, window
 from recollect.query.terms import keywords, lower_words
 from recollect.recipes.ranges import AtLeastOne, Count, Number, Share, Weight
 from recollect.signals.base import add_parts
-from recollect.stages.base import NEVER, Stage
+from recollect.stages.base import NEVER, Stage, cap_score
 from recollect.types import Hit, Memory, Ranking, Reach, Term, combine, leaf, weighted
 
 # Identifiers: camelCase, and words joined by underscores.
@@ -157,13 +157,6 @@ class Skip(Struct, frozen=True, forbid_unknown_fields=True):
         parts = (leaf("base", self.base, "lowest unverified score"), leaf("fused", risen, how))
         total = combine("unverified", "sum", parts)
         return cap_score("unverified", total, self.cap)
-
-
-def cap_score(name: str, term: Term, cap: float) -> Term:
-    """Return `min(term, cap)`; the cap is in the explanation only if it applies."""
-    if term.value <= cap:
-        return term
-    return combine(name, "min", (term, leaf("cap", cap, f"at most {cap:g}")))
 
 
 class CrossEncoder(Stage, frozen=True, tag="cross_encoder"):

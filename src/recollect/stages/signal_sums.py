@@ -3,19 +3,15 @@ feedback, or one added to it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 
 from recollect.context import ChannelRole, SearchContext
 from recollect.errors import UserError
 from recollect.recipes.ranges import AtLeastOne, Share
+from recollect.signals import AnySignal
 from recollect.signals.base import NOTHING, add_parts
 from recollect.stages.base import Stage
 from recollect.types import Ranking, combine, weighted
-
-if TYPE_CHECKING:
-    from recollect.signals.registry import AnySignal
 
 
 class SignalStage(Stage, frozen=True):

@@ -5,12 +5,15 @@ Links were made by people; everything else here is a belief of the ranking.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf, nextafter
 
 from msgspec.structs import replace
 
 from recollect.context import ChannelRole, SearchContext
+from recollect.query.exact import fold, holds
+from recollect.query.intent import asks_for_successor
 from recollect.query.replacement import (
     Statement,
     comparable,
@@ -56,6 +59,37 @@ def filter_memories(context: SearchContext, memories: Sequence[Memory]) -> list[
     """Return the memories that pass the filter of the search."""
     among = replace(context.search.filter, among=tuple(memory.id for memory in memories))
     return context.store.memories.browse(among, len(memories)) if memories else []
+
+
+def asks_for_older(context: SearchContext, newer: Memory, older: Memory) -> bool:
+    """Return True if the query asks for the older of two statements.
+
+    Either only the older one has a name or number of the query; or the query names the older one's
+    time or asks about the past, and the newer one has no such name alone. A query for a successor
+    wants the newer.
+    """
+    query = context.search.query
+    if asks_for_successor(query):
+        return False
+    names = {*context.understanding.names, *re.findall(r"\w*\d\w*", query)}
+    texts = (fold(f"{each.title}\n{each.text}\n{each.details}") for each in (older, newer))
+    older_has, newer_has = ({name for name in names if holds(text, name)} for text in texts)
+    if older_has - newer_has:
+        return True
+    return not newer_has - older_has and asks_for_time_of(context, newer, older)
+
+
+def asks_for_time_of(context: SearchContext, newer: Memory, older: Memory) -> bool:
+    """Return True if the query names a time at which the older statement held, or asks about the
+    past."""
+    periods = context.understanding.effective_periods
+    if not periods:
+        return context.understanding.asks_for_former
+    ends = [period.end for period in periods if period.end]
+    if len(ends) < len(periods):
+        return False  # up to now
+    before = any(period.start is None for period in periods)
+    return older.updated_at < max(ends) and (before or newer.updated_at >= max(ends))
 
 
 def with_links(ranking: Ranking, context: SearchContext) -> Ranking:
@@ -116,12 +150,12 @@ class Supersede(Stage, frozen=True, tag="supersede"):
         newer = successors(context, map(context.memory, ranking.ids))
         if not newer or context.search.include_expired:
             return ranking
-        hits, understood = {hit.memory_id: hit for hit in ranking}, context.understanding
+        hits = {hit.memory_id: hit for hit in ranking}
         others = {memory.id: memory for memory in newer.values() if memory.id not in hits}
         found = {memory.id for memory in filter_memories(context, list(others.values()))}
         for id, memory in {memory.id: memory for memory in newer.values()}.items():
             older = [context.memory(one) for one in ranking.ids if newer.get(one) == memory]
-            wanted = [each for each in older if understood.asks_for_time_of(memory, each)]
+            wanted = [each for each in older if asks_for_time_of(context, memory, each)]
             if id in hits:
                 self._place(hits, memory, older, wanted, context, "replaces")
             elif id in found and not wanted:
@@ -160,11 +194,7 @@ class Supersede(Stage, frozen=True, tag="supersede"):
                 and abs(before[older.memory.id].score - before[newer.memory.id].score)
                 <= self._allowed_difference(older, newer, cosines)
             ]
-            wanted = [
-                each
-                for each in said_before
-                if context.understanding.wants_before(newer.memory, each)
-            ]
+            wanted = [each for each in said_before if asks_for_older(context, newer.memory, each)]
             self._place(hits, newer.memory, said_before, wanted, context)
         if hits == before:
             return ranking

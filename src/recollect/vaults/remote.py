@@ -24,7 +24,7 @@ from recollect.present.schema import FileLines, MemoryDate
 from recollect.present.views import VIEWS, FullView
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import BUILT_IN
-from recollect.recipes.show import differences
+from recollect.recipes.tree import differences
 from recollect.times import in_utc, iso, validity
 from recollect.types import (
     TIMES,

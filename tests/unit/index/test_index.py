@@ -18,7 +18,7 @@ from recollect.index.postings import Occurrences, Places, PostingsRow, encoded
 from recollect.index.ranking import scored
 from recollect.index.segmented import PlacesRow, SegmentedSearch
 from recollect.index.segments import Changes, Documents, Segment, SegmentCache
-from recollect.query.expressions import parse
+from recollect.query.fts5 import parse
 
 COLUMNS = ("title", "text")
 WEIGHTS = (5.0, 1.0)

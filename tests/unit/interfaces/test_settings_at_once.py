@@ -10,7 +10,7 @@ from threading import Barrier
 
 from recollect.errors import Exists
 from recollect.interfaces.cli.config import add_table, remove_table
-from recollect.recipes.saving import write_recipe
+from recollect.recipes.tree import write_recipe
 from recollect.settings_reading import load_settings
 from recollect.vaults.known import Trusted
 

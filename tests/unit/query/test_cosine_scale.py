@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recollect.models.folder import embedding_models
-from recollect.query.cosine_scale import SAME, SCALES, scale_of
+from recollect.query.likeness import SAME_SCALE, SCALES, scale_of
 
 
 def test_unrelated_texts_of_the_other_model_are_unrelated_on_the_english_scale() -> None:
@@ -17,5 +17,5 @@ def test_unrelated_texts_of_the_other_model_are_unrelated_on_the_english_scale()
 
 def test_a_model_that_was_not_measured_keeps_its_cosines() -> None:
     for identity in ("builtin:bge-small-en-v1.5@x", "ollama:multilingual"):
-        assert scale_of(identity) is SAME
+        assert scale_of(identity) is SAME_SCALE
     assert {name.removeprefix("builtin:")[:-1] for name in SCALES} < {*embedding_models()}

@@ -1,4 +1,4 @@
-"""What of a query is meant literally, and whether a text holds it as a whole."""
+"""Exact terms in a query, and texts that hold them as a whole."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What a query wants left out, and what only looks like it."""
+"""Exclusions in a query, and words that only look like one."""
 
 from __future__ import annotations
 
 import pytest
 
-from recollect.query.exclusions import exclusions, without
+from recollect.query.fields import exclusions, without
 
 READ = {
     "postgres NOT billing": ("postgres", [("billing",)]),

@@ -92,10 +92,10 @@ def test_each_term_gets_its_own_count_however_many_repeat() -> None:
     """Of too many terms the repeats go first: what is counted must not slip to other terms."""
     many = ["twice", *(f"word{number}" for number in range(MOST_TERMS)), "twice", "last"]
 
-    def counted(expression: str) -> list[int]:
+    def count_letters(expression: str) -> list[int]:
         return [len(term) for term in expression.split(" OR ")]
 
-    found = each_counted(["twice", *many], counted)
+    found = each_counted(["twice", *many], count_letters)
     assert len(found) == MOST_TERMS
     assert all(count == len(quote(term)) for term, count in found.items())
     assert each_counted(["a"], lambda expression: []) == {}

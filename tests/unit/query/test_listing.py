@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.query.listing import NOTHING, ListQuery, read_list_query
+from recollect.query.intent import NOTHING, ListQuery, Order, read_list_query
 from recollect.query.time.periods import periods
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -34,31 +34,31 @@ def read(
     )
 
 
+def listing(
+    labels: dict[str, str], order: Order = "newest", words: tuple[str, ...] = ()
+) -> ListQuery:
+    return ListQuery(labels, order, words, lists=True)
+
+
 LISTS = {
-    "bugs from last month": ListQuery(kind="bug", order="newest", lists=True),
-    "what did I decide in September": ListQuery(kind="decision", order="newest", lists=True),
-    "what happened last week": ListQuery(order="newest", lists=True),
-    "meetings last week": ListQuery(source="meetings", order="newest", lists=True),
-    "three days ago": ListQuery(order="newest", lists=True),
-    "notes since Monday": ListQuery(order="newest", lists=True),
-    "latest bug": ListQuery(kind="bug", order="newest", lists=True),
-    "oldest bug": ListQuery(kind="bug", order="oldest", lists=True),
-    "first decision in atlas": ListQuery(
-        kind="decision", project="atlas", order="oldest", lists=True
-    ),
-    "all bugs in harbor-api": ListQuery(
-        kind="bug", project="harbor-api", order="newest", lists=True
-    ),
-    "critical bugs": ListQuery(kind="bug", severity="critical", order="newest", lists=True),
-    "policies of the atlas team": ListQuery(
-        kind="policy", project="atlas", order="newest", lists=True
-    ),
-    "postgres bugs": ListQuery(kind="bug", order="newest", words=("postgres",), lists=True),
-    "what did Anna decide": ListQuery(kind="decision", tag="@anna", order="newest", lists=True),
-    "notes by Tom": ListQuery(tag="tom", order="newest", lists=True),
-    "Tom's bugs": ListQuery(kind="bug", tag="tom", order="newest", lists=True),
-    "what did @tom note last week": ListQuery(tag="tom", order="newest", lists=True),
-    "everything about mia": ListQuery(order="newest", words=("mia",), lists=True),
+    "bugs from last month": listing({"kind": "bug"}),
+    "what did I decide in September": listing({"kind": "decision"}),
+    "what happened last week": listing({}),
+    "meetings last week": listing({"source": "meetings"}),
+    "three days ago": listing({}),
+    "notes since Monday": listing({}),
+    "latest bug": listing({"kind": "bug"}),
+    "oldest bug": listing({"kind": "bug"}, "oldest"),
+    "first decision in atlas": listing({"kind": "decision", "project": "atlas"}, "oldest"),
+    "all bugs in harbor-api": listing({"kind": "bug", "project": "harbor-api"}),
+    "critical bugs": listing({"kind": "bug", "severity": "critical"}),
+    "policies of the atlas team": listing({"kind": "policy", "project": "atlas"}),
+    "postgres bugs": listing({"kind": "bug"}, words=("postgres",)),
+    "what did Anna decide": listing({"kind": "decision", "tag": "@anna"}),
+    "notes by Tom": listing({"tag": "tom"}),
+    "Tom's bugs": listing({"kind": "bug", "tag": "tom"}),
+    "what did @tom note last week": listing({"tag": "tom"}),
+    "everything about mia": listing({}, words=("mia",)),
 }
 
 
@@ -69,7 +69,7 @@ def test_a_question_without_a_topic_lists(text: str) -> None:
 
 def test_a_person_beside_a_topic_is_a_preference() -> None:
     found = read("what did Anna say about the token refresh")
-    assert (found.tag, found.lists) == ("@anna", False)
+    assert (found.labels, found.lists) == ({"tag": "@anna"}, False)
     assert read("connect to tom in postgres") == NOTHING  # a topic, as far as anyone can tell
 
 
@@ -101,7 +101,7 @@ def test_one_reading_can_be_taken_back_and_the_others_stay(reading: str) -> None
 
 def test_beside_a_topic_a_kind_is_a_preference() -> None:
     found = read("bugs with token refresh in atlas")
-    assert (found.kind, found.project, found.lists) == ("bug", "atlas", False)
+    assert (found.labels, found.lists) == ({"kind": "bug", "project": "atlas"}, False)
 
 
 @pytest.mark.parametrize(

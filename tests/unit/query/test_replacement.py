@@ -1,4 +1,4 @@
-"""Of two statements, which comes first and which seems to replace the other."""
+"""The ranking of two statements, and the belief that one replaces the other."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def said(id: str, text: str, *, days: float = 0, **fields: Any) -> Memory:
     return Memory(id=id, title="", text=text, created_at=made, updated_at=made, **fields)
 
 
-def replaced(tokens: Tokens, *memories: Memory, cosine: float = 0.85) -> dict[str, str]:
+def find_replaced(tokens: Tokens, *memories: Memory, cosine: float = 0.85) -> dict[str, str]:
     ids = [memory.id for memory in memories]
     cosines = {(one, other): cosine for one in ids for other in ids if one != other}
     return replaced_by([Statement(each, tokens) for each in memories], cosines, NOW)
@@ -88,7 +88,7 @@ NEW = "The API allows 250 requests a minute"
 
 def test_of_three_statements_the_last_replaces_both(tokens: Tokens) -> None:
     last = said("last", NEW.replace("250", "400"), days=2)
-    found = replaced(tokens, said("old", OLD), said("new", NEW, days=1), last)
+    found = find_replaced(tokens, said("old", OLD), said("new", NEW, days=1), last)
     assert found == {"old": "last", "new": "last"}
 
 
@@ -109,16 +109,16 @@ def test_what_is_not_newer_not_valid_or_of_another_place_replaces_nothing(
     tokens: Tokens, fields: dict[str, Any]
 ) -> None:
     newer = said("new", NEW, **{"days": 1, **fields})
-    assert "old" not in replaced(tokens, said("old", OLD), newer)
+    assert "old" not in find_replaced(tokens, said("old", OLD), newer)
 
 
 def test_of_one_day_the_later_hour_replaces(tokens: Tokens) -> None:
-    assert replaced(tokens, said("old", OLD), said("new", NEW, days=0.1)) == {"old": "new"}
+    assert find_replaced(tokens, said("old", OLD), said("new", NEW, days=0.1)) == {"old": "new"}
 
 
 def test_a_page_is_no_statement(tokens: Tokens) -> None:
     page = said("new", NEW + " and so on" * LONGEST, days=1)
-    assert replaced(tokens, said("old", OLD), page) == {}
+    assert find_replaced(tokens, said("old", OLD), page) == {}
 
 
 def test_without_a_cosine_nothing_is_replaced(tokens: Tokens) -> None:

@@ -1,10 +1,10 @@
-"""Which words a typing error may have made of another."""
+"""The words that a typing error may have been made of."""
 
 from __future__ import annotations
 
 import pytest
 
-from recollect.query.spelling import (
+from recollect.query.variants import (
     MOST_LETTERS,
     TWO_ERRORS,
     is_correctable,

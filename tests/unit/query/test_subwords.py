@@ -1,4 +1,4 @@
-"""What a text holds beside its words, and how a query asks for it."""
+"""Tokens of parts of identifiers and of pairs of characters, and queries for them."""
 
 from __future__ import annotations
 

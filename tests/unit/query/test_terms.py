@@ -1,4 +1,4 @@
-"""How a query's text becomes words."""
+"""The words of a query's text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.query.terms import keywords, pieces, semantic_text, tokens, words
+from recollect.query.terms import keywords, semantic_text, words
 from recollect.types import Memory
 
 
@@ -45,12 +45,6 @@ def test_words_are_runs_of_letters_digits_and_underscores(text: str, found: list
 )
 def test_keywords_carry_meaning(text: str, found: list[str]) -> None:
     assert keywords(text) == found
-    assert tokens(text) == found
-
-
-def test_pieces_stand_between_white_space() -> None:
-    assert pieces('  auth\ttoken-x  "q"\u2003é ') == ["auth", "token-x", '"q"', "é"]
-    assert pieces(" \n") == []
 
 
 def test_tf_idf_reads_title_text_context_and_tags() -> None:

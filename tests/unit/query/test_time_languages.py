@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from examples import examples
 from recollect.query.time.calendar import Period
-from recollect.query.time.languages import time_words
 from recollect.query.time.periods import describe, periods, without
-from recollect.query.time.translation import translate
+from recollect.query.time.translation import time_words, translate
 
 NOW = datetime(2026, 11, 15, 9, tzinfo=UTC)
 

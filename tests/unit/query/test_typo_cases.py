@@ -65,7 +65,7 @@ class Case(NamedTuple):
     note that comes first, where one does."""
 
     query: str
-    corrected: Mapping[str, str]
+    read_corrections: Mapping[str, str]
     first: str = ""
 
 
@@ -183,8 +183,8 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recollect]:
         yield opened
 
 
-def corrected(notes: tuple[str, ...]) -> dict[str, str]:
-    """What a response says that it corrected: the word, and what was searched for first."""
+def read_corrections(notes: tuple[str, ...]) -> dict[str, str]:
+    """Return the corrections in a response's notes: the word, and its best correction."""
     return {
         note.split("'")[1]: note.split("searched for ")[1].split(",")[0].split(" as well")[0]
         for note in notes
@@ -197,7 +197,7 @@ def test_what_was_meant_is_found_and_what_was_not_is_left_alone(
     memory: Recollect, case: Case
 ) -> None:
     response = memory.search(case.query, recipe="blend")
-    assert corrected(response.notes) == case.corrected
+    assert read_corrections(response.notes) == case.corrected
     assert not case.first or response.results[0].id == case.first
 
 
@@ -208,7 +208,7 @@ ALONE = [
 
 @pytest.mark.parametrize("query", ALONE)
 def test_a_correction_is_less_sure_than_the_word_itself(memory: Recollect, query: str) -> None:
-    [meant] = corrected((guessed := memory.search(query, recipe="blend")).notes).values()
+    [meant] = read_corrections((guessed := memory.search(query, recipe="blend")).notes).values()
     typed = memory.search(meant, recipe="blend")
     assert guessed.results[0].id == typed.results[0].id
     assert guessed.confidence is not None

@@ -8,9 +8,8 @@ import pytest
 
 from recollect.engine import Recollect
 from recollect.ingest.draft import make_draft
-from recollect.query.function_words import content_words, languages_of
-from recollect.query.terms import lower_words
-from recollect.query.word_forms import STEMMED, other_forms, prefix_forms
+from recollect.query.terms import content_words, languages_of, lower_words
+from recollect.query.variants import STEMMED, other_forms, prefix_forms
 from recollect.settings import Embedding, Rerank, Settings
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from recollect.errors import NotFound, UserError
-from recollect.recipes.constants import Constant, constants
-from recollect.recipes.overrides import flat, nested_changes, tree
 from recollect.recipes.registry import BUILT_IN, Recipes
 from recollect.recipes.related import RELATED
+from recollect.recipes.tree import Constant, as_tree, constants, flat, nested_changes
 
 NAMES = list(BUILT_IN)
 EVERY = [*BUILT_IN.values(), RELATED]
@@ -32,7 +31,7 @@ def test_every_number_is_listed_once() -> None:
     for one in EVERY:
         numbers = {
             name: value
-            for name, value in flat(tree(one))
+            for name, value in flat(as_tree(one))
             if isinstance(value, int | float) and not isinstance(value, bool)
             if not name.startswith("deep.")
         }

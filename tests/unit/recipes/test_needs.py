@@ -14,17 +14,14 @@ from recollect.errors import UserError
 from recollect.fuse.fusions import Rrf, Union
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
-from recollect.recipes.base import Recipe, check
-from recollect.recipes.parts import part_infos
+from recollect.recipes.base import Recipe, check, part_infos
 from recollect.recipes.ranges import Depth
 from recollect.recipes.registry import BUILT_IN
 from recollect.recipes.related import RELATED
-from recollect.signals.registry import AnySignal
+from recollect.signals import AnySignal
 from recollect.signals.words import Cosine, VectorRank
-from recollect.stages.duplicates import Neighbours
-from recollect.stages.ending import ConfidenceVerdict, Cut
-from recollect.stages.floors import KeywordFloor, ScoreFloor
-from recollect.stages.lowered import KindAdjust
+from recollect.stages.adjustments import KeywordFloor, KindAdjust, ScoreFloor
+from recollect.stages.ending import ConfidenceVerdict, Cut, Neighbours
 from recollect.stages.rerank import CrossEncoder
 from recollect.stages.signal_sums import Bonus, WeightedSum
 from recollect.stages.supersede import Supersede

@@ -15,9 +15,8 @@ import pytest
 
 from recollect import Recollect, UserError
 from recollect.recipes.base import Recipe, check
-from recollect.recipes.overrides import FIXED, OPEN_TABLES, flat, override, tree
 from recollect.recipes.registry import BUILT_IN, Recipes
-from recollect.recipes.show import as_toml, differences
+from recollect.recipes.tree import FIXED, OPEN_TABLES, as_toml, as_tree, differences, flat, override
 from recollect.settings import Embedding, Rerank, Settings
 
 NAMES = list(BUILT_IN)
@@ -40,7 +39,7 @@ def refusal(folder: Path, text: str) -> str:
     return str(caught.value)
 
 
-def nested(path: str, value: object) -> dict[str, Any]:
+def nest(path: str, value: object) -> dict[str, Any]:
     """`{"a": {"b": value}}` for `a.b`."""
     for key in reversed(path.split(".")):
         value = {key: value}
@@ -273,19 +272,19 @@ def test_numbers_that_would_divide_by_zero_or_rank_by_nothing_are_refused(
 ) -> None:
     for value in bad:
         with pytest.raises(UserError) as caught:
-            override(BUILT_IN[recipe], nested(field, value), "mine.toml")
+            override(BUILT_IN[recipe], nest(field, value), "mine.toml")
         assert str(caught.value).startswith(f"mine.toml: {field} cannot be {value!r}; expected ")
 
 
 def test_every_number_that_a_recipe_declares_is_bounded() -> None:
     """A new field without a bound would be a new way to write NaN into a ranking."""
     for name, recipe in BUILT_IN.items():
-        for field, value in flat(tree(recipe)):
+        for field, value in flat(as_tree(recipe)):
             if isinstance(value, bool) or not isinstance(value, int | float):
                 continue
             worst = float("nan") if isinstance(value, float) else -(10**15)
             with pytest.raises(UserError):
-                override(recipe, nested(field, worst), name)
+                override(recipe, nest(field, worst), name)
 
 
 # Files
@@ -341,9 +340,9 @@ def test_what_is_shown_stands_over_any_sibling(name: str, tmp_path: Path) -> Non
     """Every number put somewhere else first, then the shown text over it: it states them all."""
     recipe = BUILT_IN[name]
     moved = recipe
-    for field, value in flat(tree(recipe)):
+    for field, value in flat(as_tree(recipe)):
         if isinstance(value, float) and value not in (0.0, 1.0):
-            moved = override(moved, nested(field, value / 2), "moved")
+            moved = override(moved, nest(field, value / 2), "moved")
     assert moved.fingerprint != recipe.fingerprint
     again = override(moved, changeable(tomllib.loads(as_toml(recipe))), "mine.toml")
     assert again.fingerprint == recipe.fingerprint
@@ -351,7 +350,7 @@ def test_what_is_shown_stands_over_any_sibling(name: str, tmp_path: Path) -> Non
 
 def test_kinds_with_odd_names_are_shown_as_toml() -> None:
     factors = {"my kind": 1.5, "a.b": 1.25, 'quo"te': 1.125, "source": 1.1, "日本": 2.0}
-    recipe = override(BUILT_IN["gnosis"], nested("stages.kind_boost.factors", factors), "x")
+    recipe = override(BUILT_IN["gnosis"], nest("stages.kind_boost.factors", factors), "x")
     shown = tomllib.loads(as_toml(recipe))
     assert shown["stages"]["kind_boost"]["factors"].items() >= factors.items()
     assert override(BUILT_IN["gnosis"], changeable(shown), "x").fingerprint == recipe.fingerprint
@@ -359,7 +358,7 @@ def test_kinds_with_odd_names_are_shown_as_toml() -> None:
 
 def test_a_column_may_be_called_like_a_fixed_field() -> None:
     """`source` says where a recipe comes from; as a column it is a number like any other."""
-    recipe = override(BUILT_IN["echovault"], nested("recall.keyword.columns.source", 2), "x")
+    recipe = override(BUILT_IN["echovault"], nest("recall.keyword.columns.source", 2), "x")
     assert differences(BUILT_IN["echovault"], recipe) == [
         ("recall.keyword.columns.source", 1.0, 2.0)
     ]
@@ -371,14 +370,14 @@ FINGERPRINTS = {name: recipe.fingerprint for name, recipe in BUILT_IN.items()}
 
 
 def every_change(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
-    for field, value in flat(tree(recipe)):
+    for field, value in flat(as_tree(recipe)):
         if isinstance(value, float):
             new: object = value / 2 if value else 0.125
         elif isinstance(value, int) and not isinstance(value, bool):
             new = value + 1
         else:
             continue
-        yield field, override(recipe, nested(field, new), "x")
+        yield field, override(recipe, nest(field, new), "x")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -418,7 +417,7 @@ def test_fingerprints_are_the_same_in_every_process() -> None:
 
 def test_the_order_of_columns_is_not_in_the_fingerprint() -> None:
     recipe = BUILT_IN["vault"]
-    shown: Any = tree(recipe)
+    shown: Any = as_tree(recipe)
     columns = dict(reversed(shown["recall"]["keyword"]["columns"].items()))
     keyword: Any = recipe.recall[0]
     turned = msgspec.structs.replace(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from recollect.errors import Exists, NotFound, UserError
-from recollect.recipes.constants import constants
 from recollect.recipes.registry import BUILT_IN, Recipes
+from recollect.recipes.tree import constants
 
 MORE = {"fuse.weights.vector": 2.5, "limits.default": 3}
 

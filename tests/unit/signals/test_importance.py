@@ -1,11 +1,11 @@
-"""`standing`: what somebody said of how much a memory matters."""
+"""`importance`: pinned and severe memories."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from recollect.context import SearchContext
-from recollect.signals.labels import Importance
+from recollect.signals.properties import Importance
 
 Search = Callable[..., SearchContext]
 MEMORIES = {

@@ -1,4 +1,4 @@
-"""`person`: who asks about themselves is answered in the first person."""
+"""`person`: questions in the first person are answered in the first person."""
 
 from __future__ import annotations
 

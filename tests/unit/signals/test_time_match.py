@@ -9,7 +9,7 @@ import pytest
 
 from recollect.context import SearchContext
 from recollect.query.time.periods import describe
-from recollect.signals.dates import TimeMatch
+from recollect.signals.properties import TimeMatch
 
 Search = Callable[..., SearchContext]
 SIGNAL = TimeMatch(weight=1.0)

@@ -1,4 +1,4 @@
-"""What was dismissed for this question stands below what was not."""
+"""Memories that were dismissed for this question go below those that were not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recollect.stages.lowered import Dismissed
+from recollect.stages.adjustments import Dismissed
 from recollect.types import Hit, Ranking, leaf, ranked, recompute
 from recollect.verdicts import Opinion
 
@@ -16,7 +16,7 @@ WRONG = Opinion(-1.0, True, "you dismissed this for “q”")
 OTHERWISE = Opinion(-0.9, False, "you dismissed this for “r”, a similar question")
 
 
-def applied(scores: dict[str, float], **opinions: Opinion) -> Ranking:
+def apply_stage(scores: dict[str, float], **opinions: Opinion) -> Ranking:
     ranking = ranked(Hit(id, leaf("fused", score, "")) for id, score in scores.items())
     context: Any = SimpleNamespace(opinions=opinions)
     found = Dismissed(within=4.0).apply(ranking, context)
@@ -26,12 +26,12 @@ def applied(scores: dict[str, float], **opinions: Opinion) -> Ranking:
 
 @pytest.mark.parametrize("right", [7.9, 1.0, -3.0])
 def test_below_what_was_accepted_whatever_they_score(right: float) -> None:
-    found = applied({"wrong": 8.0, "right": right, "b": 2.0}, right=RIGHT, wrong=WRONG)
+    found = apply_stage({"wrong": 8.0, "right": right, "b": 2.0}, right=RIGHT, wrong=WRONG)
     assert found.ids.index("right") < found.ids.index("wrong")
 
 
 def test_below_what_answers_too_and_not_below_what_hardly_does() -> None:
-    found = applied({"wrong": 8.0, "b": 6.0, "c": 4.0, "d": 3.9}, wrong=WRONG)
+    found = apply_stage({"wrong": 8.0, "b": 6.0, "c": 4.0, "d": 3.9}, wrong=WRONG)
     assert found.ids == ("b", "c", "wrong", "d")
     [moved] = [hit for hit in found if hit.memory_id == "wrong"]
     [place] = [part for part in moved.why.leaves() if part.name == "dismissed"]
@@ -39,14 +39,14 @@ def test_below_what_answers_too_and_not_below_what_hardly_does() -> None:
 
 
 def test_several_keep_their_order() -> None:
-    found = applied({"z": 8.0, "y": 7.0, "b": 6.0, "x": 1.0}, z=WRONG, y=WRONG, x=WRONG)
+    found = apply_stage({"z": 8.0, "y": 7.0, "b": 6.0, "x": 1.0}, z=WRONG, y=WRONG, x=WRONG)
     assert found.ids == ("b", "z", "y", "x")
 
 
 def test_what_stands_below_already_is_not_touched() -> None:
-    ranking = applied({"a": 8.0, "wrong": 3.0}, wrong=WRONG)
+    ranking = apply_stage({"a": 8.0, "wrong": 3.0}, wrong=WRONG)
     assert [hit.why.formula for hit in ranking] == ["", ""]
 
 
 def test_what_was_dismissed_for_another_question_stays() -> None:
-    assert applied({"a": 8.0, "b": 7.0}, a=OTHERWISE).ids == ("a", "b")
+    assert apply_stage({"a": 8.0, "b": 7.0}, a=OTHERWISE).ids == ("a", "b")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from recollect.context import SearchContext
-from recollect.stages.floors import ExactFloor
+from recollect.stages.adjustments import ExactFloor
 from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute
 
 Search = Callable[..., SearchContext]
@@ -19,7 +19,7 @@ MEMORIES = {
 }
 
 
-def fused(*ids: str) -> Ranking:
+def make_ranking(*ids: str) -> Ranking:
     """In this order, ten points apart."""
     scored = [
         Hit(id, combine("fused", "sum", [leaf("keyword", 100.0 - 10 * place, "")]))
@@ -30,7 +30,7 @@ def fused(*ids: str) -> Ranking:
 
 def test_what_holds_an_exact_thing_is_lifted_onto_the_last_place(search_at: Search) -> None:
     at = search_at("why does the printer say E1234", MEMORIES, limit=3)
-    ranking = STAGE.apply(fused("near-0", "near-1", "near-2", "near-3", "code"), at)
+    ranking = STAGE.apply(make_ranking("near-0", "near-1", "near-2", "near-3", "code"), at)
     assert ranking.ids == ("near-0", "near-1", "code", "near-2", "near-3")
     why = ranking.hits[2].why
     assert why.formula == "sum"
@@ -42,20 +42,20 @@ def test_what_holds_an_exact_thing_is_lifted_onto_the_last_place(search_at: Sear
 
 def test_of_several_things_each_has_a_place_and_the_better_comes_first(search_at: Search) -> None:
     at = search_at("printer E1234 v7", MEMORIES, limit=4)
-    before = fused("near-0", "near-1", "near-2", "near-3", "other", "code")
+    before = make_ranking("near-0", "near-1", "near-2", "near-3", "other", "code")
     assert STAGE.apply(before, at).ids[:4] == ("near-0", "near-1", "other", "code")
 
 
 def test_at_most_a_share_of_the_places_is_given_away(search_at: Search) -> None:
     at = search_at("printer E1234 v7", MEMORIES, limit=2)
-    before = fused("near-0", "near-1", "near-2", "near-3", "other", "code")
+    before = make_ranking("near-0", "near-1", "near-2", "near-3", "other", "code")
     assert STAGE.apply(before, at).ids[:2] == ("near-0", "other")
 
 
 def test_what_makes_room_is_not_the_only_one_with_another_thing(search_at: Search) -> None:
     """`code` stands on the last place and is the only one with E1234: `other` takes another's."""
     at = search_at("printer E1234 v7", MEMORIES, limit=3)
-    before = fused("near-0", "near-1", "code", "near-2", "other")
+    before = make_ranking("near-0", "near-1", "code", "near-2", "other")
     assert set(STAGE.apply(before, at).ids[:3]) >= {"code", "other"}
 
 
@@ -73,13 +73,13 @@ def test_what_makes_room_is_not_the_only_one_with_another_thing(search_at: Searc
 def test_where_no_place_is_missing_nothing_changes(
     search_at: Search, query: str, limit: int, ids: tuple[str, ...]
 ) -> None:
-    before = fused(*ids)
+    before = make_ranking(*ids)
     assert STAGE.apply(before, search_at(query, MEMORIES, limit=limit)) is before
 
 
 def test_without_a_share_nothing_is_lifted(search_at: Search) -> None:
     at = search_at("printer E1234", MEMORIES, limit=2)
-    before = fused("near-0", "near-1", "near-2", "code")
+    before = make_ranking("near-0", "near-1", "near-2", "code")
     assert ExactFloor(share=0.0).apply(before, at) is before
 
 
@@ -87,5 +87,5 @@ def test_a_common_word_lifts_nothing(search_at: Search) -> None:
     """In twenty memories "keep" stands in one, as a name would."""
     others = {f"other-{number}": "Plain." for number in range(14)}
     at = search_at("printer paper to keep", {**MEMORIES, **others, "keep": "Keep it."}, limit=3)
-    before = fused("near-0", "near-1", "near-2", "near-3", "keep")
+    before = make_ranking("near-0", "near-1", "near-2", "near-3", "keep")
     assert STAGE.apply(before, at) is before

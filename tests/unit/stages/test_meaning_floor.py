@@ -1,4 +1,4 @@
-"""What is only nearest in meaning, and not near, is not related."""
+"""Memories that are only nearest in meaning, and not near, are not related."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from planned_search import ranking
 
 from recollect.context import SearchContext
 from recollect.recipes.related import RELATED
-from recollect.stages.floors import MeaningFloor
+from recollect.stages.adjustments import MeaningFloor
 
 
 @pytest.mark.parametrize("name", ["vector", "meaning"])

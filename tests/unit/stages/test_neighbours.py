@@ -7,7 +7,7 @@ from typing import cast
 
 from recollect.context import SearchContext
 from recollect.present.words import place_in_file
-from recollect.stages.duplicates import Neighbours
+from recollect.stages.ending import Neighbours
 from recollect.store.folders import ChunkPlace, FileChunk
 from recollect.types import FilePlace, Hit, Ranking, leaf
 
@@ -51,13 +51,13 @@ class PlannedAt:
         return PlannedMemory(id, f"/notes/{id[0]}.md" if id[0] in self._files else "")
 
 
-def ranked(*ids: str, dropped: dict[str, int] | None = None) -> Ranking:
+def make_ranking(*ids: str, dropped: dict[str, int] | None = None) -> Ranking:
     hits = tuple(Hit(id, leaf("r", 1 / place, "")) for place, id in enumerate(ids, 1))
     return Ranking(hits, dropped or {})
 
 
-def shown(at: PlannedAt, *ids: str) -> Ranking:
-    return together(ranked(*ids), at)
+def join_neighbours(at: PlannedAt, *ids: str) -> Ranking:
+    return together(make_ranking(*ids), at)
 
 
 def together(ranking: Ranking, at: PlannedAt) -> Ranking:
@@ -68,7 +68,7 @@ def files(ranking: Ranking) -> dict[str, FilePlace]:
     return {hit.memory_id: hit.findings.file for hit in ranking if hit.findings.file}
 
 
-def joined(ranking: Ranking) -> dict[str, list[str]]:
+def joined_ids(ranking: Ranking) -> dict[str, list[str]]:
     return {
         hit.memory_id: [memory.id for memory in hit.findings.joined]
         for hit in ranking
@@ -78,44 +78,44 @@ def joined(ranking: Ranking) -> dict[str, list[str]]:
 
 def test_neighbours_are_shown_as_the_best_of_them() -> None:
     at = PlannedAt(10)
-    found = shown(at, "a2", "x", "a3", "a1")
+    found = join_neighbours(at, "a2", "x", "a3", "a1")
     assert found.ids == ("a2", "x")
     assert files(found) == {"a2": FilePlace("/notes/a.md", "H2", 11, 20)}
-    assert joined(found) == {"a2": ["a1", "a3"]}  # in the order of the file
+    assert joined_ids(found) == {"a2": ["a1", "a3"]}  # in the order of the file
     assert found.dropped == {"neighbour": 2}
 
 
 def test_a_score_is_not_changed() -> None:
-    found = shown(PlannedAt(10), "x", "a2", "a1", "y")
+    found = join_neighbours(PlannedAt(10), "x", "a2", "a1", "y")
     assert [hit.score for hit in found] == [1, 1 / 2, 1 / 4]
 
 
 def test_parts_with_a_gap_between_them_are_several_results() -> None:
     at = PlannedAt(10)
-    found = shown(at, "a1", "a3", "a4", "a6")
+    found = join_neighbours(at, "a1", "a3", "a4", "a6")
     assert found.ids == ("a1", "a3", "a6")
-    assert joined(found) == {"a1": [], "a3": ["a4"], "a6": []}
+    assert joined_ids(found) == {"a1": [], "a3": ["a4"], "a6": []}
     assert (files(found)["a3"].first_line, files(found)["a3"].last_line) == (21, 30)
 
 
 def test_parts_of_two_files_are_no_neighbours() -> None:
     at = PlannedAt(10)
-    found = shown(at, "a1", "b2", "b1", "a5")
+    found = join_neighbours(at, "a1", "b2", "b1", "a5")
     assert found.ids == ("a1", "b2", "a5")
-    assert joined(found) == {"a1": [], "b2": ["b1"], "a5": []}
+    assert joined_ids(found) == {"a1": [], "b2": ["b1"], "a5": []}
     assert files(found)["b2"].path == "/notes/b.md"
 
 
 def test_a_part_alone_is_told_where_it_stands() -> None:
     at = PlannedAt(10)
-    found = shown(at, "a7")
+    found = join_neighbours(at, "a7")
     assert found.dropped == {}
     assert files(found) == {"a7": FilePlace("/notes/a.md", "H7", 61, 70)}
 
 
 def test_without_files_nothing_is_asked_and_nothing_changes() -> None:
     at = PlannedAt(10, files="")
-    ranking = ranked("x", "y")
+    ranking = make_ranking("x", "y")
     assert together(ranking, at) is ranking
     assert at.folders.asked == []
     assert together(Ranking(), at) == Ranking()
@@ -124,13 +124,13 @@ def test_without_files_nothing_is_asked_and_nothing_changes() -> None:
 def test_a_memory_with_a_path_that_is_no_part_of_a_file_stays_as_it_is() -> None:
     at = PlannedAt(10)
     ids = ("a1", "a777", "a2")  # nothing is known of the second
-    found = shown(at, *ids)
+    found = join_neighbours(at, *ids)
     assert found.ids == ("a1", "a777")
     assert "a777" not in files(found)
 
 
 def test_what_was_dropped_before_is_still_counted() -> None:
-    found = together(ranked("a1", "a2", dropped={"floor": 3}), PlannedAt(10))
+    found = together(make_ranking("a1", "a2", dropped={"floor": 3}), PlannedAt(10))
     assert found.dropped == {"floor": 3, "neighbour": 1}
 
 
@@ -139,7 +139,7 @@ def test_so_many_more_than_the_limit_are_looked_at() -> None:
     for limit, looked_at in ((1, 50), (20, 100)):
         at = PlannedAt(limit)
         ids = [f"a{2 * n + 1}" for n in range(looked_at - 1)]
-        found = shown(at, *ids[:50], *[f"x{n}" for n in range(looked_at)], "a2")
+        found = join_neighbours(at, *ids[:50], *[f"x{n}" for n in range(looked_at)], "a2")
         assert len(at.folders.asked) <= looked_at
         assert found.ids[-1] == "a2"  # too far below to be looked at, so it stays
 

@@ -21,11 +21,11 @@ MEMORIES = {"a": "first text", "b": "second text", "c": "third text"}
 QUERY = "which text is it"
 
 
-def verified(ranking: Ranking) -> set[str]:
+def verified_ids(ranking: Ranking) -> set[str]:
     return {hit.memory_id for hit in ranking if hit.findings.verified}
 
 
-def fused(**scores: float) -> Ranking:
+def make_ranking(**scores: float) -> Ranking:
     return ranked(
         (
             Hit(id, combine("fused", "sum", [leaf("keyword", score, "")]))
@@ -47,7 +47,7 @@ def test_a_quarter_of_the_logit_above_the_floor_is_added(search_at: Search) -> N
     at = search_at(
         QUERY, MEMORIES, scores={"first": logistic(4), "second": logistic(-2), "third": 0.5}
     )
-    ranking = STAGE.apply(fused(b=1.2, a=1.0, c=0.9), at)
+    ranking = STAGE.apply(make_ranking(b=1.2, a=1.0, c=0.9), at)
     assert {hit.memory_id: hit.score for hit in ranking} == pytest.approx(
         {"a": 3.25, "c": 2.15, "b": 1.95}
     )
@@ -60,32 +60,32 @@ def test_a_quarter_of_the_logit_above_the_floor_is_added(search_at: Search) -> N
     assert part.raw == pytest.approx(9)
     assert all(recompute(hit.why) == hit.score for hit in ranking)
     assert ranking.dropped == {"pool": 3}
-    assert verified(ranking) == {"a", "b", "c"}
+    assert verified_ids(ranking) == {"a", "b", "c"}
     assert at.degraded == []
 
 
 def test_certainty_is_bounded_and_rejection_says_nothing(search_at: Search) -> None:
     at = search_at(QUERY, MEMORIES, scores={"first": 1.0, "second": 0.0, "third": 0.5})
-    ranking = STAGE.apply(fused(a=0.0, b=0.0, c=0.0), at)
+    ranking = STAGE.apply(make_ranking(a=0.0, b=0.0, c=0.0), at)
     assert {hit.memory_id: hit.score for hit in ranking} == {"a": 3.75, "c": 1.25, "b": 0.0}
 
 
 @pytest.mark.parametrize("query", ["", "?", "text", "first text", "first-text"])
 def test_a_query_of_few_words_is_not_read(search_at: Search, query: str) -> None:
-    before = fused(b=2.0, a=1.0)
+    before = make_ranking(b=2.0, a=1.0)
     at = search_at(query, MEMORIES, scores={"first": 0.9})
     assert STAGE.apply(before, at) is before
     assert at.degraded == []
 
 
 def test_one_candidate_needs_no_opinion(search_at: Search) -> None:
-    before = fused(a=1.0)
+    before = make_ranking(a=1.0)
     assert STAGE.apply(before, search_at(QUERY, MEMORIES)) is before
     assert STAGE.apply(Ranking(), search_at(QUERY)) == Ranking()
 
 
 def test_without_a_reranker_the_order_stays_and_it_is_said(search_at: Search) -> None:
-    before = fused(b=2.0, a=1.0)
+    before = make_ranking(b=2.0, a=1.0)
     at = search_at(QUERY, MEMORIES)
     assert STAGE.apply(before, at) is before
     [entry] = at.degraded
@@ -98,7 +98,7 @@ def test_what_stands_below_the_best_is_held_to_be_as_good_as_the_worst_read(
     """Two are read, logits 2 and −4; the third counts −4 as well, and stays below them."""
     at = search_at(QUERY, MEMORIES, scores={"first": logistic(-4), "second": logistic(2)})
     ranking = RerankInterpolation(weight=0.25, top=2, floor=-5.0).apply(
-        fused(a=3.0, b=2.0, c=1.0), at
+        make_ranking(a=3.0, b=2.0, c=1.0), at
     )
     assert {hit.memory_id: hit.score for hit in ranking} == pytest.approx(
         {"b": 3.75, "a": 3.25, "c": 1.25}
@@ -106,18 +106,18 @@ def test_what_stands_below_the_best_is_held_to_be_as_good_as_the_worst_read(
     assert ranking.hits[-1].why.parts[-1].how == (
         "not read by the reranker: as the lowest it gave (logit of a cross-encoder)"
     )
-    assert verified(ranking) == {"a", "b"}
+    assert verified_ids(ranking) == {"a", "b"}
 
 
 def read(search_at: Search, scores: Sequence[float], limit: int = 10) -> list[str]:
     """Those of memories with these scores that the reranker reads, by their numbers."""
-    before = fused(**{f"m{place}-{limit}": score for place, score in enumerate(scores)})
+    before = make_ranking(**{f"m{place}-{limit}": score for place, score in enumerate(scores)})
     texts = {id: f"{id} text" for id in before.ids}
     at = search_at(QUERY, texts, scores={}, limit=limit)
     ranking = WIDE.apply(before, at)
     assert at.degraded == []
-    assert ranking.reranked == len(verified(ranking))
-    return sorted(verified(ranking))
+    assert ranking.reranked == len(verified_ids(ranking))
+    return sorted(verified_ids(ranking))
 
 
 def test_where_the_first_stands_further_above_than_logits_reach_it_alone_is_read(
@@ -125,7 +125,7 @@ def test_where_the_first_stands_further_above_than_logits_reach_it_alone_is_read
 ) -> None:
     """Logits from −5 to 10, times a third, bring two candidates 5 closer to each other at most.
     The first is read for the verdict, and the others count as good as it."""
-    before = fused(a=6.0, b=0.9, c=0.8)
+    before = make_ranking(a=6.0, b=0.9, c=0.8)
     reads = search_at(QUERY, MEMORIES, scores={"first": 0.5})
     ranking = WIDE.apply(before, reads)
     assert ranking.ids == before.ids
@@ -133,8 +133,8 @@ def test_where_the_first_stands_further_above_than_logits_reach_it_alone_is_read
     assert moved > 0
     assert all(recompute(hit.why) == hit.score for hit in ranking)
     assert (ranking.reranked, reads.degraded) == (1, [])
-    assert verified(ranking) == {"a"}
-    assert verified(WIDE.apply(fused(a=5.9, b=0.9, c=0.8), reads)) == {"a", "b", "c"}
+    assert verified_ids(ranking) == {"a"}
+    assert verified_ids(WIDE.apply(make_ranking(a=5.9, b=0.9, c=0.8), reads)) == {"a", "b", "c"}
 
 
 def test_reading_ends_at_the_first_gap_that_logits_cannot_close(search_at: Search) -> None:
@@ -154,10 +154,10 @@ def test_no_order_changes_by_what_is_left_unread_below_a_gap(search_at: Search) 
     """Whatever the reranker would say of them: the worst above and the best below."""
     worst = {"first": 0.0, "second": 0.0, "third": 1.0}
     at = search_at(QUERY, MEMORIES, scores=worst)
-    assert WIDE.apply(fused(a=9.0, b=8.5, c=4.2), at).ids == ("c", "a", "b"), "Within reach."
-    few = WIDE.apply(fused(a=9.0, b=8.5, c=3.4), at)
+    assert WIDE.apply(make_ranking(a=9.0, b=8.5, c=4.2), at).ids == ("c", "a", "b"), "Within reach."
+    few = WIDE.apply(make_ranking(a=9.0, b=8.5, c=3.4), at)
     assert few.ids == ("a", "b", "c")
-    assert verified(few) == {"a", "b"}
+    assert verified_ids(few) == {"a", "b"}
 
 
 class Waits:
@@ -186,7 +186,7 @@ def test_the_deadline_holds(search_at: Search, over_at: OverAt, reads: int, reac
     waits = Waits(reads)
     waited = over_at(waits.stopped)
     at = search_at(QUERY, MEMORIES, reranker=waits, budget_ms=200)
-    before = fused(c=3.0, b=2.0, a=1.0)
+    before = make_ranking(c=3.0, b=2.0, a=1.0)
     try:
         ranking = RerankInterpolation(batch=1).apply(before, at)
     finally:
@@ -194,7 +194,7 @@ def test_the_deadline_holds(search_at: Search, over_at: OverAt, reads: int, reac
     assert waited == [0.2]
     assert ranking.ids == before.ids
     assert [one.reason for one in at.degraded] == [f"reranked {reached} of 3 within the deadline"]
-    assert verified(ranking) == set(before.ids[:reached])
+    assert verified_ids(ranking) == set(before.ids[:reached])
     assert ranking.reranked == reached
 
 
@@ -204,7 +204,7 @@ class Fails(Waits):
 
 
 def test_a_reranker_that_breaks_leaves_the_order_and_is_named(search_at: Search) -> None:
-    before = fused(b=2.0, a=1.0)
+    before = make_ranking(b=2.0, a=1.0)
     at = search_at(QUERY, MEMORIES, reranker=Fails(0))
     assert STAGE.apply(before, at) is before
     assert [(one.channel, one.reason) for one in at.degraded] == [("rerank", "It broke.")]
@@ -212,4 +212,4 @@ def test_a_reranker_that_breaks_leaves_the_order_and_is_named(search_at: Search)
 
 def test_equal_scores_come_by_id(search_at: Search) -> None:
     at = search_at(QUERY, MEMORIES, scores=dict.fromkeys(("first", "second", "third"), 0.7))
-    assert STAGE.apply(fused(c=1.0, b=1.0, a=1.0), at).ids == ("a", "b", "c")
+    assert STAGE.apply(make_ranking(c=1.0, b=1.0, a=1.0), at).ids == ("a", "b", "c")

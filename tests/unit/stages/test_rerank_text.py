@@ -1,4 +1,4 @@
-"""What a cross-encoder sees of a memory."""
+"""The text of a memory that a cross-encoder reads."""
 
 from __future__ import annotations
 

@@ -8,8 +8,7 @@ import pytest
 
 from recollect.context import SearchContext
 from recollect.signals.base import add_parts
-from recollect.signals.dates import TimeMatch
-from recollect.signals.labels import Importance
+from recollect.signals.properties import Importance, TimeMatch
 from recollect.signals.words import ExactMatch
 from recollect.stages.signal_sums import Bonus
 from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute, weighted
@@ -23,7 +22,7 @@ MEMORIES = {
 }
 
 
-def fused(**scores: float) -> Ranking:
+def make_ranking(**scores: float) -> Ranking:
     """As fusion gives it: sums of weighted parts."""
     return ranked(
         (
@@ -37,7 +36,7 @@ def fused(**scores: float) -> Ranking:
 def test_signals_are_added_with_their_weights(search_at: Search) -> None:
     """a has the one exact thing (2), b is a warning (half of 1)."""
     at = search_at("blue door E42", MEMORIES)
-    ranking = STAGE.apply(fused(c=2.0, b=2.0, a=1.0), at)
+    ranking = STAGE.apply(make_ranking(c=2.0, b=2.0, a=1.0), at)
     assert ranking.ids == ("a", "b", "c")
     [best, second, last] = ranking.hits
     assert {part.name: part.value for part in best.why.parts} == pytest.approx(
@@ -52,13 +51,13 @@ def test_signals_are_added_with_their_weights(search_at: Search) -> None:
 def test_a_signal_with_nothing_to_say_is_left_out_of_the_explanation(search_at: Search) -> None:
     at = search_at("door", MEMORIES)
     stage = Bonus(signals=(TimeMatch(weight=2.0), Importance(weight=1.0)))
-    ranking = stage.apply(fused(b=1.0), at)
+    ranking = stage.apply(make_ranking(b=1.0), at)
     assert [part.name for part in ranking.hits[0].why.parts] == ["keyword", "importance"]
 
 
 @pytest.mark.parametrize("query", ["", "?", "zebra"])
 def test_where_no_signal_speaks_nothing_changes(search_at: Search, query: str) -> None:
-    before = fused(c=2.0, a=1.0)
+    before = make_ranking(c=2.0, a=1.0)
     assert STAGE.apply(before, search_at(query, MEMORIES)) is before
 
 
@@ -68,7 +67,7 @@ def test_no_candidates_need_no_signals(search_at: Search) -> None:
 
 def test_equal_scores_come_by_id(search_at: Search) -> None:
     at = search_at("door", {"b": "A door.", "a": "A door."})
-    assert STAGE.apply(fused(b=1.0, a=1.0), at).ids == ("a", "b")
+    assert STAGE.apply(make_ranking(b=1.0, a=1.0), at).ids == ("a", "b")
 
 
 def test_what_is_no_sum_becomes_a_part_of_one() -> None:

@@ -1,4 +1,4 @@
-"""Of statements about the same thing, the one that held at the time asked for stands first."""
+"""The statement that held at the time in question comes first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from recollect.context import SearchContext
-from recollect.stages.lowered import Validity
+from recollect.stages.adjustments import Validity
 from recollect.stages.supersede import Supersede
 from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute
 
@@ -21,7 +21,7 @@ DAYS = {"old": "2025-01-01", "mid": "2025-06-01", "new": "2026-01-01"}
 NEAR = {"old": (1.0, 0.0), "new": (0.9, 0.436), "mid": (0.95, 0.312)}
 
 
-def fused(**scores: float) -> Ranking:
+def make_ranking(**scores: float) -> Ranking:
     return ranked(
         (
             Hit(id, combine("fused", "sum", [leaf("keyword", score, "")]))
@@ -31,7 +31,7 @@ def fused(**scores: float) -> Ranking:
     )
 
 
-def replaced(ranking: Ranking, id: str) -> list[str]:
+def replaced_ids(ranking: Ranking, id: str) -> list[str]:
     [hit] = [hit for hit in ranking if hit.memory_id == id]
     return [memory.id for memory in hit.findings.seems_to_replace]
 
@@ -41,7 +41,7 @@ def replacing(ranking: Ranking) -> dict[str, str]:
     return {id: newer.id for id, newer in found if newer}
 
 
-def searched(search_at: Search, texts: dict[str, Any] = SAID, **options: Any) -> SearchContext:
+def make_search(search_at: Search, texts: dict[str, Any] = SAID, **options: Any) -> SearchContext:
     """Memories of their days, with vectors that are near each other."""
     made = {
         id: {
@@ -61,11 +61,11 @@ def searched(search_at: Search, texts: dict[str, Any] = SAID, **options: Any) ->
 
 
 def test_the_newer_is_placed_just_above_and_both_stay(search_at: Search) -> None:
-    at = searched(search_at)
-    ranking = STAGE.apply(fused(old=5.0, new=3.0), at)
+    at = make_search(search_at)
+    ranking = STAGE.apply(make_ranking(old=5.0, new=3.0), at)
     assert ranking.ids == ("new", "old")
     assert [hit.score for hit in ranking] == [nextafter(5.0, inf), 5.0]
-    assert replaced(ranking, "new") == ["old"]
+    assert replaced_ids(ranking, "new") == ["old"]
     assert replacing(ranking) == {"old": "new"}
     place = ranking.hits[0].why.parts[-1]
     assert place.name == "supersede"
@@ -86,28 +86,30 @@ def test_the_newer_is_placed_just_above_and_both_stay(search_at: Search) -> None
 def test_the_more_alike_two_are_the_less_the_newer_needs_to_score(
     search_at: Search, newer: str, allowed: float
 ) -> None:
-    at = searched(search_at, SAID | {"new": newer})
+    at = make_search(search_at, SAID | {"new": newer})
     gap = max(allowed, 0.2)
-    placed = [STAGE.apply(fused(old=6.0, new=6.0 - gap + less), at).ids[0] for less in (0.1, -0.1)]
+    placed = [
+        STAGE.apply(make_ranking(old=6.0, new=6.0 - gap + less), at).ids[0] for less in (0.1, -0.1)
+    ]
     assert placed == (["new", "old"] if allowed > 0 else ["old", "old"])
 
 
 def test_one_that_is_above_already_keeps_its_score(search_at: Search) -> None:
-    at = searched(search_at)
-    before = fused(new=5.0, old=3.0)
+    at = make_search(search_at)
+    before = make_ranking(new=5.0, old=3.0)
     ranking = STAGE.apply(before, at)
     assert [(hit.memory_id, hit.why) for hit in ranking] == [
         (hit.memory_id, hit.why) for hit in before
     ]
-    assert replaced(ranking, "new") == ["old"]
+    assert replaced_ids(ranking, "new") == ["old"]
 
 
 def test_of_three_each_stands_above_the_one_before(search_at: Search) -> None:
-    at = searched(search_at, SAID | {"mid": "The limit is 200 requests."})
-    ranking = STAGE.apply(fused(old=5.0, mid=4.5, new=4.0), at)
+    at = make_search(search_at, SAID | {"mid": "The limit is 200 requests."})
+    ranking = STAGE.apply(make_ranking(old=5.0, mid=4.5, new=4.0), at)
     assert ranking.ids[0] == "new"
-    assert replaced(ranking, "new") == ["old", "mid"]
-    assert replaced(ranking, "mid") == [], "what is replaced itself replaces nothing"
+    assert replaced_ids(ranking, "new") == ["old", "mid"]
+    assert replaced_ids(ranking, "mid") == [], "what is replaced itself replaces nothing"
     assert replacing(ranking) == {"old": "new", "mid": "new"}
 
 
@@ -117,8 +119,8 @@ def test_of_three_each_stands_above_the_one_before(search_at: Search) -> None:
      "which limit did we use to have", "Limit früher", "límite antes"],
 )  # fmt: skip
 def test_a_question_about_the_past_gets_what_held_then(search_at: Search, query: str) -> None:
-    at = searched(search_at, query=query, now=datetime(2026, 2, 1, tzinfo=UTC))
-    ranking = STAGE.apply(fused(new=5.0, old=3.0), at)
+    at = make_search(search_at, query=query, now=datetime(2026, 2, 1, tzinfo=UTC))
+    ranking = STAGE.apply(make_ranking(new=5.0, old=3.0), at)
     assert ranking.ids == ("old", "new")
     place = ranking.hits[0].why.parts[-1]
     assert place.formula == "2025-01-01, asked for rather than new (2026-01-01): just above"
@@ -127,8 +129,8 @@ def test_a_question_about_the_past_gets_what_held_then(search_at: Search, query:
 
 
 def test_a_question_that_names_what_only_the_older_has_gets_the_older(search_at: Search) -> None:
-    at = searched(search_at, query="limit of 100")
-    ranking = STAGE.apply(fused(new=5.0, old=3.0), at)
+    at = make_search(search_at, query="limit of 100")
+    ranking = STAGE.apply(make_ranking(new=5.0, old=3.0), at)
     assert ranking.ids == ("old", "new")
     assert replacing(ranking) == {"old": "new"}
     assert Validity().apply(ranking, at).ids == ("old", "new")
@@ -136,40 +138,40 @@ def test_a_question_that_names_what_only_the_older_has_gets_the_older(search_at:
 
 @pytest.mark.parametrize("query", ["limit since 2026", "limit in January 2026"])
 def test_a_time_at_which_the_newer_held_gets_the_newer(search_at: Search, query: str) -> None:
-    at = searched(search_at, query=query, now=datetime(2026, 2, 1, tzinfo=UTC))
-    assert STAGE.apply(fused(old=5.0, new=3.0), at).ids == ("new", "old")
+    at = make_search(search_at, query=query, now=datetime(2026, 2, 1, tzinfo=UTC))
+    assert STAGE.apply(make_ranking(old=5.0, new=3.0), at).ids == ("new", "old")
 
 
 def test_what_does_not_hold_now_replaces_nothing(search_at: Search) -> None:
     expired = {"text": SAID["new"], "valid_until": "2026-01-15T00:00:00Z"}
-    at = searched(search_at, SAID | {"new": expired}, now=datetime(2026, 2, 1, tzinfo=UTC))
-    before = fused(old=5.0, new=3.0)
+    at = make_search(search_at, SAID | {"new": expired}, now=datetime(2026, 2, 1, tzinfo=UTC))
+    before = make_ranking(old=5.0, new=3.0)
     assert STAGE.apply(before, at) is before
 
 
 def test_as_of_a_day_nothing_is_replaced_by_what_was_said_later(search_at: Search) -> None:
-    at = searched(search_at, now=datetime(2025, 12, 1, tzinfo=UTC))
-    before = fused(old=5.0, new=3.0)
+    at = make_search(search_at, now=datetime(2025, 12, 1, tzinfo=UTC))
+    before = make_ranking(old=5.0, new=3.0)
     assert STAGE.apply(before, at) is before
 
 
 def test_what_is_replaced_stays_where_expired_is_ranked_too(search_at: Search) -> None:
-    before = fused(old=5.0, new=3.0)
-    assert STAGE.apply(before, searched(search_at, include_expired=True)) is before
+    before = make_ranking(old=5.0, new=3.0)
+    assert STAGE.apply(before, make_search(search_at, include_expired=True)) is before
 
 
 @pytest.mark.parametrize(
     "query", ["which limit was decided", "what was the limit set to", "what replaced the 100"]
 )
 def test_a_past_tense_and_a_successor_ask_for_the_newer(search_at: Search, query: str) -> None:
-    at = searched(search_at, query=query)
-    assert STAGE.apply(fused(old=5.0, new=3.0), at).ids == ("new", "old")
+    at = make_search(search_at, query=query)
+    assert STAGE.apply(make_ranking(old=5.0, new=3.0), at).ids == ("new", "old")
 
 
 def test_a_correction_of_the_same_day_comes_first(search_at: Search) -> None:
     later = {"text": SAID["new"], "updated_at": "2025-01-01T10:00:00Z"}
-    at = searched(search_at, SAID | {"new": later})
-    assert STAGE.apply(fused(old=5.0, new=3.0), at).ids == ("new", "old")
+    at = make_search(search_at, SAID | {"new": later})
+    assert STAGE.apply(make_ranking(old=5.0, new=3.0), at).ids == ("new", "old")
 
 
 @pytest.mark.parametrize(
@@ -192,22 +194,22 @@ def test_a_correction_of_the_same_day_comes_first(search_at: Search) -> None:
 def test_what_is_not_the_same_thing_is_not_lifted(
     search_at: Search, texts: dict[str, Any], options: dict[str, Any]
 ) -> None:
-    at = searched(search_at, texts, **options)
-    before = fused(old=5.0, new=3.0)
+    at = make_search(search_at, texts, **options)
+    before = make_ranking(old=5.0, new=3.0)
     assert STAGE.apply(before, at) is before
 
 
 def test_what_answers_far_less_is_not_lifted(search_at: Search) -> None:
-    before = fused(old=9.0, new=1.0)
-    assert STAGE.apply(before, searched(search_at)).ids == ("old", "new")
+    before = make_ranking(old=9.0, new=1.0)
+    assert STAGE.apply(before, make_search(search_at)).ids == ("old", "new")
 
 
 def test_only_the_best_are_compared(search_at: Search) -> None:
-    before = fused(old=5.0, new=3.0)
-    assert Supersede(top=1).apply(before, searched(search_at)) is before
+    before = make_ranking(old=5.0, new=3.0)
+    assert Supersede(top=1).apply(before, make_search(search_at)) is before
 
 
 def test_nothing_and_one_are_left_as_they_are(search_at: Search) -> None:
-    at = searched(search_at)
-    for before in (Ranking(), fused(old=1.0)):
+    at = make_search(search_at)
+    for before in (Ranking(), make_ranking(old=1.0)):
         assert STAGE.apply(before, at) is before

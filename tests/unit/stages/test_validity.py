@@ -1,4 +1,4 @@
-"""What no longer holds, or does not hold yet, stands below what does."""
+"""Memories that are expired, or not yet valid, go below valid ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from recollect.context import SearchContext
-from recollect.stages.lowered import Validity
+from recollect.stages.adjustments import Validity
 from recollect.types import Hit, Ranking, leaf, ranked, recompute
 
 Search = Callable[..., SearchContext]
@@ -20,12 +20,12 @@ MEMORIES = {
 }
 
 
-def fused(**scores: float) -> Ranking:
+def make_ranking(**scores: float) -> Ranking:
     return ranked(Hit(id, leaf("fused", score, "")) for id, score in scores.items())
 
 
 def test_what_does_not_hold_goes_below_what_answers_too(search_at: Search) -> None:
-    ranking = STAGE.apply(fused(old=10, ahead=9, now=8, far=1), search_at("VAT", MEMORIES))
+    ranking = STAGE.apply(make_ranking(old=10, ahead=9, now=8, far=1), search_at("VAT", MEMORIES))
     assert ranking.ids == ("now", "ahead", "old", "far")
     why = next(hit.why for hit in ranking if hit.memory_id == "old")
     assert why.parts[-1].formula == "expired 2026-01-01: below what is valid"
@@ -33,7 +33,7 @@ def test_what_does_not_hold_goes_below_what_answers_too(search_at: Search) -> No
 
 
 def test_it_stays_first_where_nothing_valid_answers(search_at: Search) -> None:
-    ranking = STAGE.apply(fused(old=10, far=1), search_at("VAT", MEMORIES))
+    ranking = STAGE.apply(make_ranking(old=10, far=1), search_at("VAT", MEMORIES))
     assert ranking.ids == ("old", "far")
 
 
@@ -41,5 +41,5 @@ def test_it_stays_first_where_nothing_valid_answers(search_at: Search) -> None:
     "query", ["what was the VAT before", "VAT in March", "which VAT we used to have"]
 )
 def test_a_question_about_the_past_wants_what_held_then(search_at: Search, query: str) -> None:
-    ranking = STAGE.apply(fused(old=10, now=8), search_at(query, MEMORIES))
+    ranking = STAGE.apply(make_ranking(old=10, now=8), search_at(query, MEMORIES))
     assert ranking.ids == ("old", "now")

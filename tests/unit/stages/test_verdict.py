@@ -1,4 +1,4 @@
-"""How sure the first result is: strong, weak or no evidence."""
+"""The confidence in the first result: strong, weak or no evidence."""
 
 from __future__ import annotations
 

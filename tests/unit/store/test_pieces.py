@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from recollect.index.postings import read_places
-from recollect.query.terms import tokens
+from recollect.query.terms import keywords
 from recollect.store.base import COLUMNS
 from recollect.store.sqlite import subwords
 from recollect.store.sqlite.fts5_index import tokenizer
@@ -77,5 +77,5 @@ def test_the_vocabulary_counts_the_tokens_of_each_memory() -> None:
     rows = odd_memories(60)
     expected: Counter[str] = Counter()
     for row in rows:
-        expected.update({*tokens("\n".join([row[at] for at in packing.SEMANTIC_FIELDS]))})
+        expected.update({*keywords("\n".join([row[at] for at in packing.SEMANTIC_FIELDS]))})
     assert packing.prepared(rows).vocabulary == expected

@@ -11,7 +11,7 @@ import pytest
 from recollect.engine import Recollect
 from recollect.lifetime import Lifetime
 from recollect.settings import Embedding, Rerank, Settings, UsageSettings
-from recollect.signals.use import usefulness
+from recollect.signals.properties import usefulness
 from recollect.store.sqlite import feedback, vault_files
 from recollect.types import Use, recompute
 

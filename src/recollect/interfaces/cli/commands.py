@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
 from recollect.errors import UserError
-from recollect.query.spelling import within
+from recollect.query.variants import within
 
 Run = TypeVar("Run", bound=Callable[..., Any])
 

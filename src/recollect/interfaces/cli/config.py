@@ -30,7 +30,7 @@ from recollect.interfaces.setup.files import with_value_at
 from recollect.interfaces.setup.toml_edit import with_value
 from recollect.present.visible import visible
 from recollect.recipes.registry import Recipes
-from recollect.recipes.show import toml_lines
+from recollect.recipes.tree import toml_lines
 from recollect.settings_reading import (
     check_key,
     checked_value,

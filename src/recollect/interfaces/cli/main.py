@@ -144,7 +144,7 @@ def _dispatch(argv: list[str]) -> int:
 
 def _begins_question(word: str) -> bool:
     """Return whether it is a word such as `how`, which is no typing error of `show`."""
-    from recollect.query.function_words import is_function_word  # noqa: PLC0415  start-up time
+    from recollect.query.terms import is_function_word  # noqa: PLC0415  start-up time
 
     return is_function_word(word.lower())
 

@@ -44,9 +44,9 @@ from recollect.models.folder import (
 )
 from recollect.present.visible import visible
 from recollect.present.words import counted
-from recollect.recipes.overrides import tree
-from recollect.recipes.registry import Recipes
-from recollect.recipes.show import as_toml, differences, facts, learned_json, learned_lines
+from recollect.recipes.learned import learned_json, learned_lines
+from recollect.recipes.registry import Recipes, recipe_facts
+from recollect.recipes.tree import as_toml, as_tree, differences
 from recollect.settings import Embedding
 from recollect.settings_reading import home_folder, load_settings, sources, variable_of
 
@@ -60,7 +60,9 @@ def _list_recipes(recipes: Recipes, args: argparse.Namespace) -> None:
         note = f"{file} is not used: {file.stem} is a built-in recipe. Rename the file."
         print(f"recollect: {visible(note)}", file=sys.stderr)
     if args.json:
-        print_rows(args, [facts(recipe) | {"default": recipe.name == default} for recipe in every])
+        print_rows(
+            args, [recipe_facts(recipe) | {"default": recipe.name == default} for recipe in every]
+        )
         return
     for recipe in every:
         note = "  (default)" if recipe.name == default else ""
@@ -71,7 +73,7 @@ def _list_recipes(recipes: Recipes, args: argparse.Namespace) -> None:
 def _show(recipes: Recipes, args: argparse.Namespace) -> None:
     recipe = recipes.get(args.names[0])
     if args.json:
-        print_json(facts(recipe) | {"declared": tree(recipe)})
+        print_json(recipe_facts(recipe) | {"declared": as_tree(recipe)})
     else:
         print(as_toml(recipe), end="")
 
@@ -80,7 +82,7 @@ def _check(recipes: Recipes, args: argparse.Namespace) -> None:
     [file] = args.names
     recipe = recipes.read(Path(file))
     sentence = f"{file} is OK: {recipe.source}, fingerprint {recipe.fingerprint}."
-    say(args.json, sentence, **facts(recipe), ok=True)
+    say(args.json, sentence, **recipe_facts(recipe), ok=True)
 
 
 def _diff(recipes: Recipes, args: argparse.Namespace) -> None:

@@ -37,7 +37,7 @@ from recollect.present.words import (
     title_of,
     use_text,
 )
-from recollect.recipes.parts import about_part
+from recollect.recipes.base import about_part
 from recollect.times import minute, validity
 from recollect.types import TIMES, Memory, Response, Result, Span, Term, Use
 from recollect.vaults.known import HOME

@@ -38,7 +38,8 @@ from recollect.present.schema import (
     UndoneJson,
 )
 from recollect.present.views import Count, Time
-from recollect.recipes.show import LearnedJson, RecipeFacts
+from recollect.recipes.learned import LearnedJson
+from recollect.recipes.registry import RecipeFacts
 from recollect.settings import CollectionSettings, PolicySettings
 from recollect.store.folders import Folder
 from recollect.store.sqlite.snapshot import VaultSummary

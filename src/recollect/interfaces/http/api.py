@@ -32,7 +32,8 @@ from recollect.interfaces.http.service import Service
 from recollect.interfaces.thread_pools import HEALTH, SEARCHES, WRITES
 from recollect.present.response import as_json
 from recollect.present.schema import ResponseJson
-from recollect.recipes.show import RecipeDetails, weights_json
+from recollect.recipes.learned import weights_json
+from recollect.recipes.registry import RecipeDetails
 from recollect.version import __version__
 
 # The OpenAPI document, generated from the operations and their types

@@ -25,7 +25,7 @@ from recollect.interfaces.requests import (
     read_search,
 )
 from recollect.interfaces.signatures import MOST_NAMES, WHOLE, Text, json_struct, parameters_of
-from recollect.recipes.show import WeightJson
+from recollect.recipes.learned import WeightJson
 from recollect.store.base import WriteOutcome
 from recollect.types import ANY_OF, Choice, Filter, Memory, Response, Search
 

@@ -17,7 +17,8 @@ from recollect.interfaces.mcp.brief import estimate_tokens
 from recollect.memory_json import memory_json
 from recollect.present.visible import as_data, label
 from recollect.present.words import heading_line
-from recollect.recipes.show import as_toml, learned_lines
+from recollect.recipes.learned import learned_lines
+from recollect.recipes.tree import as_toml
 
 INSTRUCTIONS = """\
 Long-term memory of earlier work. When a task begins, call memory_context. Before you decide or \

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, get_args
 
 from recollect.present.explain import ScoreStep, steps
 from recollect.present.words import number
-from recollect.recipes.constants import Constant
-from recollect.recipes.parts import PartInfo, part_infos
+from recollect.recipes.base import PartInfo, part_infos
+from recollect.recipes.tree import Constant
 from recollect.types import Family, Result, Term
 
 # Colours of the families of parts in base.css, in this order: a signal has one colour everywhere.

@@ -26,11 +26,9 @@ from recollect.interfaces.web.charts import (
 from recollect.interfaces.web.rendering import heading
 from recollect.present.explain import steps
 from recollect.recipes.base import Recipe
-from recollect.recipes.constants import constants
 from recollect.recipes.learned import Learned
-from recollect.recipes.overrides import nested_changes
 from recollect.recipes.registry import BUILT_IN
-from recollect.recipes.show import differences, toml_lines
+from recollect.recipes.tree import constants, differences, nested_changes, toml_lines
 from recollect.types import Response, Result, Term
 
 # The address: the query, and the recipe and changes of each side

@@ -42,6 +42,14 @@ PART = (
 OF_YEAR = r"(?:(?:\s?,|\s+of)?\s+(?P<year>[0-9]{4}|(?:last|this)\s+year))"
 ON_WEEKDAY = rf"(?:{WEEKDAY},?\s+)?"
 
+# A quick check, since most queries name no time.
+HINT = re.compile(
+    r"\b(?:(?:19|20|21)[0-9][0-9]|q[1-4]|today|tonight|tomorrow|yesterday|recently|lately|these|this|last"
+    r"|past|previous|current|next|ago|quarter|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+    r"|mon|tue|wed|thu|fri|sat|sun|spring|summer|autumn|fall|winter)",
+    re.IGNORECASE | re.ASCII,
+)
+
 # The names of times; the first rule that matches counts.
 RULES = {
     "iso_day": rf"(?P<year>{YEAR})(?:-[0-9]{{2}}-|/[0-9]{{2}}/)[0-9]{{2}}",

@@ -7,6 +7,9 @@ import re
 from datetime import datetime, timedelta
 
 from recollect.errors import UserError
+from recollect.query.time.grammar import NUMBERS
+from recollect.query.time.periods import periods
+from recollect.query.time.translation import translate
 from recollect.times import (
     DURATION,
     MICROSECOND,
@@ -71,9 +74,6 @@ def _from_duration(words: str, now: datetime, text: str, name: str) -> datetime 
 
 def _in_words(words: str, now: datetime, text: str, name: str) -> datetime | None:
     """Return the moment that words name, in any language of the grammar; None if they name none."""
-    from recollect.query.time.grammar import NUMBERS  # noqa: PLC0415  start-up time
-    from recollect.query.time.translation import translate  # noqa: PLC0415  start-up time
-
     english = translate(words)
     words = english.text.lower() if english else words
     number = rf"\b(an?|{'|'.join(NUMBERS)})\b"
@@ -118,8 +118,6 @@ def _digits(word: str, numbers: list[str]) -> str:
 
 def _period(words: str, now: datetime) -> tuple[datetime, datetime] | None:
     """Return the start and end of the period if the words name one, and nothing else."""
-    from recollect.query.time.periods import periods  # noqa: PLC0415  start-up time
-
     said = f"in {words}"
     found = periods(said, now)
     if len(found) == 1 and found[0].said.lower() == said and found[0].start and found[0].end:

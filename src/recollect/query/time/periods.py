@@ -1,8 +1,9 @@
-"""Times in the words of a query: `last week`, `since March 2026`, `before 2026-03-01`.
+"""Times in the words of a query: `last week`, `since March`, `before the release of atlas 3.0`.
 
 One pattern finds the names of times (`last week`, `March 2026`), each by a rule with a function of
 its own. Then the words around a name decide its bounds (`since`, `before`, `from … to …`), and if
-an ambiguous word (`may`, `march`, `2024`) is a time.
+an ambiguous word (`may`, `march`, `2024`) is a time. An event's time is the date of the memory
+whose title has its words.
 
 A wrong reading hides results, a missed one only leaves the words in the query. So doubtful times
 are not read, or are hints (`exact` is false). Text in double quotes or backticks is never read.
@@ -14,13 +15,12 @@ libraries are slow to import and guess too much.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
 from recollect.query.terms import cut_spans, keywords
-from recollect.query.time.ambiguity import means_time
 from recollect.query.time.calendar import (
     DAY,
     WEEK,
@@ -34,6 +34,7 @@ from recollect.query.time.calendar import (
 from recollect.query.time.grammar import (
     COMMA,
     FAR_LEAD,
+    HINT,
     JOIN,
     LEAD,
     LEAD_LENGTH,
@@ -42,8 +43,7 @@ from recollect.query.time.grammar import (
     names,
     pattern,
 )
-from recollect.query.time.hints import HINT
-from recollect.query.time.readers import interval_of
+from recollect.query.time.readers import interval_of, means_time
 from recollect.query.time.translation import Translation, translate
 from recollect.times import MICROSECOND, from_clock, on_clock
 from recollect.types import Span
@@ -52,6 +52,15 @@ from recollect.types import Span
 FLOATING = frozenset(("day_month", "month_day", "weekday", "month", "season", "quarter"))
 # Names that are hints by themselves, and exact after `in` or `on`.
 BARE = frozenset(("weekday", "month", "quarter", "year"))
+EVENT_LEADS = frozenset(("before", "after", "since", "until"))
+# Only these words are events: most words after `before` and `after` are not.
+EVENTS = (
+    "end|incident|launch|meeting|migration|move|outage|release|retro|retrospective|start|switch"
+    "|upgrade"
+)
+ANCHOR = (
+    rf"\b(?P<lead>before|after|since|until)\s+(?:the\s+|we\s+)?(?P<event>(?:{EVENTS})\b[^,;?!]*)"
+)
 
 
 def periods(text: str, now: datetime, *, languages: bool = False) -> tuple[Period, ...]:
@@ -146,8 +155,6 @@ def _in(moment: datetime, period: Period) -> bool:
 
 
 # Find the names and the words around them.
-
-
 def _names(text: str, now: datetime) -> Iterator[TimeName]:
     """Yield the names that are meant as times. The words of one name cannot be the lead of the
     next."""
@@ -203,8 +210,6 @@ def _continues_list(text: str, first: TimeName, second: TimeName) -> bool:
 
 
 # Apply the words around a name.
-
-
 def _read_single(text: str, name: TimeName, now: datetime) -> Period | None:
     """Return the period of one name with its lead, or None."""
     reading = interval_of(name, now)
@@ -290,3 +295,22 @@ def _format_end(end: datetime) -> str:
     """Return the last day of a period, or the time of its end."""
     shown = on_clock(end)
     return _format_time(from_clock(shown - DAY) if shown == midnight_of(shown) else end)
+
+
+def event_period(text: str, date_of: Callable[[list[str]], datetime | None]) -> Period | None:
+    """Return the period that an event ends or begins; None if no memory has its date.
+
+    date_of: returns the date of the memory that holds these words in its title.
+    """
+    if not EVENT_LEADS & set(text.lower().split()):
+        return None  # most queries: the pattern is not even compiled
+    match = re.search(ANCHOR, text, re.IGNORECASE)
+    words = keywords(match["event"]) if match else []
+    if not match or len(words) < 2:
+        return None
+    moment = date_of(words)
+    if moment is None:
+        return None
+    ends = match["lead"].lower() in ("before", "until")
+    start, end = (None, moment) if ends else (moment, None)
+    return Period(match[0], Span(*match.span()), start, end, exact=True)

@@ -4,6 +4,11 @@ Each word becomes a letter for its kind (LETTERS), CORES finds times in these le
 written in English: `vor drei Tagen` is `gnu` and becomes `3 days ago`. A language is read only if
 more words identify it than English.
 
+`languages.json` has the words of seven languages with their English. Forms are listed as written; a
+form of several words has blanks between them, also for a hyphen or an apostrophe in a query
+(`avant-hier`, `aujourd'hui`). Ordered lists (IN_ORDER) have blanks between their places, `/`
+between the forms of one place, `_` within a form.
+
 dateparser was tried: it returns points in time, no periods, found 10 of 15 such phrases, read `we`
 in an English question as Wednesday, and took 0.3 to 4 s for the first query.
 """
@@ -13,10 +18,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
-from recollect.query.function_words import OTHERS, english_words, words_of
-from recollect.query.time.languages import DOUBTFUL, IN_ORDER, time_words
+from msgspec import Struct, json
+
+from recollect.query.terms import english_words, function_words
 from recollect.types import Span
 
 # The kinds of words. Also `y`, a year in digits; `x`, any other word; `/`, a sign that is not in
@@ -52,6 +59,24 @@ BETWEEN = r"\s+|['’]\s?|-"
 YEARS = range(1900, 2101)
 DAYS = range(1, 32)
 MOST_WORDS = 4  # in one form: `ayer por la mañana`
+IN_ORDER = {
+    "months": (
+        "January February March April May June July August September October November December"
+    ).split(),
+    "weekdays": "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split(),
+    "seasons": "spring summer autumn winter".split(),
+    "numbers": "1 2 3 4 5 6 7 8 9 10 11 12".split(),
+    "units": "hour day week weekend month quarter year".split(),
+    "parts": "early mid late".split(),
+}
+# Words that are English too, or names, or things in another of these languages: alone they name no
+# time, and they do not identify the language.
+DOUBTFUL = frozenset(
+    "april august september november december winter mars mai mei mayo julio augustus avril "
+    "janeiro domingo week weekend tag dia ore an mes estate primavera recent anterior ce quest "
+    "hora van von al alla na op fra nos nas ab e y et en und fin mi fine final fines half begin "
+    "среда среду".split()
+)
 
 
 class TimeWord(NamedTuple):
@@ -92,7 +117,7 @@ class Translation(NamedTuple):
         return start, end
 
 
-@lru_cache(16)  # the current queries: read first by may_name_a_time, then by periods
+@lru_cache(16)  # the current queries
 def translate(text: str) -> Translation | None:
     """Return the query with its times in English; None if it names none in another language."""
     words = [found[0].lower() for found in re.finditer(WORD, text)]
@@ -116,8 +141,10 @@ def _languages(words: Sequence[str]) -> list[str]:
     """Return the languages that most of these words identify; none if as many identify English."""
     english = {word for word in words if word in english_words()}
     tables, counts = time_words().keys(), {}
-    for name in OTHERS:
-        forms, own = _forms(name) if name in tables else {}, words_of(name)
+    for name, own in function_words().items():
+        if name == "english":
+            continue
+        forms = _forms(name) if name in tables else {}
         matching = sum(word in own or (word in forms and forms[word].telling) for word in words)
         counts[name] = matching if matching > len(english - own - forms.keys()) else 0
     most = max(counts.values())
@@ -200,7 +227,7 @@ def _naming() -> frozenset[str]:
 @cache
 def _forms(language: str) -> dict[str, TimeWord]:
     """Return the forms of a language. Forms of one word may identify it."""
-    table, own, found = time_words()[language], words_of(language), dict[str, TimeWord]()
+    table, own, found = time_words()[language], function_words()[language], dict[str, TimeWord]()
     for kind, letter in LETTERS.items():
         words = getattr(table, kind)
         if kind in IN_ORDER:
@@ -214,3 +241,27 @@ def _forms(language: str) -> dict[str, TimeWord]:
             known = found[form].english if form in found else english
             found[form] = TimeWord(letter, known, telling=form in own or not doubtful)
     return found
+
+
+class TimeWords(Struct, frozen=True):
+    """One language. The keys of a mapping are English, its values are forms separated by commas.
+    `at` means `to` after another time, else `in`."""
+
+    months: str
+    weekdays: str
+    seasons: str
+    numbers: str
+    units: str
+    parts: str
+    near: Mapping[str, str]  # days around today, and `recently`
+    which: Mapping[str, str]  # `last` is the calendar's, `past` ends today
+    leads: Mapping[str, str]  # prepositions, `and`, `every`
+    ago: str
+    fillers: str = ""  # articles and what means `of`
+    no_time: str = ""  # what holds such a word and names no time
+
+
+@cache
+def time_words() -> dict[str, TimeWords]:
+    file = Path(__file__).with_name("languages.json")
+    return json.decode(file.read_bytes(), type=dict[str, TimeWords])

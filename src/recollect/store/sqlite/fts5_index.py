@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import apsw
 
 from recollect.index.phrases import Leaf, Node, Phrase, leaves, resolved
-from recollect.query.expressions import parse
-from recollect.query.fts5 import any_of
+from recollect.query.fts5 import any_of, parse
 from recollect.query.terms import quote
 from recollect.store.base import COLUMNS, KeywordIndexName
 from recollect.store.memory_rows import LAST

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import apsw
 
-from recollect.query.terms import semantic_text, tokens
+from recollect.query.terms import keywords, semantic_text
 from recollect.store.memory_rows import LAST
 from recollect.store.sqlite.checksums import MASK, table_checksum
 from recollect.store.sqlite.connection import Database, as_json_list
@@ -32,7 +32,7 @@ SELECT token, documents FROM vocabulary
 
 
 def memory_tokens(memory: Memory) -> set[str]:
-    return set(tokens(semantic_text(memory)))
+    return set(keywords(semantic_text(memory)))
 
 
 class SqliteVocabulary:
@@ -141,5 +141,5 @@ def sample_problem(connection: apsw.Connection) -> str | None:
 def _counted(connection: apsw.Connection, sql: str = SEMANTIC) -> Counter[str]:
     counted: Counter[str] = Counter()
     for (text,) in connection.execute(sql):
-        counted.update(set(tokens(str(text))))
+        counted.update(set(keywords(str(text))))
     return counted

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import msgspec
 
 from recollect.errors import DimensionMismatch
-from recollect.query.terms import semantic_text, tokens
+from recollect.query.terms import keywords, semantic_text
 from recollect.store.base import COLUMNS, Coverage, KeywordIndexName, KeywordQuery, Store, Stored
 from recollect.types import Filter, Memory, Place, place_of
 from suites.stores.samples import CHANGE, DAY, EVERYTHING, MODEL, NOON, PLENTY, memory
@@ -124,7 +124,7 @@ def state(store: Store, *words: str) -> dict[str, object]:
 
 
 def said_tokens(one: Memory) -> set[str]:
-    return set(tokens(semantic_text(one)))
+    return set(keywords(semantic_text(one)))
 
 
 def check_vocabulary(store: Store) -> None:

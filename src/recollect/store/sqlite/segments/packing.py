@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from recollect.index.postings import DOCUMENT, Numbers, Occurrences, Places, encoded
 from recollect.query.subwords import subwords as of_text
 from recollect.query.subwords import subwords_by_piece
-from recollect.query.terms import DOTTED_I, STOP_WORDS, tokens
+from recollect.query.terms import DOTTED_I, STOP_WORDS, keywords
 from recollect.store.base import COLUMNS, KeywordIndexName
 from recollect.store.prepared import Packed, PackedIndex, PreparedMemories
 from recollect.store.sqlite import subwords
@@ -215,7 +215,7 @@ def _vocabulary(
     semantic[:, SEMANTIC_FIELDS] = True
     odd = texts.tokens_of(semantic.ravel(), len(pieces))
     odd[odd] = [_is_odd(pieces[at]) for at in np.flatnonzero(odd).tolist()]
-    each = [[words[token] for token in tokens(pieces[at])] for at in np.flatnonzero(odd).tolist()]
+    each = [[words[token] for token in keywords(pieces[at])] for at in np.flatnonzero(odd).tolist()]
     by_piece = plain.replaced(odd, _flat(each))
     # Where a text has this letter, its other words are put in lower case one by one too.
     dotted = np.array([DOTTED_I in piece for piece in pieces], np.bool_)
@@ -237,7 +237,7 @@ def _vocabulary(
         }
     )
     for at in np.flatnonzero(whole).tolist():
-        counts.update(set(tokens("\n".join([rows[at][field] for field in SEMANTIC_FIELDS]))))
+        counts.update(set(keywords("\n".join([rows[at][field] for field in SEMANTIC_FIELDS]))))
     return counts
 
 
