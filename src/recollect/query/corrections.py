@@ -55,11 +55,9 @@ class Corrections:
         return [corrected] if unknown else []
 
     def _words(self, word: str) -> list[str]:
-        """Return the closest words, best first; none if English has the word as it was typed.
-
-        Words of title, text and tags that are one error away are tried first; the other ways cost
-        more.
-        """
+        """Return the closest words, best first; none if English has the word as it was typed. Words
+        of title, text and tags that are one error away are tried first; the other ways cost
+        more."""
         if not is_correctable(word):
             return []
         plain = fold(word)
@@ -105,9 +103,7 @@ class Corrections:
 
     def _holds(self, word: str) -> bool:
         """Return True if the vault has the word or a form of it, such as `deploys` for `deployed`.
-
-        A word in one piece is looked up among the terms that a correction reads anyway.
-        """
+        A word in one piece is looked up among the terms that a correction reads anyway."""
         plain, stems = fold(word), self._store.keyword.tokens(word)
         if len(stems) != 1 or len(word) < SAME_START or not stems[0].startswith(plain[:SAME_START]):
             return any(self._store.keyword.holding(index, [word]).get(word) for index in START)

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator, Sequence, Set
 from typing import Any, NamedTuple
 
-from recollect.query.terms import LONGEST_READ, cut_spans, keywords, lower_words, words
+from recollect.query.terms import LONGEST_READ, cut_spans, keywords, lower_words, word_set, words
 from recollect.types import Filter, Span
 
 # Field → the filter's attribute, and the attribute for `-field:`.
@@ -77,10 +77,7 @@ EXCLUSION = (
     rf"|\s*\b(?i:without)\s+{ARTICLES}(?P<bare>{FEW_WORDS})\s*$"
 )
 # Words that exclude nothing: "works for some but not others".
-OBJECTLESS = frozenset(
-    "others other all everyone everybody everything always me us them it this that here there yet "
-    "now anymore mine ours yours today sure".split()
-)
+OBJECTLESS = word_set("nothing to exclude")
 SHORTEST_SIGN = 3  # options of commands are often shorter
 # A quick check: most queries exclude nothing.
 HINT = re.compile(

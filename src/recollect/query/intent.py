@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from recollect.query.terms import STOP_WORDS, cut_spans, lower_words, phrases
+from recollect.query.terms import STOP_WORDS, cut_spans, lower_words, phrases, word_set
 from recollect.query.time.calendar import Period
 from recollect.types import Intent, Severity
 
@@ -37,12 +37,7 @@ SEVERITIES: dict[str, Severity] = {
 }  # fmt: skip
 EVERYTHING = frozenset("everything anything".split())
 # Words of such a question that are not searched for.
-FILLING = STOP_WORDS | frozenset(
-    "about after all any before been between concerning did done each entries entry every give "
-    "happen happened happening if list made me memories memory most my note noted notes our "
-    "recorded regarding said saved see show since some stuff taken tell there thing things until "
-    "us we were written wrote".split()
-)
+FILLING = STOP_WORDS | word_set("no topic of a list")
 # The name of a person: "what did Anna decide", "notes by Tom", "@mia", "Anna's decisions".
 PERSON = r"(?:\b(?:did|does|has|by|from)\s+@?|@)([^\W\d_][\w-]*)|\b([^\W\d_][\w-]*)['’]s\b"
 # A longer question has a topic.

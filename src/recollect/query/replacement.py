@@ -119,10 +119,8 @@ def replaced_by(
     cosines: Mapping[tuple[str, str], float],
     now: datetime,
 ) -> dict[str, str]:
-    """Map the id of each memory that seems to be replaced to its final successor.
-
-    A memory that does not hold at `now`, or is newer than `now`, replaces nothing.
-    """
+    """Map the id of each memory that seems to be replaced to its final successor. A memory that
+    does not hold at `now`, or is newer than `now`, replaces nothing."""
     read = sorted(
         (one for one in statements if one.memory.updated_at <= now and is_statement(one.memory)),
         key=lambda one: (one.memory.updated_at, one.memory.id),

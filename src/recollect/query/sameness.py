@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import chain
 from typing import NamedTuple
 
-from recollect.query.terms import STOP_WORDS, compose
+from recollect.query.terms import STOP_WORDS, compose, word_set
 
 # Words that reverse a sentence: texts that differ by one of them are not the same. These are stems:
 # "befor", and "ar" for "are".
@@ -19,23 +19,13 @@ TURNING = frozenset("no not never none without except unless until befor after".
 FILLERS = STOP_WORDS | frozenset("ar wa doe ha thi".split())
 # The full words, and others that may not be the one word more: modes and tenses, and "not" in a few
 # other languages.
-REVERSING = frozenset(
-    "no not never none nor neither nothing nobody nowhere without except unless until before after "
-    "non off only cannot hardly rarely seldom barely almost nearly instead if maybe perhaps former "
-    "formerly once against despite unlike but or than less more to from was were been had will "
-    "would should could might may must "
-    "nicht kein keine keinen keinem keiner nie niemals ohne ne pas jamais sans aucun aucune nunca "
-    "sin ni mai senza não nem sem niet geen nooit inte ikke aldrig bez не нет ни без".split()
-)
+REVERSING = word_set("reverse a statement")
 # Punctuation that is no part of a word. Signs are: C++, #7, 50%, <, and a `?`.
 QUOTES = "\"'`“”„‘«»‹›"
 BEFORE, BEHIND = "(", ").,;:!…。、"
 SILENT = frozenset(("an", "the", "–", "—"))
 # These count alike: two texts in different words say the same only if both have one, or neither.
-NEGATING = REVERSING & frozenset(
-    "no not never none nor neither nothing nobody nowhere without cannot hardly nicht kein keine "
-    "nie ohne ne pas jamais sans nunca sin mai senza niet geen nooit inte ikke".split()
-)
+NEGATING = word_set("negate a statement")
 # A word with a capital that does not begin a sentence or line, or with a capital inside.
 NAME = re.compile(r"(?<=[a-z0-9,;] )[A-Z]\w+|\b\w*[a-z][A-Z]\w*")
 REPLACED = 2  # words that differ in one place: another fact in the same sentence
@@ -64,11 +54,8 @@ class Wording(NamedTuple):
         return cls(heading, body, whole, first)
 
     def says(self, other: Wording, alike: float) -> bool:
-        """Return True if both say the same, titles included.
-
-        Titles of texts that are statements by themselves may differ, but not in a number, nor in
-        several words each.
-        """
+        """Return True if both say the same, titles included. Titles of texts that are statements by
+        themselves may differ, but not in a number, nor in several words each."""
         # One has all words of the other, so a single word of each rules out most pairs.
         if self.first not in other.whole and other.first not in self.whole:
             return False

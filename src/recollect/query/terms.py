@@ -132,6 +132,10 @@ def function_words() -> dict[str, frozenset[str]]:
     return {language: frozenset(words.split()) for language, words in listed}
 
 
+def word_set(name: str) -> frozenset[str]:
+    return frozenset(_lists()["sets"][name].split())
+
+
 @cache
 def phrases(name: str) -> re.Pattern[str]:
     """Return the pattern of a list of phrases. Those of unspaced scripts need no word borders."""

@@ -328,11 +328,9 @@ class Understanding:
         return [*self.names, *rare][:MOST_THINGS]
 
     def _is_rare(self, word: str) -> bool:
-        """Return True if so few memories hold the word that it is as good as a name.
-
-        In a vault too small to tell, the word must not be a common one either. That is known only
-        of English; in other languages the word must be the whole query, or written as a name.
-        """
+        """Return True if so few memories hold the word that it is as good as a name. In a vault too
+        small to tell, the word must not be a common one either. That is known only of English; in
+        other languages the word must be the whole query, or written as a name."""
         holding = self.frequencies.get(word, 0)
         if not 0 < holding <= min(RARE, RARE_SHARE * self.documents):
             return False

@@ -30,10 +30,7 @@ MOST = 8  # neighbours of one vector
 
 def near_pairs(vectors: Floats, least: float) -> dict[tuple[int, int], float]:
     """Return the cosine of each two rows that is at least `least`; the lower row number comes
-    first.
-
-    Only the nearest few of each row are returned. Rows have unit length; float16 will do.
-    """
+    first. Only the nearest few of each row are returned. Rows have unit length; float16 will do."""
     found: dict[tuple[int, int], float] = {}
     for rows, others in _blocks(len(vectors)) if len(vectors) <= FEW else _buckets(vectors):
         cosines = vectors[rows].astype(np.float32) @ vectors[others].astype(np.float32).T

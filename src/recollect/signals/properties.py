@@ -70,10 +70,7 @@ def half_life(updated_at: datetime, now: datetime, days: float) -> SignalValue:
 
 def window(memory: Memory, until: datetime, now: datetime, zone_share: float) -> SignalValue:
     """Return 1 until the last `zone_share` of the validity window, then down linearly to 0 at its
-    end.
-
-    A window of no length, or a negative one, counts as 1 until it has expired.
-    """
+    end. A window of no length, or a negative one, counts as 1 until it has expired."""
     remaining = until - now
     if remaining <= timedelta(0):
         return SignalValue(0.0, "expired")

@@ -179,11 +179,9 @@ class Cosine(Signal, frozen=True, tag="vector", kw_only=True):
 
 
 class Person(Signal, frozen=True, tag="person", kw_only=True):
-    """For a query in the first person ("where did I leave my bike?"): how much the memory is too.
-
-    1 if at least `share` of its words are I, my, we and the like, proportional below. In a
-    conversation this distinguishes what users said of themselves from the answers.
-    """
+    """For a query in the first person ("where did I leave my bike?"): how much the memory is too. 1
+    if at least `share` of its words are I, my, we and the like, proportional below. In a
+    conversation this distinguishes what users said of themselves from the answers."""
 
     about = "speaks in the first person, as the query does"
     family = "structure"

@@ -86,10 +86,8 @@ class ScoreFloor(Stage, frozen=True, tag="score_floor"):
 
 class ExactFloor(Stage, frozen=True, tag="exact_floor"):
     """Lifts the best memory with an exact term of the query into the last places if no result has
-    the term: a name is found however many memories are nearer in meaning.
-
-    At most `share` of the places are used, at least one and never the first; with 0 none is.
-    """
+    the term: a name is found however many memories are nearer in meaning. At most `share` of the
+    places are used, at least one and never the first; with 0 none is."""
 
     about = "holds an exact term"
     family = "literal"

@@ -22,11 +22,8 @@ DIGITS = 4  # of a confidence
 
 class NearDuplicates(Stage, frozen=True, tag="near_duplicates"):
     """Shows memories of one project and space that say the same as one result: the best of them,
-    which names the others.
-
-    Looks at the best `top`, or at the number of results if that is more; 0 turns it off. `alike` is
-    the share of words that they must have in common.
-    """
+    which names the others. Looks at the best `top`, or at the number of results if that is more; 0
+    turns it off. `alike` is the share of words that they must have in common."""
 
     alike: Share = ALIKE
     top: Count = 20
@@ -72,11 +69,9 @@ def _without_hidden(hit: Hit, hidden: set[str]) -> Hit:
 
 
 class Neighbours(Stage, frozen=True, tag="neighbours"):
-    """Joins consecutive chunks of a file to the best of them, with its lines in the file.
-
-    Reads more hits than will be returned (`depth`), since joined chunks make room for later ones.
-    Other memories stay as they are.
-    """
+    """Joins consecutive chunks of a file to the best of them, with its lines in the file. Reads
+    more hits than will be returned (`depth`), since joined chunks make room for later ones. Other
+    memories stay as they are."""
 
     depth: Depth = Depth(per_result=5, at_least=50)
     name: str = "neighbours"
@@ -124,10 +119,8 @@ def _runs(places: Sequence[ChunkPlace]) -> Iterator[list[ChunkPlace]]:
 
 class Cut(Stage, frozen=True, tag="cut"):
     """Keeps the best `limit`. With a guard: if `guard_channel` found fewer than `guard_below`
-    memories and the limit is less than `guard_share` of them, nothing is cut.
-
-    Source of the guard: the `vault` recipe, "Small corpus guard".
-    """
+    memories and the limit is less than `guard_share` of them, nothing is cut. Source of the guard:
+    the `vault` recipe, "Small corpus guard"."""
 
     gives = ("limit",)
 

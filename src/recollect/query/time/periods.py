@@ -226,11 +226,9 @@ def _read_single(text: str, name: TimeName, now: datetime) -> Period | None:
 
 
 def _read_range(text: str, first: TimeName, last: TimeName, now: datetime) -> Period | None:
-    """Return the period from one name to another, both included, or None.
-
-    A name without a year or a week is the latest before the other one: `October to February 2026`
-    begins in 2025. An end before the start is an error and not read.
-    """
+    """Return the period from one name to another, both included, or None. A name without a year or
+    a week is the latest before the other one: `October to February 2026` begins in 2025. An end
+    before the start is an error and not read."""
     ending = interval_of(last, now)
     if not ending:
         return None
@@ -268,10 +266,8 @@ def _bounds(reading: Interval, role: str) -> tuple[datetime | None, datetime | N
 
 
 def _is_exact(name: TimeName, reading: Interval) -> bool:
-    """Return True if the time is bounded on purpose.
-
-    `by` and `from` precede people as well as months; with them June is a hint.
-    """
+    """Return True if the time is bounded on purpose. `by` and `from` precede people as well as
+    months; with them June is a hint."""
     if not name.lead:
         return reading.exact or (name.listed and not name.has("part"))
     if name.lead.role == "hint" or name.rule == "vague":

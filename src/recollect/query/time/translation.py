@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, json
 
-from recollect.query.terms import english_words, function_words
+from recollect.query.terms import english_words, function_words, word_set
 from recollect.types import Span
 
 # The kinds of words. Also `y`, a year in digits; `x`, any other word; `/`, a sign that is not in
@@ -71,12 +71,7 @@ IN_ORDER = {
 }
 # Words that are English too, or names, or things in another of these languages: alone they name no
 # time, and they do not identify the language.
-DOUBTFUL = frozenset(
-    "april august september november december winter mars mai mei mayo julio augustus avril "
-    "janeiro domingo week weekend tag dia ore an mes estate primavera recent anterior ce quest "
-    "hora van von al alla na op fra nos nas ab e y et en und fin mi fine final fines half begin "
-    "среда среду".split()
-)
+DOUBTFUL = word_set("doubtful times")
 
 
 class TimeWord(NamedTuple):
