@@ -18,7 +18,7 @@ from recollect.errors import ProviderError
 from recollect.ingest.draft import complete_draft, make_draft
 from recollect.models.base import Embedder, Reranker
 from recollect.store.sqlite.store import SqliteStore
-from recollect.types import Filter, Hit, Ranking, Search, leaf
+from recollect.types import Filter, Hit, Ranking, Search, combine, leaf, ranked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -171,3 +171,11 @@ def over_at(monkeypatch: pytest.MonkeyPatch) -> OverAt:
         return waited
 
     return set_over
+
+
+def fused_ranking(**scores: float) -> Ranking:
+    """Return a ranking as a fusion makes it, with three hits dropped by the pool."""
+    terms = {
+        id: combine("fused", "sum", [leaf("keyword", score, "")]) for id, score in scores.items()
+    }
+    return ranked((Hit(id, term) for id, term in terms.items()), {"pool": 3})

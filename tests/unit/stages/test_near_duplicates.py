@@ -5,25 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from planned_search import fused_ranking
 
 from recollect.context import SearchContext
 from recollect.query.sameness import FILLERS, TURNING, Wording, same
 from recollect.query.terms import STOP_WORDS
 from recollect.stages.ending import NearDuplicates
-from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute
+from recollect.types import recompute
 
 Search = Callable[..., SearchContext]
 STAGE = NearDuplicates(alike=0.9)
-
-
-def make_ranking(**scores: float) -> Ranking:
-    return ranked(
-        (
-            Hit(id, combine("fused", "sum", [leaf("keyword", score, "")]))
-            for id, score in scores.items()
-        ),
-        {"pool": 3},
-    )
 
 
 def words(text: str) -> set[str]:
@@ -76,7 +67,7 @@ def test_values_that_stand_only_in_titles_keep_memories_apart(search_at: Search)
             "again": {"title": "staging listens on: 9443", "text": "Ask Ops before you change it!"},
         },
     )
-    ranking = STAGE.apply(make_ranking(old=3.0, new=2.0, again=1.0), at)
+    ranking = STAGE.apply(fused_ranking(old=3.0, new=2.0, again=1.0), at)
     assert ranking.ids == ("old", "new")
     assert [memory.id for memory in ranking.hits[1].findings.same] == ["again"]
 
@@ -97,7 +88,7 @@ def test_titles_that_only_name_a_statement_may_differ(
 ) -> None:
     text = "It is at half past nine in the small room behind the kitchen."
     at = search_at("", {"a": {"title": one, "text": text}, "b": {"title": other, "text": text}})
-    assert STAGE.apply(make_ranking(a=2.0, b=1.0), at).ids == shown
+    assert STAGE.apply(fused_ranking(a=2.0, b=1.0), at).ids == shown
 
 
 def test_fillers_and_turning_words_are_known_by_their_stems(search_at: Search) -> None:
@@ -112,7 +103,7 @@ def test_fillers_and_turning_words_are_known_by_their_stems(search_at: Search) -
 def test_one_word_that_turns_the_meaning_keeps_memories_apart(search_at: Search, word: str) -> None:
     text = "Ship on Friday morning when Anna, Tom, Lena and Okonkwo tested login, search, mail"
     at = search_at("", {"a": f"{text}.", "b": f"{text} {word}.", "c": f"{text}, again."})
-    assert STAGE.apply(make_ranking(a=3.0, b=2.0, c=1.0), at).ids == ("a", "b")
+    assert STAGE.apply(fused_ranking(a=3.0, b=2.0, c=1.0), at).ids == ("a", "b")
 
 
 def test_the_best_is_shown_and_the_others_are_named_beside_it(search_at: Search) -> None:
@@ -126,7 +117,7 @@ def test_the_best_is_shown_and_the_others_are_named_beside_it(search_at: Search)
             "other": "Keys rotate every sixty days.",
         },
     )
-    before = make_ranking(best=4.0, other=3.0, second=2.0, third=1.0)
+    before = fused_ranking(best=4.0, other=3.0, second=2.0, third=1.0)
     ranking = STAGE.apply(before, at)
     assert [(hit.memory_id, hit.why) for hit in ranking] == [
         (hit.memory_id, hit.why) for hit in before.hits[:2]
@@ -147,7 +138,7 @@ def test_projects_and_spaces_are_apart(search_at: Search) -> None:
             "d": {"text": "Same words.", "project": "harbor"},
         },
     )
-    assert STAGE.apply(make_ranking(a=4.0, b=3.0, c=2.0, d=1.0), at).ids == ("a", "b", "c")
+    assert STAGE.apply(fused_ranking(a=4.0, b=3.0, c=2.0, d=1.0), at).ids == ("a", "b", "c")
 
 
 @pytest.mark.parametrize(("limit", "shown"), [(1, ("a", "b", "c")), (3, ("a", "b"))])
@@ -155,7 +146,7 @@ def test_only_the_best_are_compared(search_at: Search, limit: int, shown: tuple[
     """As many as are asked for, and `top` at least."""
     memories = {"a": "Same words.", "b": "Other words.", "c": "Same words."}
     at = search_at("", memories, limit=limit)
-    assert NearDuplicates(top=2).apply(make_ranking(a=3.0, b=2.0, c=1.0), at).ids == shown
+    assert NearDuplicates(top=2).apply(fused_ranking(a=3.0, b=2.0, c=1.0), at).ids == shown
 
 
 @pytest.mark.parametrize("scores", [{}, {"a": 1.0}, {"a": 2.0, "b": 1.0}])
@@ -164,11 +155,11 @@ def test_where_nothing_is_said_twice_nothing_changes(
 ) -> None:
     """Two memories of signs alone say nothing, and so not the same."""
     at = search_at("", {"a": {"title": "…"}, "b": {"title": "…"}})
-    before = make_ranking(**scores)
+    before = fused_ranking(**scores)
     assert STAGE.apply(before, at) is before
 
 
 def test_none_are_hidden_where_that_is_switched_off(search_at: Search) -> None:
     at = search_at("", {"a": "Same words.", "b": "Same words."})
-    before = make_ranking(a=2.0, b=1.0)
+    before = fused_ranking(a=2.0, b=1.0)
     assert NearDuplicates(top=0).apply(before, at) is before

@@ -6,13 +6,13 @@ import threading
 from collections.abc import Callable, Sequence
 
 import pytest
-from planned_search import OverAt
+from planned_search import OverAt, fused_ranking
 
 from recollect.context import SearchContext
 from recollect.errors import ProviderError
 from recollect.maths import logistic, logit
 from recollect.stages.rerank import RerankInterpolation
-from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute
+from recollect.types import Ranking, recompute
 
 Search = Callable[..., SearchContext]
 STAGE = RerankInterpolation(weight=0.25, bound=10.0, floor=-5.0)
@@ -23,16 +23,6 @@ QUERY = "which text is it"
 
 def verified_ids(ranking: Ranking) -> set[str]:
     return {hit.memory_id for hit in ranking if hit.findings.verified}
-
-
-def make_ranking(**scores: float) -> Ranking:
-    return ranked(
-        (
-            Hit(id, combine("fused", "sum", [leaf("keyword", score, "")]))
-            for id, score in scores.items()
-        ),
-        {"pool": 3},
-    )
 
 
 def test_logit_is_the_inverse_of_logistic() -> None:
@@ -47,7 +37,7 @@ def test_a_quarter_of_the_logit_above_the_floor_is_added(search_at: Search) -> N
     at = search_at(
         QUERY, MEMORIES, scores={"first": logistic(4), "second": logistic(-2), "third": 0.5}
     )
-    ranking = STAGE.apply(make_ranking(b=1.2, a=1.0, c=0.9), at)
+    ranking = STAGE.apply(fused_ranking(b=1.2, a=1.0, c=0.9), at)
     assert {hit.memory_id: hit.score for hit in ranking} == pytest.approx(
         {"a": 3.25, "c": 2.15, "b": 1.95}
     )
@@ -66,26 +56,26 @@ def test_a_quarter_of_the_logit_above_the_floor_is_added(search_at: Search) -> N
 
 def test_certainty_is_bounded_and_rejection_says_nothing(search_at: Search) -> None:
     at = search_at(QUERY, MEMORIES, scores={"first": 1.0, "second": 0.0, "third": 0.5})
-    ranking = STAGE.apply(make_ranking(a=0.0, b=0.0, c=0.0), at)
+    ranking = STAGE.apply(fused_ranking(a=0.0, b=0.0, c=0.0), at)
     assert {hit.memory_id: hit.score for hit in ranking} == {"a": 3.75, "c": 1.25, "b": 0.0}
 
 
 @pytest.mark.parametrize("query", ["", "?", "text", "first text", "first-text"])
 def test_a_query_of_few_words_is_not_read(search_at: Search, query: str) -> None:
-    before = make_ranking(b=2.0, a=1.0)
+    before = fused_ranking(b=2.0, a=1.0)
     at = search_at(query, MEMORIES, scores={"first": 0.9})
     assert STAGE.apply(before, at) is before
     assert at.degraded == []
 
 
 def test_one_candidate_needs_no_opinion(search_at: Search) -> None:
-    before = make_ranking(a=1.0)
+    before = fused_ranking(a=1.0)
     assert STAGE.apply(before, search_at(QUERY, MEMORIES)) is before
     assert STAGE.apply(Ranking(), search_at(QUERY)) == Ranking()
 
 
 def test_without_a_reranker_the_order_stays_and_it_is_said(search_at: Search) -> None:
-    before = make_ranking(b=2.0, a=1.0)
+    before = fused_ranking(b=2.0, a=1.0)
     at = search_at(QUERY, MEMORIES)
     assert STAGE.apply(before, at) is before
     [entry] = at.degraded
@@ -98,7 +88,7 @@ def test_what_stands_below_the_best_is_held_to_be_as_good_as_the_worst_read(
     """Two are read, logits 2 and −4; the third counts −4 as well, and stays below them."""
     at = search_at(QUERY, MEMORIES, scores={"first": logistic(-4), "second": logistic(2)})
     ranking = RerankInterpolation(weight=0.25, top=2, floor=-5.0).apply(
-        make_ranking(a=3.0, b=2.0, c=1.0), at
+        fused_ranking(a=3.0, b=2.0, c=1.0), at
     )
     assert {hit.memory_id: hit.score for hit in ranking} == pytest.approx(
         {"b": 3.75, "a": 3.25, "c": 1.25}
@@ -111,7 +101,7 @@ def test_what_stands_below_the_best_is_held_to_be_as_good_as_the_worst_read(
 
 def read(search_at: Search, scores: Sequence[float], limit: int = 10) -> list[str]:
     """Those of memories with these scores that the reranker reads, by their numbers."""
-    before = make_ranking(**{f"m{place}-{limit}": score for place, score in enumerate(scores)})
+    before = fused_ranking(**{f"m{place}-{limit}": score for place, score in enumerate(scores)})
     texts = {id: f"{id} text" for id in before.ids}
     at = search_at(QUERY, texts, scores={}, limit=limit)
     ranking = WIDE.apply(before, at)
@@ -125,7 +115,7 @@ def test_where_the_first_stands_further_above_than_logits_reach_it_alone_is_read
 ) -> None:
     """Logits from −5 to 10, times a third, bring two candidates 5 closer to each other at most.
     The first is read for the verdict, and the others count as good as it."""
-    before = make_ranking(a=6.0, b=0.9, c=0.8)
+    before = fused_ranking(a=6.0, b=0.9, c=0.8)
     reads = search_at(QUERY, MEMORIES, scores={"first": 0.5})
     ranking = WIDE.apply(before, reads)
     assert ranking.ids == before.ids
@@ -134,7 +124,7 @@ def test_where_the_first_stands_further_above_than_logits_reach_it_alone_is_read
     assert all(recompute(hit.why) == hit.score for hit in ranking)
     assert (ranking.reranked, reads.degraded) == (1, [])
     assert verified_ids(ranking) == {"a"}
-    assert verified_ids(WIDE.apply(make_ranking(a=5.9, b=0.9, c=0.8), reads)) == {"a", "b", "c"}
+    assert verified_ids(WIDE.apply(fused_ranking(a=5.9, b=0.9, c=0.8), reads)) == {"a", "b", "c"}
 
 
 def test_reading_ends_at_the_first_gap_that_logits_cannot_close(search_at: Search) -> None:
@@ -154,8 +144,10 @@ def test_no_order_changes_by_what_is_left_unread_below_a_gap(search_at: Search) 
     """Whatever the reranker would say of them: the worst above and the best below."""
     worst = {"first": 0.0, "second": 0.0, "third": 1.0}
     at = search_at(QUERY, MEMORIES, scores=worst)
-    assert WIDE.apply(make_ranking(a=9.0, b=8.5, c=4.2), at).ids == ("c", "a", "b"), "Within reach."
-    few = WIDE.apply(make_ranking(a=9.0, b=8.5, c=3.4), at)
+    assert WIDE.apply(fused_ranking(a=9.0, b=8.5, c=4.2), at).ids == ("c", "a", "b"), (
+        "Within reach."
+    )
+    few = WIDE.apply(fused_ranking(a=9.0, b=8.5, c=3.4), at)
     assert few.ids == ("a", "b", "c")
     assert verified_ids(few) == {"a", "b"}
 
@@ -186,7 +178,7 @@ def test_the_deadline_holds(search_at: Search, over_at: OverAt, reads: int, reac
     waits = Waits(reads)
     waited = over_at(waits.stopped)
     at = search_at(QUERY, MEMORIES, reranker=waits, budget_ms=200)
-    before = make_ranking(c=3.0, b=2.0, a=1.0)
+    before = fused_ranking(c=3.0, b=2.0, a=1.0)
     try:
         ranking = RerankInterpolation(batch=1).apply(before, at)
     finally:
@@ -204,7 +196,7 @@ class Fails(Waits):
 
 
 def test_a_reranker_that_breaks_leaves_the_order_and_is_named(search_at: Search) -> None:
-    before = make_ranking(b=2.0, a=1.0)
+    before = fused_ranking(b=2.0, a=1.0)
     at = search_at(QUERY, MEMORIES, reranker=Fails(0))
     assert STAGE.apply(before, at) is before
     assert [(one.channel, one.reason) for one in at.degraded] == [("rerank", "It broke.")]
@@ -212,4 +204,4 @@ def test_a_reranker_that_breaks_leaves_the_order_and_is_named(search_at: Search)
 
 def test_equal_scores_come_by_id(search_at: Search) -> None:
     at = search_at(QUERY, MEMORIES, scores=dict.fromkeys(("first", "second", "third"), 0.7))
-    assert STAGE.apply(make_ranking(c=1.0, b=1.0, a=1.0), at).ids == ("a", "b", "c")
+    assert STAGE.apply(fused_ranking(c=1.0, b=1.0, a=1.0), at).ids == ("a", "b", "c")

@@ -8,27 +8,18 @@ from math import inf, nextafter
 from typing import Any
 
 import pytest
+from planned_search import fused_ranking
 
 from recollect.context import SearchContext
 from recollect.stages.adjustments import Validity
 from recollect.stages.supersede import Supersede
-from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute
+from recollect.types import Ranking, recompute
 
 Search = Callable[..., SearchContext]
 STAGE = Supersede()
 SAID = {"old": "The limit is 100 requests.", "new": "The limit is now 250 requests."}
 DAYS = {"old": "2025-01-01", "mid": "2025-06-01", "new": "2026-01-01"}
 NEAR = {"old": (1.0, 0.0), "new": (0.9, 0.436), "mid": (0.95, 0.312)}
-
-
-def make_ranking(**scores: float) -> Ranking:
-    return ranked(
-        (
-            Hit(id, combine("fused", "sum", [leaf("keyword", score, "")]))
-            for id, score in scores.items()
-        ),
-        {"pool": 3},
-    )
 
 
 def replaced_ids(ranking: Ranking, id: str) -> list[str]:
@@ -62,7 +53,7 @@ def make_search(search_at: Search, texts: dict[str, Any] = SAID, **options: Any)
 
 def test_the_newer_is_placed_just_above_and_both_stay(search_at: Search) -> None:
     at = make_search(search_at)
-    ranking = STAGE.apply(make_ranking(old=5.0, new=3.0), at)
+    ranking = STAGE.apply(fused_ranking(old=5.0, new=3.0), at)
     assert ranking.ids == ("new", "old")
     assert [hit.score for hit in ranking] == [nextafter(5.0, inf), 5.0]
     assert replaced_ids(ranking, "new") == ["old"]
@@ -89,14 +80,14 @@ def test_the_more_alike_two_are_the_less_the_newer_needs_to_score(
     at = make_search(search_at, SAID | {"new": newer})
     gap = max(allowed, 0.2)
     placed = [
-        STAGE.apply(make_ranking(old=6.0, new=6.0 - gap + less), at).ids[0] for less in (0.1, -0.1)
+        STAGE.apply(fused_ranking(old=6.0, new=6.0 - gap + less), at).ids[0] for less in (0.1, -0.1)
     ]
     assert placed == (["new", "old"] if allowed > 0 else ["old", "old"])
 
 
 def test_one_that_is_above_already_keeps_its_score(search_at: Search) -> None:
     at = make_search(search_at)
-    before = make_ranking(new=5.0, old=3.0)
+    before = fused_ranking(new=5.0, old=3.0)
     ranking = STAGE.apply(before, at)
     assert [(hit.memory_id, hit.why) for hit in ranking] == [
         (hit.memory_id, hit.why) for hit in before
@@ -106,7 +97,7 @@ def test_one_that_is_above_already_keeps_its_score(search_at: Search) -> None:
 
 def test_of_three_each_stands_above_the_one_before(search_at: Search) -> None:
     at = make_search(search_at, SAID | {"mid": "The limit is 200 requests."})
-    ranking = STAGE.apply(make_ranking(old=5.0, mid=4.5, new=4.0), at)
+    ranking = STAGE.apply(fused_ranking(old=5.0, mid=4.5, new=4.0), at)
     assert ranking.ids[0] == "new"
     assert replaced_ids(ranking, "new") == ["old", "mid"]
     assert replaced_ids(ranking, "mid") == [], "what is replaced itself replaces nothing"
@@ -120,7 +111,7 @@ def test_of_three_each_stands_above_the_one_before(search_at: Search) -> None:
 )  # fmt: skip
 def test_a_question_about_the_past_gets_what_held_then(search_at: Search, query: str) -> None:
     at = make_search(search_at, query=query, now=datetime(2026, 2, 1, tzinfo=UTC))
-    ranking = STAGE.apply(make_ranking(new=5.0, old=3.0), at)
+    ranking = STAGE.apply(fused_ranking(new=5.0, old=3.0), at)
     assert ranking.ids == ("old", "new")
     place = ranking.hits[0].why.parts[-1]
     assert place.formula == "2025-01-01, asked for rather than new (2026-01-01): just above"
@@ -130,7 +121,7 @@ def test_a_question_about_the_past_gets_what_held_then(search_at: Search, query:
 
 def test_a_question_that_names_what_only_the_older_has_gets_the_older(search_at: Search) -> None:
     at = make_search(search_at, query="limit of 100")
-    ranking = STAGE.apply(make_ranking(new=5.0, old=3.0), at)
+    ranking = STAGE.apply(fused_ranking(new=5.0, old=3.0), at)
     assert ranking.ids == ("old", "new")
     assert replacing(ranking) == {"old": "new"}
     assert Validity().apply(ranking, at).ids == ("old", "new")
@@ -139,24 +130,24 @@ def test_a_question_that_names_what_only_the_older_has_gets_the_older(search_at:
 @pytest.mark.parametrize("query", ["limit since 2026", "limit in January 2026"])
 def test_a_time_at_which_the_newer_held_gets_the_newer(search_at: Search, query: str) -> None:
     at = make_search(search_at, query=query, now=datetime(2026, 2, 1, tzinfo=UTC))
-    assert STAGE.apply(make_ranking(old=5.0, new=3.0), at).ids == ("new", "old")
+    assert STAGE.apply(fused_ranking(old=5.0, new=3.0), at).ids == ("new", "old")
 
 
 def test_what_does_not_hold_now_replaces_nothing(search_at: Search) -> None:
     expired = {"text": SAID["new"], "valid_until": "2026-01-15T00:00:00Z"}
     at = make_search(search_at, SAID | {"new": expired}, now=datetime(2026, 2, 1, tzinfo=UTC))
-    before = make_ranking(old=5.0, new=3.0)
+    before = fused_ranking(old=5.0, new=3.0)
     assert STAGE.apply(before, at) is before
 
 
 def test_as_of_a_day_nothing_is_replaced_by_what_was_said_later(search_at: Search) -> None:
     at = make_search(search_at, now=datetime(2025, 12, 1, tzinfo=UTC))
-    before = make_ranking(old=5.0, new=3.0)
+    before = fused_ranking(old=5.0, new=3.0)
     assert STAGE.apply(before, at) is before
 
 
 def test_what_is_replaced_stays_where_expired_is_ranked_too(search_at: Search) -> None:
-    before = make_ranking(old=5.0, new=3.0)
+    before = fused_ranking(old=5.0, new=3.0)
     assert STAGE.apply(before, make_search(search_at, include_expired=True)) is before
 
 
@@ -165,13 +156,13 @@ def test_what_is_replaced_stays_where_expired_is_ranked_too(search_at: Search) -
 )
 def test_a_past_tense_and_a_successor_ask_for_the_newer(search_at: Search, query: str) -> None:
     at = make_search(search_at, query=query)
-    assert STAGE.apply(make_ranking(old=5.0, new=3.0), at).ids == ("new", "old")
+    assert STAGE.apply(fused_ranking(old=5.0, new=3.0), at).ids == ("new", "old")
 
 
 def test_a_correction_of_the_same_day_comes_first(search_at: Search) -> None:
     later = {"text": SAID["new"], "updated_at": "2025-01-01T10:00:00Z"}
     at = make_search(search_at, SAID | {"new": later})
-    assert STAGE.apply(make_ranking(old=5.0, new=3.0), at).ids == ("new", "old")
+    assert STAGE.apply(fused_ranking(old=5.0, new=3.0), at).ids == ("new", "old")
 
 
 @pytest.mark.parametrize(
@@ -195,21 +186,21 @@ def test_what_is_not_the_same_thing_is_not_lifted(
     search_at: Search, texts: dict[str, Any], options: dict[str, Any]
 ) -> None:
     at = make_search(search_at, texts, **options)
-    before = make_ranking(old=5.0, new=3.0)
+    before = fused_ranking(old=5.0, new=3.0)
     assert STAGE.apply(before, at) is before
 
 
 def test_what_answers_far_less_is_not_lifted(search_at: Search) -> None:
-    before = make_ranking(old=9.0, new=1.0)
+    before = fused_ranking(old=9.0, new=1.0)
     assert STAGE.apply(before, make_search(search_at)).ids == ("old", "new")
 
 
 def test_only_the_best_are_compared(search_at: Search) -> None:
-    before = make_ranking(old=5.0, new=3.0)
+    before = fused_ranking(old=5.0, new=3.0)
     assert Supersede(top=1).apply(before, make_search(search_at)) is before
 
 
 def test_nothing_and_one_are_left_as_they_are(search_at: Search) -> None:
     at = make_search(search_at)
-    for before in (Ranking(), make_ranking(old=1.0)):
+    for before in (Ranking(), fused_ranking(old=1.0)):
         assert STAGE.apply(before, at) is before
