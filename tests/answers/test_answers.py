@@ -41,9 +41,7 @@ def asked(
 
 
 @pytest.mark.parametrize("group", WITHOUT_MODELS)
-def test_what_is_asked_for_is_what_comes(
-    asked: tuple[Recollect, list[dict[str, Any]]], group: str
-) -> None:
+def test_answers_are_as_judged(asked: tuple[Recollect, list[dict[str, Any]]], group: str) -> None:
     memory, every = asked
     wrong = []
     for question in every:

@@ -17,7 +17,7 @@ from recollect.query.subwords import UNSPACED, join_identifier, subwords
 from recollect.types import Memory
 
 # Each costs a lookup; a query with more is a pasted log.
-MOST_THINGS = 8
+MOST_EXACT = 8
 # A word in at most RARE memories, and at most this share of them, may be as good as a name.
 RARE = 3
 RARE_SHARE = 0.1
@@ -56,8 +56,8 @@ MARKS = re.compile("[\u0300-\u036f]+")
 ORDINAL = re.compile(r"[0-9]+(?:st|nd|rd|th|s)", re.IGNORECASE)
 
 
-def exact_things(text: str) -> list[str]:
-    """Return the exact terms in the order of the text, without repeats, at most MOST_THINGS.
+def find_exact_terms(text: str) -> list[str]:
+    """Return the exact terms in the order of the text, without repeats, at most MOST_EXACT.
 
     Quoted phrases come first, then runs of two characters or more in a script without spaces, then
     words that look like an identifier, a number or a path.
@@ -67,7 +67,7 @@ def exact_things(text: str) -> list[str]:
     runs = [] if text.isascii() else _runs(rest)
     words = [_strip_punctuation(word) for word in rest.split()]
     things = [*(one.strip() for one in quoted), *runs, *filter(_is_exact, words)]
-    return list(dict.fromkeys(filter(None, things)))[:MOST_THINGS]
+    return list(dict.fromkeys(filter(None, things)))[:MOST_EXACT]
 
 
 def is_signed(thing: str) -> bool:

@@ -14,11 +14,11 @@ from recollect.models.english import is_common
 from recollect.query import fts5
 from recollect.query.corrections import Corrections
 from recollect.query.exact import (
-    MOST_THINGS,
+    MOST_EXACT,
     RARE,
     RARE_SHARE,
     TELLING_SHARE,
-    exact_things,
+    find_exact_terms,
     fold,
     holds,
     is_signed,
@@ -287,7 +287,7 @@ class Understanding:
     @cached_property
     def names(self) -> list[str]:
         """Identifiers, numbers, quoted phrases and the like."""
-        return exact_things(self.text_without_times)
+        return find_exact_terms(self.text_without_times)
 
     def written_matches(
         self, weights: Mapping[str, float] | None = None
@@ -325,7 +325,7 @@ class Understanding:
         rare = [
             word for word in self.timeless_keywords if word not in covered and self._is_rare(word)
         ]
-        return [*self.names, *rare][:MOST_THINGS]
+        return [*self.names, *rare][:MOST_EXACT]
 
     def _is_rare(self, word: str) -> bool:
         """Return True if so few memories hold the word that it is as good as a name. In a vault too

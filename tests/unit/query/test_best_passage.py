@@ -39,13 +39,13 @@ def test_the_field_that_holds_most_of_the_words_is_shown(field: str) -> None:
     assert "needle is under the mattress" in found.text
 
 
-def test_of_equal_fields_the_text_is_shown() -> None:
+def test_ties_between_fields_go_to_the_text() -> None:
     assert passage(memory(text="needle", details="needle"), ["needle"], 60).field == "text"
     assert passage(memory(text="hay", details="hay"), ["needle"], 60).field == "text"
     assert passage(memory(details="hay"), ["needle"], 60).field == "details"
 
 
-def test_without_a_word_it_is_what_stands_at_the_place_or_the_beginning() -> None:
+def test_without_a_matching_word_the_passage_is_at_the_place_or_the_beginning() -> None:
     assert passage(memory(text=HAY), ["needle"], 60).text.startswith("plain hay")
     assert passage(memory(text=HAY + "tail of it " * 20), [], 60, len(HAY)).text.startswith("…tail")
     assert len(passage(memory(text=HAY), [], 60, 10**6).text) > 40
@@ -56,7 +56,7 @@ def test_lines_of_code_stay_lines() -> None:
     assert "def needle():\n    return 1" in passage(memory(text=code), ["needle"], 60).text
 
 
-def test_a_script_without_spaces_is_cut_where_its_characters_stand() -> None:
+def test_a_script_without_spaces_is_cut_around_its_characters() -> None:
     text = "データベースの接続が切れる" * 20 + "検索エンジンの索引" + "あいうえお" * 40
     found = passage(memory(text=text), ["検索機能"], 60).text
     assert "検索エンジン" in found

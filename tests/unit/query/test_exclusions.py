@@ -28,7 +28,7 @@ READ = {
 
 
 @pytest.mark.parametrize("text", READ)
-def test_what_is_left_out(text: str) -> None:
+def test_exclusions(text: str) -> None:
     found = exclusions(text)
     assert (without(text, found), [each.words for each in found]) == READ[text]
 
@@ -71,5 +71,5 @@ def test_what_is_left_out(text: str) -> None:
         "why do we avoid queues -redis",
     ],
 )
-def test_what_only_looks_like_it(text: str) -> None:
+def test_words_that_are_no_exclusion(text: str) -> None:
     assert exclusions(text) == ()

@@ -47,7 +47,7 @@ READ: dict[str, tuple[str, dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("text", READ)
-def test_what_is_read(text: str) -> None:
+def test_fields(text: str) -> None:
     rest, filter, readings = READ[text]
     assert read_fields(text) == (rest, Filter(**filter), tuple(readings))
 
@@ -63,11 +63,11 @@ def test_what_is_read(text: str) -> None:
         " ".join(["kind:bug", *["word"] * (LONGEST_READ + 1)]),
     ],
 )  # fmt: skip
-def test_what_only_looks_like_a_field_stays(text: str) -> None:
+def test_words_that_are_no_field_stay(text: str) -> None:
     assert read_fields(text) == (text, Filter(), ())
 
 
-def test_what_is_ignored_is_not_read() -> None:
+def test_ignored_readings_are_not_read() -> None:
     assert read_fields("kind:bug x", {"kind bug"}) == ("kind:bug x", Filter(), ())
     assert read_fields("x -kind:bug", {"without kind bug"}).readings == ()
     kept = read_fields("kind:bug tag:a x", {"kind bug"})
@@ -95,5 +95,5 @@ def test_what_is_ignored_is_not_read() -> None:
         ([], ""),
     ],
 )
-def test_what_a_shell_took_the_quotes_of_has_them_again(typed: list[str], query: str) -> None:
+def test_quotes_that_a_shell_removed_are_restored(typed: list[str], query: str) -> None:
     assert query_of(typed) == query

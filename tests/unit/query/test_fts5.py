@@ -72,7 +72,7 @@ def test_operators_are_written_anew(query: str, written: str) -> None:
         "NEAR(^a b)", "near(a b)", "a\x0bb", "title :",
     ],
 )  # fmt: skip
-def test_what_fts5_refuses_is_plain_words(query: str) -> None:
+def test_invalid_fts5_is_searched_as_plain_words(query: str) -> None:
     from recollect.query.terms import words
 
     assert boolean(query, COLUMNS) == all_of(words(query))

@@ -67,7 +67,7 @@ def test_a_question_without_a_topic_lists(text: str) -> None:
     assert read(text) == LISTS[text]
 
 
-def test_a_person_beside_a_topic_is_a_preference() -> None:
+def test_a_person_with_a_topic_is_a_preference() -> None:
     found = read("what did Anna say about the token refresh")
     assert (found.labels, found.lists) == ({"tag": "@anna"}, False)
     assert read("connect to tom in postgres") == NOTHING  # a topic, as far as anyone can tell
@@ -99,7 +99,7 @@ def test_one_reading_can_be_taken_back_and_the_others_stay(reading: str) -> None
     ]
 
 
-def test_beside_a_topic_a_kind_is_a_preference() -> None:
+def test_a_kind_with_a_topic_is_a_preference() -> None:
     found = read("bugs with token refresh in atlas")
     assert (found.labels, found.lists) == ({"kind": "bug", "project": "atlas"}, False)
 
@@ -118,7 +118,7 @@ def test_beside_a_topic_a_kind_is_a_preference() -> None:
         "what is the latest version of the gateway that we run in production",
     ],
 )
-def test_a_question_with_a_topic_does_not(text: str) -> None:
+def test_a_question_with_a_topic_does_not_list(text: str) -> None:
     assert not read(text).lists
 
 

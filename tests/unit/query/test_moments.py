@@ -51,7 +51,7 @@ DAYS = {
 
 
 @pytest.mark.parametrize("typed", COUNTED)
-def test_durations_count_back_and_for_what_lies_ahead_forwards(typed: str) -> None:
+def test_durations_count_back_and_for_future_fields_forwards(typed: str) -> None:
     past, ahead = (datetime.fromisoformat(f"{each}+00:00") for each in COUNTED[typed])
     for name in ("since", "until", "as_of", "around", "updated_at"):
         assert read_time(typed, NOW, name) == past, name
@@ -67,13 +67,13 @@ def test_a_day_may_have_an_hour(typed: str) -> None:
 
 
 @pytest.mark.parametrize("typed", ["yesterday 25:00", "last week 10:00", "friday 17", "13pm"])
-def test_what_is_no_hour_of_a_day_is_refused(typed: str) -> None:
+def test_an_invalid_hour_is_refused(typed: str) -> None:
     with pytest.raises(UserError, match="is not a time"):
         read_time(typed, NOW, "since")
 
 
 @pytest.mark.parametrize("typed", DAYS)
-def test_words_begin_what_begins_and_end_what_ends(typed: str) -> None:
+def test_words_mean_the_start_or_the_end_by_field(typed: str) -> None:
     past, ahead = DAYS[typed]
     for name, day in {"since": past[0], "as_of": past[0], "valid_from": ahead[0]}.items():
         assert str(read_time(typed, NOW, name)) == f"2026-{day} 00:00:00+00:00", name
@@ -81,7 +81,7 @@ def test_words_begin_what_begins_and_end_what_ends(typed: str) -> None:
         assert str(read_time(typed, NOW, name)) == f"2026-{day} {END}+00:00", name
 
 
-def test_a_date_without_a_year_lies_ahead_where_its_field_does() -> None:
+def test_a_date_without_a_year_is_in_the_future_if_its_field_is() -> None:
     for typed in ("20 march", "march 20"):
         assert read_time(typed, NOW, "since").date().isoformat() == "2026-03-20"
         assert read_time(typed, NOW, "valid_from").date().isoformat() == "2027-03-20"
@@ -93,9 +93,7 @@ def test_a_date_without_a_year_lies_ahead_where_its_field_does() -> None:
 @pytest.mark.parametrize(
     "typed", ["soon", "", "d", "-1d", "7m", "in 3 days ago", "march or april", "x " * 5000, "12"]
 )
-def test_what_is_no_time_is_refused_with_what_was_given_and_what_a_time_is(
-    typed: str, name: str
-) -> None:
+def test_a_refused_time_is_quoted_with_valid_examples(typed: str, name: str) -> None:
     with pytest.raises(UserError) as refused:
         read_time(typed, NOW, name)
     forms = "write it like 2026-03-01, 7d or friday."

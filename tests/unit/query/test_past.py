@@ -16,7 +16,7 @@ from recollect.query.intent import asks_before, asks_for_successor, without_past
         "где был офис раньше", "以前的办公室", "以前の会議", "예전 회의",
     ],
 )  # fmt: skip
-def test_a_question_about_the_past_is_known(query: str) -> None:
+def test_a_question_about_the_past_is_recognised(query: str) -> None:
     assert asks_before(query)
 
 
@@ -29,7 +29,7 @@ def test_a_question_about_the_past_is_known(query: str) -> None:
         "what replaced the previous queue", "are we still on the former host",
     ],
 )  # fmt: skip
-def test_the_past_tense_and_a_question_for_a_successor_are_none(query: str) -> None:
+def test_the_past_tense_and_a_question_for_a_successor_are_not_about_the_past(query: str) -> None:
     assert not asks_before(query)
 
 
@@ -42,9 +42,7 @@ def test_the_past_tense_and_a_question_for_a_successor_are_none(query: str) -> N
         ("before", "before"),
     ],
 )
-def test_words_that_tell_nothing_of_the_subject_are_not_searched_for(
-    query: str, searched: str
-) -> None:
+def test_words_that_only_ask_about_the_past_are_not_searched_for(query: str, searched: str) -> None:
     assert without_past(query).split() == searched.split()
 
 
@@ -59,5 +57,5 @@ def test_words_that_tell_nothing_of_the_subject_are_not_searched_for(
         ("", False),
     ],
 )
-def test_a_question_for_what_holds_now_is_known(query: str, wanted: bool) -> None:
+def test_a_question_about_the_present_is_recognised(query: str, wanted: bool) -> None:
     assert asks_for_successor(query) is wanted

@@ -86,7 +86,7 @@ OLD = "The API allows 100 requests a minute"
 NEW = "The API allows 250 requests a minute"
 
 
-def test_of_three_statements_the_last_replaces_both(tokens: Tokens) -> None:
+def test_the_last_of_three_statements_replaces_both(tokens: Tokens) -> None:
     last = said("last", NEW.replace("250", "400"), days=2)
     found = find_replaced(tokens, said("old", OLD), said("new", NEW, days=1), last)
     assert found == {"old": "last", "new": "last"}
@@ -105,14 +105,14 @@ def test_of_three_statements_the_last_replaces_both(tokens: Tokens) -> None:
         {"tier": "file"},
     ],
 )
-def test_what_is_not_newer_not_valid_or_of_another_place_replaces_nothing(
+def test_only_a_newer_valid_statement_of_the_same_place_replaces(
     tokens: Tokens, fields: dict[str, Any]
 ) -> None:
     newer = said("new", NEW, **{"days": 1, **fields})
     assert "old" not in find_replaced(tokens, said("old", OLD), newer)
 
 
-def test_of_one_day_the_later_hour_replaces(tokens: Tokens) -> None:
+def test_a_later_hour_of_the_same_day_replaces(tokens: Tokens) -> None:
     assert find_replaced(tokens, said("old", OLD), said("new", NEW, days=0.1)) == {"old": "new"}
 
 

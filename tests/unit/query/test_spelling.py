@@ -34,7 +34,7 @@ def test_a_letter_left_out_added_replaced_or_swapped_leads_back(typed: str) -> N
         ("anchor", "ancrho"),
     ],
 )
-def test_another_word_is_not_taken_for_an_error(typed: str, other: str) -> None:
+def test_another_word_is_no_typing_error(typed: str, other: str) -> None:
     assert other not in one_error_away(typed)
 
 
@@ -45,7 +45,7 @@ def test_in_a_longer_word_any_letter_may_be_wrong_the_first_one_too() -> None:
     assert "anchor" not in one_error_away("anchoz")
 
 
-def test_a_short_words_wrong_letter_is_the_key_beside_it() -> None:
+def test_a_wrong_letter_of_a_short_word_is_a_neighbouring_key() -> None:
     assert {"house", "hoyse"} <= one_error_away("hojse") | one_error_away("hoise")
     assert "house" not in one_error_away("hobse")
     assert "kernel" in one_error_away("kernal"), "Six letters: a vowel may stand for a vowel."

@@ -55,7 +55,7 @@ def test_an_identifier_gives_its_words_and_all_of_them_as_one(text: str, found: 
         ("my_FileSync", "file sync filesync myfilesync"),
     ],
 )
-def test_what_signs_join_gives_its_joined_form(text: str, found: str) -> None:
+def test_compounds_give_their_joined_form(text: str, found: str) -> None:
     assert subwords(text) == found.split()
 
 
@@ -93,7 +93,7 @@ def test_a_version_keeps_its_dots(text: str, found: str) -> None:
         "0" * 3000 + "a" * 3000,
     ],
 )
-def test_what_words_alone_find_gives_nothing(text: str) -> None:
+def test_plain_words_give_no_subwords(text: str) -> None:
     assert subwords(text) == []
 
 
@@ -158,7 +158,7 @@ def test_a_long_run_is_asked_for_as_a_phrase_and_in_pairs() -> None:
     assert [one.strip('"') for one in others] == subwords(run)[: MOST_TERMS // 2]
 
 
-def test_what_is_too_long_to_be_typed_is_no_identifier() -> None:
+def test_a_very_long_word_is_no_identifier() -> None:
     longest = "Word" * (LONGEST // 4)
     assert subwords(longest)[-1] == longest.lower()
     assert subwords(longest + "s") == []

@@ -339,7 +339,7 @@ def test_several_times_are_read_left_to_right() -> None:
     ]
 
 
-def test_the_members_of_a_list_are_meant_alike() -> None:
+def test_members_of_a_list_are_read_alike() -> None:
     for text in ("sold in 2008, 2009, and 2010", "in March and April", "on Monday or Tuesday"):
         assert {period.exact for period in periods(text, NOW)} == {True}
     assert [period.exact for period in periods("2008 and 2009", NOW)] == [False, False]
@@ -394,11 +394,11 @@ def test_a_preposition_reaches_over_a_few_words(text: str, days: tuple[str, str]
         ),
     ],
 )
-def test_understood_is_for_people(text: str, shown: str) -> None:
+def test_describe_is_for_people(text: str, shown: str) -> None:
     assert describe(only(text)) == shown
 
 
-def test_understood_tells_a_period_without_bounds() -> None:
+def test_describe_names_a_period_without_bounds() -> None:
     assert describe(Period("ever", Span(0, 4), None, None, False)) == "ever = any time"
 
 

@@ -193,9 +193,7 @@ def read_corrections(notes: tuple[str, ...]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("case", CASES + HELD_OUT, ids=lambda case: case.query)
-def test_what_was_meant_is_found_and_what_was_not_is_left_alone(
-    memory: Recollect, case: Case
-) -> None:
+def test_typing_errors_are_corrected_and_other_words_are_not(memory: Recollect, case: Case) -> None:
     response = memory.search(case.query, recipe="blend")
     assert read_corrections(response.notes) == case.corrected
     assert not case.first or response.results[0].id == case.first

@@ -169,7 +169,7 @@ def test_a_name_and_one_inside_it_cannot_both_be_changed(
         nested_changes(changes)
 
 
-def test_what_was_handed_in_stays_as_it_was() -> None:
+def test_the_caller_s_changes_stay_as_they_were() -> None:
     table = {"weights": {"vector": 2.0}}
     nested_changes({"fuse": table, "fuse.weights.keyword": 1.0})
     assert table == {"weights": {"vector": 2.0}}

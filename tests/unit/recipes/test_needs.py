@@ -74,7 +74,7 @@ def test_a_verdict_needs_log_odds_and_what_is_returned() -> None:
 @pytest.mark.parametrize(
     "stage", [Supersede(), Bonus(signals=(Cosine(weight=1.0),)), WeightedSum((Cosine(weight=1.0),))]
 )
-def test_what_compares_vectors_needs_a_channel_that_searches_by_them(stage: Any) -> None:
+def test_a_stage_that_compares_vectors_needs_a_vector_channel(stage: Any) -> None:
     with pytest.raises(UserError, match=rf"stages\.{stage.name} needs a vector channel"):
         check(recipe(stage, Cut()))
     both = Rrf(channels=("keyword", "near"))

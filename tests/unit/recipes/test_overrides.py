@@ -290,7 +290,7 @@ def test_every_number_that_a_recipe_declares_is_bounded() -> None:
 # Files
 
 
-def test_recipes_that_go_round_in_a_circle_are_refused(tmp_path: Path) -> None:
+def test_recipes_that_extend_each_other_in_a_circle_are_refused(tmp_path: Path) -> None:
     for one, other in (("a", "b"), ("b", "c"), ("c", "a")):
         written(tmp_path, one, f'extends = "{other}"')
     with pytest.raises(UserError, match="Recipe a extends b, which extends c, which extends a"):
@@ -327,7 +327,7 @@ def changeable(table: dict[str, Any], name: str = "") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_shown_can_be_loaded_again(name: str) -> None:
+def test_a_shown_recipe_can_be_loaded(name: str) -> None:
     recipe = BUILT_IN[name]
     shown = changeable(tomllib.loads(as_toml(recipe)))
     again = override(recipe, shown, "mine.toml")
@@ -336,7 +336,7 @@ def test_what_is_shown_can_be_loaded_again(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_shown_stands_over_any_sibling(name: str, tmp_path: Path) -> None:
+def test_a_shown_recipe_overrides_any_sibling(name: str, tmp_path: Path) -> None:
     """Every number put somewhere else first, then the shown text over it: it states them all."""
     recipe = BUILT_IN[name]
     moved = recipe

@@ -94,7 +94,7 @@ def test_a_built_in_name_is_taken_even_to_replace(recipes: Recipes, name: str) -
         recipes.save(name, "vault", {}, replace=True)
 
 
-def test_what_is_there_stays_unless_it_is_to_be_replaced(recipes: Recipes) -> None:
+def test_an_existing_file_stays_unless_it_is_to_be_replaced(recipes: Recipes) -> None:
     file = recipes.save("mine", "blend", MORE)
     before = file.read_bytes()
     with pytest.raises(Exists, match="'mine' already"):
@@ -104,7 +104,7 @@ def test_what_is_there_stays_unless_it_is_to_be_replaced(recipes: Recipes) -> No
     assert recipes.get("mine").fingerprint == BUILT_IN["vault"].fingerprint
 
 
-def test_a_file_that_someone_wrote_by_hand_stays_too(recipes: Recipes, tmp_path: Path) -> None:
+def test_a_file_written_by_hand_stays_too(recipes: Recipes, tmp_path: Path) -> None:
     file = tmp_path / "recipes" / "mine.toml"
     file.parent.mkdir()
     file.write_text("no recipe at all")
@@ -127,7 +127,7 @@ def test_a_file_that_someone_wrote_by_hand_stays_too(recipes: Recipes, tmp_path:
         ("blend", {"about": "\ud800"}, "as TOML"),
     ],
 )
-def test_what_could_not_be_read_again_is_never_written(
+def test_unreadable_values_are_never_written(
     recipes: Recipes, extends: str, changes: dict[str, object], part: str
 ) -> None:
     file = recipes.save("mine", "blend", MORE)
@@ -139,7 +139,7 @@ def test_what_could_not_be_read_again_is_never_written(
     assert list(file.parent.iterdir()) == [file]
 
 
-def test_recipes_that_would_go_round_in_a_circle_are_not_written(recipes: Recipes) -> None:
+def test_recipes_that_would_extend_each_other_in_a_circle_are_not_written(recipes: Recipes) -> None:
     """The file was replaced first, and then neither of the two could be read."""
     recipes.save("base", "blend", MORE)
     recipes.save("middle", "base", {})
@@ -170,7 +170,7 @@ def test_a_folder_that_may_not_be_written_is_a_sentence(tmp_path: Path) -> None:
         (tmp_path / "recipes").rmdir()
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(
+def test_a_failed_write_leaves_only_the_old_file(
     recipes: Recipes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = recipes.save("mine", "blend", MORE)

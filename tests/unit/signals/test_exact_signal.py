@@ -15,7 +15,7 @@ SIGNAL = ExactMatch(weight=1.0)
 FILLED = {f"other-{number}": "a plain word" for number in range(18)}
 
 
-def test_the_share_of_exact_things_that_a_memory_holds(search_at: Search) -> None:
+def test_the_share_of_exact_terms_that_a_memory_holds(search_at: Search) -> None:
     memories = {
         "both": "getUserByID is in 1.4.",
         "one": "getUserByID is in 1.4.2.",
@@ -35,7 +35,7 @@ def test_a_rare_word_is_no_name(search_at: Search) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "plain word", "zebra", "?"])
-def test_a_query_without_exact_things_says_nothing(search_at: Search, query: str) -> None:
+def test_a_query_without_exact_terms_scores_nothing(search_at: Search, query: str) -> None:
     assert SIGNAL.values(search_at(query, FILLED), list(FILLED)) == {}
 
 

@@ -18,7 +18,7 @@ MEMORIES = {
 }
 
 
-def test_pinned_and_severe_memories_stand_out_and_most_do_not(search_at: Search) -> None:
+def test_pinned_and_severe_memories_score_and_most_do_not(search_at: Search) -> None:
     found = Importance(weight=1.0).values(search_at("", MEMORIES), list(MEMORIES))
     assert found == {
         "pinned": (1.0, "pinned"),

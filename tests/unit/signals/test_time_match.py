@@ -35,7 +35,7 @@ def found(at: SearchContext) -> dict[str, float]:
         ("tomorrow", set()),
     ],
 )
-def test_what_was_made_in_the_time_counts_one(
+def test_a_memory_made_in_the_time_counts_one(
     search_at: Search, query: str, days: set[str]
 ) -> None:
     """When it was made, not when it was changed: all were changed today."""
@@ -48,7 +48,7 @@ def test_a_hint_counts_half_and_yields_to_a_bound(search_at: Search) -> None:
     assert len(at.understanding.effective_periods) == 1
 
 
-def test_a_bound_beside_a_hint_is_what_counts(search_at: Search) -> None:
+def test_a_bound_counts_rather_than_a_hint(search_at: Search) -> None:
     at = search_at("what changed lately in January 2026", MEMORIES)
     assert found(at) == {"2026-01-15": 1.0}
     assert [period.said for period in at.understanding.effective_periods] == ["in January 2026"]
@@ -70,7 +70,7 @@ def test_without_a_time_there_is_nothing_to_say(search_at: Search, query: str) -
     assert at.understanding.effective_periods == ()
 
 
-def test_who_does_not_want_times_read_gets_words(search_at: Search) -> None:
+def test_a_literal_query_names_no_time(search_at: Search) -> None:
     at = search_at("last week", MEMORIES, literal=True)
     assert (found(at), at.understanding.effective_periods) == ({}, ())
 

@@ -25,12 +25,12 @@ def apply_stage(scores: dict[str, float], **opinions: Opinion) -> Ranking:
 
 
 @pytest.mark.parametrize("right", [7.9, 1.0, -3.0])
-def test_below_what_was_accepted_whatever_they_score(right: float) -> None:
+def test_accepted_memories_are_above_dismissed_ones_whatever_they_score(right: float) -> None:
     found = apply_stage({"wrong": 8.0, "right": right, "b": 2.0}, right=RIGHT, wrong=WRONG)
     assert found.ids.index("right") < found.ids.index("wrong")
 
 
-def test_below_what_answers_too_and_not_below_what_hardly_does() -> None:
+def test_dismissed_memories_go_below_scores_within_reach_only() -> None:
     found = apply_stage({"wrong": 8.0, "b": 6.0, "c": 4.0, "d": 3.9}, wrong=WRONG)
     assert found.ids == ("b", "c", "wrong", "d")
     [moved] = [hit for hit in found if hit.memory_id == "wrong"]
@@ -43,10 +43,10 @@ def test_several_keep_their_order() -> None:
     assert found.ids == ("b", "z", "y", "x")
 
 
-def test_what_stands_below_already_is_not_touched() -> None:
+def test_a_dismissed_memory_that_is_lowest_is_unchanged() -> None:
     ranking = apply_stage({"a": 8.0, "wrong": 3.0}, wrong=WRONG)
     assert [hit.why.formula for hit in ranking] == ["", ""]
 
 
-def test_what_was_dismissed_for_another_question_stays() -> None:
+def test_a_memory_dismissed_for_another_question_stays() -> None:
     assert apply_stage({"a": 8.0, "b": 7.0}, a=OTHERWISE).ids == ("a", "b")

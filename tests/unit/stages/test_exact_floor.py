@@ -28,7 +28,7 @@ def make_ranking(*ids: str) -> Ranking:
     return ranked(scored, {"pool": 3})
 
 
-def test_what_holds_an_exact_thing_is_lifted_onto_the_last_place(search_at: Search) -> None:
+def test_a_memory_with_an_exact_term_is_lifted_to_the_last_place(search_at: Search) -> None:
     at = search_at("why does the printer say E1234", MEMORIES, limit=3)
     ranking = STAGE.apply(make_ranking("near-0", "near-1", "near-2", "near-3", "code"), at)
     assert ranking.ids == ("near-0", "near-1", "code", "near-2", "near-3")
@@ -40,7 +40,7 @@ def test_what_holds_an_exact_thing_is_lifted_onto_the_last_place(search_at: Sear
     assert ranking.dropped == {"pool": 3}
 
 
-def test_of_several_things_each_has_a_place_and_the_better_comes_first(search_at: Search) -> None:
+def test_each_of_several_terms_has_a_place_and_the_better_comes_first(search_at: Search) -> None:
     at = search_at("printer E1234 v7", MEMORIES, limit=4)
     before = make_ranking("near-0", "near-1", "near-2", "near-3", "other", "code")
     assert STAGE.apply(before, at).ids[:4] == ("near-0", "near-1", "other", "code")
@@ -52,7 +52,7 @@ def test_at_most_a_share_of_the_places_is_given_away(search_at: Search) -> None:
     assert STAGE.apply(before, at).ids[:2] == ("near-0", "other")
 
 
-def test_what_makes_room_is_not_the_only_one_with_another_thing(search_at: Search) -> None:
+def test_the_only_holder_of_another_term_does_not_make_room(search_at: Search) -> None:
     """`code` stands on the last place and is the only one with E1234: `other` takes another's."""
     at = search_at("printer E1234 v7", MEMORIES, limit=3)
     before = make_ranking("near-0", "near-1", "code", "near-2", "other")
@@ -70,7 +70,7 @@ def test_what_makes_room_is_not_the_only_one_with_another_thing(search_at: Searc
         ("E1234", 2, ()),
     ],
 )
-def test_where_no_place_is_missing_nothing_changes(
+def test_if_every_term_has_a_place_nothing_changes(
     search_at: Search, query: str, limit: int, ids: tuple[str, ...]
 ) -> None:
     before = make_ranking(*ids)

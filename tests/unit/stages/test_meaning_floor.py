@@ -13,7 +13,7 @@ from recollect.stages.adjustments import MeaningFloor
 
 
 @pytest.mark.parametrize("name", ["vector", "meaning"])
-def test_what_shares_no_word_and_hardly_stands_out_is_dropped_and_counted(
+def test_a_weak_match_without_a_shared_word_is_dropped_and_counted(
     search_at: Callable[..., SearchContext], name: str
 ) -> None:
     scores = {"near": 3.0, "worded": 0.5, "just": 2.0, "arabic": 1.9}

@@ -46,7 +46,7 @@ def test_the_same_is_equal_or_a_few_words_more(one: str, other: str, so: bool) -
     assert same(words(other), words(one), 0.9) is so
 
 
-def test_what_a_memory_says_are_stems_without_fillers(search_at: Search) -> None:
+def test_a_wording_has_stems_without_fillers(search_at: Search) -> None:
     at = search_at(
         "",
         {
@@ -58,7 +58,7 @@ def test_what_a_memory_says_are_stems_without_fillers(search_at: Search) -> None
     assert at.text("title").wording == Wording.of(["rotat", "kei"], [])
 
 
-def test_values_that_stand_only_in_titles_keep_memories_apart(search_at: Search) -> None:
+def test_values_only_in_titles_keep_memories_apart(search_at: Search) -> None:
     at = search_at(
         "",
         {
@@ -106,7 +106,7 @@ def test_one_word_that_turns_the_meaning_keeps_memories_apart(search_at: Search,
     assert STAGE.apply(fused_ranking(a=3.0, b=2.0, c=1.0), at).ids == ("a", "b")
 
 
-def test_the_best_is_shown_and_the_others_are_named_beside_it(search_at: Search) -> None:
+def test_the_best_is_shown_and_names_the_others(search_at: Search) -> None:
     text = "Keys rotate every ninety days."
     at = search_at(
         "",
@@ -150,9 +150,7 @@ def test_only_the_best_are_compared(search_at: Search, limit: int, shown: tuple[
 
 
 @pytest.mark.parametrize("scores", [{}, {"a": 1.0}, {"a": 2.0, "b": 1.0}])
-def test_where_nothing_is_said_twice_nothing_changes(
-    search_at: Search, scores: dict[str, float]
-) -> None:
+def test_without_duplicates_nothing_changes(search_at: Search, scores: dict[str, float]) -> None:
     """Two memories of signs alone say nothing, and so not the same."""
     at = search_at("", {"a": {"title": "…"}, "b": {"title": "…"}})
     before = fused_ranking(**scores)

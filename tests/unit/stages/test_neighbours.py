@@ -106,7 +106,7 @@ def test_parts_of_two_files_are_no_neighbours() -> None:
     assert files(found)["b2"].path == "/notes/b.md"
 
 
-def test_a_part_alone_is_told_where_it_stands() -> None:
+def test_a_single_part_has_its_place_in_the_file() -> None:
     at = PlannedAt(10)
     found = join_neighbours(at, "a7")
     assert found.dropped == {}
@@ -129,12 +129,12 @@ def test_a_memory_with_a_path_that_is_no_part_of_a_file_stays_as_it_is() -> None
     assert "a777" not in files(found)
 
 
-def test_what_was_dropped_before_is_still_counted() -> None:
+def test_earlier_drops_are_still_counted() -> None:
     found = together(make_ranking("a1", "a2", dropped={"floor": 3}), PlannedAt(10))
     assert found.dropped == {"floor": 3, "neighbour": 1}
 
 
-def test_so_many_more_than_the_limit_are_looked_at() -> None:
+def test_more_hits_than_the_limit_are_read() -> None:
     """What joins others makes room; what stands far below is not asked for."""
     for limit, looked_at in ((1, 50), (20, 100)):
         at = PlannedAt(limit)

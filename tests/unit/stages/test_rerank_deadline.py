@@ -46,7 +46,7 @@ def test_all_are_read_in_batches_best_first() -> None:
     assert run.failure is None
 
 
-def test_what_comes_after_the_deadline_does_not_count(over_at: OverAt) -> None:
+def test_scores_after_the_deadline_do_not_count(over_at: OverAt) -> None:
     reads = Reads(stops_at=1)
     waited = over_at(reads.stopped)
     run = RerankRun(reads, "query", 2)
@@ -58,7 +58,7 @@ def test_what_comes_after_the_deadline_does_not_count(over_at: OverAt) -> None:
     assert run.failure is None
 
 
-def test_a_failure_is_told_and_what_was_read_before_stays() -> None:
+def test_a_failure_is_reported_and_earlier_scores_stay() -> None:
     run = RerankRun(Reads(stops_at=2, failure="It broke."), "query", 2)
     assert set(run.by(60, CANDIDATES)) == {"m0", "m1", "m2", "m3"}
     assert run.failure == "It broke."
@@ -70,5 +70,5 @@ def test_a_reranker_that_cannot_load_holds_up_nothing() -> None:
     assert run.failure == "No such file."
 
 
-def test_nothing_to_read_is_nothing_said() -> None:
+def test_without_texts_there_are_no_scores() -> None:
     assert RerankRun(Reads(), "query", 2).by(60, []) == {}

@@ -82,7 +82,7 @@ def test_without_a_reranker_the_order_stays_and_it_is_said(search_at: Search) ->
     assert (entry.channel, entry.reason) == ("rerank", 'rerank.provider is "none"')
 
 
-def test_what_stands_below_the_best_is_held_to_be_as_good_as_the_worst_read(
+def test_unread_candidates_count_as_the_worst_read(
     search_at: Search,
 ) -> None:
     """Two are read, logits 2 and −4; the third counts −4 as well, and stays below them."""
@@ -110,7 +110,7 @@ def read(search_at: Search, scores: Sequence[float], limit: int = 10) -> list[st
     return sorted(verified_ids(ranking))
 
 
-def test_where_the_first_stands_further_above_than_logits_reach_it_alone_is_read(
+def test_a_first_candidate_out_of_reach_is_read_alone(
     search_at: Search,
 ) -> None:
     """Logits from −5 to 10, times a third, bring two candidates 5 closer to each other at most.
@@ -131,7 +131,7 @@ def test_reading_ends_at_the_first_gap_that_logits_cannot_close(search_at: Searc
     assert read(search_at, [9.0, 8.0, 4.0, -1.5, -2.0]) == ["m0-10", "m1-10", "m2-10"]
 
 
-def test_behind_the_results_asked_for_only_what_can_become_the_first_is_read(
+def test_beyond_the_results_only_candidates_for_the_first_place_are_read(
     search_at: Search,
 ) -> None:
     scores = [9.0, 7.0, 5.0, 4.5, 3.5, 3.0]
@@ -140,7 +140,7 @@ def test_behind_the_results_asked_for_only_what_can_become_the_first_is_read(
     assert len(read(search_at, scores, limit=10)) == 6
 
 
-def test_no_order_changes_by_what_is_left_unread_below_a_gap(search_at: Search) -> None:
+def test_leaving_candidates_below_a_gap_unread_changes_no_order(search_at: Search) -> None:
     """Whatever the reranker would say of them: the worst above and the best below."""
     worst = {"first": 0.0, "second": 0.0, "third": 1.0}
     at = search_at(QUERY, MEMORIES, scores=worst)

@@ -29,7 +29,7 @@ def test_a_short_text_is_read_whole() -> None:
     assert window("exactly so", ["zebra"], 10) == "exactly so"
 
 
-def test_a_long_text_is_read_where_the_words_stand() -> None:
+def test_a_long_text_is_read_around_the_words() -> None:
     text = f"{HAY}the needle is under the mattress {HAY}"
     seen = window(text, ["needle", "mattress"], 100)
     assert "the needle is under the mattress" in seen
@@ -53,7 +53,7 @@ def test_most_different_words_win_and_of_several_places_the_first() -> None:
 
 
 @pytest.mark.parametrize("words", [[], ["zebra"]])
-def test_where_no_word_stands_the_beginning_is_read(words: list[str]) -> None:
+def test_without_a_matching_word_the_beginning_is_read(words: list[str]) -> None:
     assert HAY.startswith(window(HAY, words, 50))
 
 

@@ -56,7 +56,7 @@ def test_a_signal_with_nothing_to_say_is_left_out_of_the_explanation(search_at: 
 
 
 @pytest.mark.parametrize("query", ["", "?", "zebra"])
-def test_where_no_signal_speaks_nothing_changes(search_at: Search, query: str) -> None:
+def test_without_signals_nothing_changes(search_at: Search, query: str) -> None:
     before = make_ranking(c=2.0, a=1.0)
     assert STAGE.apply(before, search_at(query, MEMORIES)) is before
 
@@ -70,7 +70,7 @@ def test_equal_scores_come_by_id(search_at: Search) -> None:
     assert STAGE.apply(make_ranking(b=1.0, a=1.0), at).ids == ("a", "b")
 
 
-def test_what_is_no_sum_becomes_a_part_of_one() -> None:
+def test_a_term_that_is_no_sum_becomes_a_part_of_one() -> None:
     """One channel's own score, or the larger of two: it is not lost, and its parts not added."""
     more = leaf("bonus", 1.0, "")
     assert add_parts(leaf("keyword", 4.0, "bm25"), more).value == 5.0

@@ -95,7 +95,7 @@ def test_one_that_is_above_already_keeps_its_score(search_at: Search) -> None:
     assert replaced_ids(ranking, "new") == ["old"]
 
 
-def test_of_three_each_stands_above_the_one_before(search_at: Search) -> None:
+def test_each_of_three_is_above_the_one_before(search_at: Search) -> None:
     at = make_search(search_at, SAID | {"mid": "The limit is 200 requests."})
     ranking = STAGE.apply(fused_ranking(old=5.0, mid=4.5, new=4.0), at)
     assert ranking.ids[0] == "new"
@@ -109,7 +109,7 @@ def test_of_three_each_stands_above_the_one_before(search_at: Search) -> None:
     ["what was the limit before", "limit in 2025", "limit last June", "the former limit",
      "which limit did we use to have", "Limit früher", "límite antes"],
 )  # fmt: skip
-def test_a_question_about_the_past_gets_what_held_then(search_at: Search, query: str) -> None:
+def test_a_question_about_the_past_gets_the_older_statement(search_at: Search, query: str) -> None:
     at = make_search(search_at, query=query, now=datetime(2026, 2, 1, tzinfo=UTC))
     ranking = STAGE.apply(fused_ranking(new=5.0, old=3.0), at)
     assert ranking.ids == ("old", "new")
@@ -119,7 +119,7 @@ def test_a_question_about_the_past_gets_what_held_then(search_at: Search, query:
     assert replacing(ranking) == {"old": "new"}
 
 
-def test_a_question_that_names_what_only_the_older_has_gets_the_older(search_at: Search) -> None:
+def test_a_question_with_a_name_of_the_older_gets_the_older(search_at: Search) -> None:
     at = make_search(search_at, query="limit of 100")
     ranking = STAGE.apply(fused_ranking(new=5.0, old=3.0), at)
     assert ranking.ids == ("old", "new")
@@ -133,20 +133,20 @@ def test_a_time_at_which_the_newer_held_gets_the_newer(search_at: Search, query:
     assert STAGE.apply(fused_ranking(old=5.0, new=3.0), at).ids == ("new", "old")
 
 
-def test_what_does_not_hold_now_replaces_nothing(search_at: Search) -> None:
+def test_an_invalid_statement_replaces_nothing(search_at: Search) -> None:
     expired = {"text": SAID["new"], "valid_until": "2026-01-15T00:00:00Z"}
     at = make_search(search_at, SAID | {"new": expired}, now=datetime(2026, 2, 1, tzinfo=UTC))
     before = fused_ranking(old=5.0, new=3.0)
     assert STAGE.apply(before, at) is before
 
 
-def test_as_of_a_day_nothing_is_replaced_by_what_was_said_later(search_at: Search) -> None:
+def test_as_of_a_day_later_statements_replace_nothing(search_at: Search) -> None:
     at = make_search(search_at, now=datetime(2025, 12, 1, tzinfo=UTC))
     before = fused_ranking(old=5.0, new=3.0)
     assert STAGE.apply(before, at) is before
 
 
-def test_what_is_replaced_stays_where_expired_is_ranked_too(search_at: Search) -> None:
+def test_with_expired_memories_included_nothing_moves(search_at: Search) -> None:
     before = fused_ranking(old=5.0, new=3.0)
     assert STAGE.apply(before, make_search(search_at, include_expired=True)) is before
 
@@ -182,7 +182,7 @@ def test_a_correction_of_the_same_day_comes_first(search_at: Search) -> None:
         (SAID | {"new": {"text": SAID["new"], "updated_at": "2025-01-01T00:00:00Z"}}, {}),
     ],
 )
-def test_what_is_not_the_same_thing_is_not_lifted(
+def test_a_statement_about_something_else_is_not_raised(
     search_at: Search, texts: dict[str, Any], options: dict[str, Any]
 ) -> None:
     at = make_search(search_at, texts, **options)
@@ -190,7 +190,7 @@ def test_what_is_not_the_same_thing_is_not_lifted(
     assert STAGE.apply(before, at) is before
 
 
-def test_what_answers_far_less_is_not_lifted(search_at: Search) -> None:
+def test_a_far_lower_score_is_not_raised(search_at: Search) -> None:
     before = fused_ranking(old=9.0, new=1.0)
     assert STAGE.apply(before, make_search(search_at)).ids == ("old", "new")
 

@@ -24,7 +24,7 @@ def make_ranking(**scores: float) -> Ranking:
     return ranked(Hit(id, leaf("fused", score, "")) for id, score in scores.items())
 
 
-def test_what_does_not_hold_goes_below_what_answers_too(search_at: Search) -> None:
+def test_invalid_memories_go_below_valid_ones_that_answer(search_at: Search) -> None:
     ranking = STAGE.apply(make_ranking(old=10, ahead=9, now=8, far=1), search_at("VAT", MEMORIES))
     assert ranking.ids == ("now", "ahead", "old", "far")
     why = next(hit.why for hit in ranking if hit.memory_id == "old")
@@ -32,7 +32,7 @@ def test_what_does_not_hold_goes_below_what_answers_too(search_at: Search) -> No
     assert recompute(why) == why.value
 
 
-def test_it_stays_first_where_nothing_valid_answers(search_at: Search) -> None:
+def test_an_invalid_memory_stays_first_if_nothing_valid_answers(search_at: Search) -> None:
     ranking = STAGE.apply(make_ranking(old=10, far=1), search_at("VAT", MEMORIES))
     assert ranking.ids == ("old", "far")
 
@@ -40,6 +40,6 @@ def test_it_stays_first_where_nothing_valid_answers(search_at: Search) -> None:
 @pytest.mark.parametrize(
     "query", ["what was the VAT before", "VAT in March", "which VAT we used to have"]
 )
-def test_a_question_about_the_past_wants_what_held_then(search_at: Search, query: str) -> None:
+def test_a_question_about_the_past_moves_nothing(search_at: Search, query: str) -> None:
     ranking = STAGE.apply(make_ranking(old=10, now=8), search_at(query, MEMORIES))
     assert ranking.ids == ("old", "now")

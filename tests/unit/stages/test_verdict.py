@@ -46,7 +46,7 @@ def test_nothing_found_is_no_evidence(search_at: Search) -> None:
     assert STAGE.apply(Ranking(), search_at("kayak", {})).judgement == Judgement(0.0, "none")
 
 
-def test_a_list_that_was_asked_for_is_strong(search_at: Search) -> None:
+def test_a_list_is_strong_evidence(search_at: Search) -> None:
     at = search_at("all bugs", {"a": {"text": "It leaks.", "kind": "bug"}})
     assert at.understanding.lists
     listed = STAGE.apply(ranking("fused", {"a": -3.0}), at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.query.exact import MOST_THINGS, exact_things, fold, holds, is_unspaced
+from recollect.query.exact import MOST_EXACT, find_exact_terms, fold, holds, is_unspaced
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,8 @@ from recollect.query.exact import MOST_THINGS, exact_things, fold, holds, is_uns
         ("数据库 and 東京 but not 東", ["数据库", "東京"]),
     ],
 )  # fmt: skip
-def test_what_was_copied_or_typed_as_it_stands(text: str, things: list[str]) -> None:
-    assert exact_things(text) == things
+def test_exact_terms_of_a_query(text: str, things: list[str]) -> None:
+    assert find_exact_terms(text) == things
 
 
 @pytest.mark.parametrize(
@@ -40,22 +40,22 @@ def test_what_was_copied_or_typed_as_it_stands(text: str, things: list[str]) -> 
     ["", " ", "?!", "plain words only", "the 1st of May, the 1990s", "I e.g. like tea", "a-b", "42",
      "it's Anna's", "A B C", "Well-known. Facts.", "a & b", "# one", "1 + 1", "so ...then"],
 )  # fmt: skip
-def test_prose_has_no_exact_things(text: str) -> None:
-    assert exact_things(text) == []
+def test_prose_has_no_exact_terms(text: str) -> None:
+    assert find_exact_terms(text) == []
 
 
 def test_quoted_phrases_come_first_and_are_not_read_twice() -> None:
-    assert exact_things('v2 of "the quick fix" and `a_b` or “c d”, «e f»') == [
+    assert find_exact_terms('v2 of "the quick fix" and `a_b` or “c d”, «e f»') == [
         "the quick fix", "a_b", "c d", "e f", "v2",
     ]  # fmt: skip
-    assert exact_things("'the quick fix' isn't it's") == ["the quick fix"]
-    assert exact_things('one " alone') == []
+    assert find_exact_terms("'the quick fix' isn't it's") == ["the quick fix"]
+    assert find_exact_terms('one " alone') == []
 
 
-def test_each_thing_comes_once_and_a_pasted_log_is_bounded() -> None:
-    assert exact_things("v1 v2 v1") == ["v1", "v2"]
+def test_exact_terms_are_distinct_and_a_pasted_log_is_bounded() -> None:
+    assert find_exact_terms("v1 v2 v1") == ["v1", "v2"]
     pasted = " ".join(f"line{number}" for number in range(100))
-    assert exact_things(pasted) == [f"line{number}" for number in range(MOST_THINGS)]
+    assert find_exact_terms(pasted) == [f"line{number}" for number in range(MOST_EXACT)]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_each_thing_comes_once_and_a_pasted_log_is_bounded() -> None:
         ("", "1.4", False),
     ],
 )
-def test_a_text_holds_a_thing_as_a_whole_or_not_at_all(text: str, thing: str, held: bool) -> None:
+def test_a_text_holds_a_term_as_a_whole_or_not_at_all(text: str, thing: str, held: bool) -> None:
     assert holds(fold(text), thing) is held
 
 
