@@ -68,9 +68,6 @@ class Statement:
         """True if it adds to an earlier statement, such as with "also"."""
         return bool(phrases("adds to what was said").search(self.text))
 
-    def shares_words(self, other: Statement) -> bool:
-        return len({*self.words} & {*other.words}) >= SHARED
-
     def shared_words(self, other: Statement) -> float:
         """Return the share of the shorter statement's words that the longer one has."""
         own, others = {*self.words}, {*other.words}
@@ -94,7 +91,7 @@ def comparable(older: Memory, newer: Memory) -> bool:
 def seems_to_replace(older: Statement, newer: Statement, cosine: float) -> bool:
     """Return True if the newer statement surely states now what the older one stated before: it
     says that something changed, or only one value differs."""
-    if newer.adds or not newer.shares_words(older):
+    if newer.adds or len({*newer.words} & {*older.words}) < SHARED:
         return False
     if newer.says_change and cosine >= CLAIMED_CHANGE:
         return True

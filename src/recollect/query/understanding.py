@@ -310,7 +310,10 @@ class Understanding:
         lookup = KeywordQuery("stemmed", fts5.any_of([term]), weights, MOST_READ, self._filter)
         matches = self._store.keyword.match(lookup).matches
         memories = self._store.memories.get([match.memory_id for match in matches])
-        texts = {id: fold(_text_of(memory)) for id, memory in memories.items()}
+        texts = {
+            id: fold("\n".join((m.title, m.text, m.context, m.why, m.impact, *m.tags)))
+            for id, m in memories.items()
+        }
         scores = {id: score for id, score in matches if id in texts and holds(texts[id], term)}
         letters = self._store.keyword.holding("stemmed", [term]).get(term, 0)
         share = len(scores) / len(matches) if matches else 0.0
@@ -442,8 +445,3 @@ class Understanding:
             lambda word: " ".join(self.corrections.get(word[0].lower(), (word[0],))),
             compose(self._text),
         )
-
-
-def _text_of(memory: Memory) -> str:
-    fields = (memory.title, memory.text, memory.context, memory.why, memory.impact, *memory.tags)
-    return "\n".join(fields)

@@ -77,7 +77,9 @@ def _in_words(words: str, now: datetime, text: str, name: str) -> datetime | Non
     english = translate(words)
     words = english.text.lower() if english else words
     number = rf"\b(an?|{'|'.join(NUMBERS)})\b"
-    digits = re.sub(number, lambda each: _digits(each[0], NUMBERS), words)
+    digits = re.sub(
+        number, lambda each: str(NUMBERS.index(each[0]) + 1 if each[0] in NUMBERS else 1), words
+    )
     if (moment := _from_duration(digits, now, text, name)) is not None:
         return moment
     if (period := _nearest_period(words, now, name)) is None:
@@ -110,10 +112,6 @@ def _nearest_period(words: str, now: datetime, name: str) -> tuple[datetime, dat
         ahead = (_period(each, now) for each in later)
         period = next((each for each in ahead if each and each[1] > now), period)
     return period
-
-
-def _digits(word: str, numbers: list[str]) -> str:
-    return str(numbers.index(word) + 1) if word in numbers else "1"
 
 
 def _period(words: str, now: datetime) -> tuple[datetime, datetime] | None:
