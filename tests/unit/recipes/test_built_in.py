@@ -1,10 +1,11 @@
-"""A recipe is checked for what its parts need of each other."""
+"""The built-in recipes: the default one, and what each part needs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, get_args
 
+import msgspec
 import pytest
 from msgspec import structs
 from msgspec.structs import replace
@@ -14,10 +15,11 @@ from recollect.errors import UserError
 from recollect.fuse.fusions import Rrf, Union
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
-from recollect.recipes.base import Recipe, check, part_infos
+from recollect.recipes.base import Recipe, check, part_infos, recipe_of
 from recollect.recipes.ranges import Depth
 from recollect.recipes.registry import BUILT_IN
 from recollect.recipes.related import RELATED
+from recollect.settings import Settings
 from recollect.signals import AnySignal
 from recollect.signals.words import Cosine, VectorRank
 from recollect.stages.adjustments import KeywordFloor, KindAdjust, ScoreFloor
@@ -27,6 +29,56 @@ from recollect.stages.signal_sums import Bonus, WeightedSum
 from recollect.stages.supersede import Supersede
 from recollect.types import Ranking
 from recollect_evaluation.evaluation import BASELINES
+
+BLEND = BUILT_IN["blend"]
+
+
+def test_it_is_the_default_and_the_first_that_is_listed() -> None:
+    assert Settings().search.recipe == "blend"
+    assert next(iter(BUILT_IN)) == "blend"
+
+
+def test_it_hangs_together() -> None:
+    check(BLEND)
+    assert [channel.name for channel in BLEND.recall] == [
+        "keyword",
+        "subwords",
+        "exact",
+        "details",
+        "vector",
+        "listed",
+        "accepted",
+    ]
+    stages = [
+        "bonus",
+        "rerank",
+        "supersede",
+        "near_duplicates",
+        "exact_floor",
+        "validity",
+        "browsed",
+        "dismissed",
+        "neighbours",
+        "cut",
+        "verdict",
+    ]
+    assert [stage.name for stage in BLEND.stages] == stages
+    fused = {"keyword", "subwords", "exact", "details", "vector", "accepted"}
+    assert set(BLEND.fuse.channels) == fused
+
+
+def test_it_survives_being_written_down() -> None:
+    written = recipe_of(msgspec.json.decode(msgspec.json.encode(BLEND)))
+    assert written == BLEND
+    assert written.fingerprint == BLEND.fingerprint
+
+
+@pytest.mark.parametrize("lost", ["subwords", "exact", "vector"])
+def test_a_channel_that_fusion_names_must_be_there(lost: str) -> None:
+    recall = tuple(channel for channel in BLEND.recall if channel.name != lost)
+    with pytest.raises(UserError, match=f"fuse names the channel '{lost}'"):
+        check(msgspec.structs.replace(BLEND, recall=recall))
+
 
 Search = Callable[..., SearchContext]
 WORDS = Keyword(index="stemmed", columns={"text": 1.0}, reading="words", depth=Depth(at_least=10))

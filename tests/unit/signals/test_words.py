@@ -1,4 +1,4 @@
-"""`exact`: what the query means literally, as a share."""
+"""Signals of words: exact terms, the first person, the title."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from recollect.context import SearchContext
-from recollect.signals.words import ExactMatch
+from recollect.settings import Embedding, Rerank, Settings
+from recollect.signals.words import ExactMatch, Person, holds_all
 from recollect.types import Hit, Ranking, leaf
 
 Search = Callable[..., SearchContext]
@@ -58,3 +59,39 @@ def test_an_identifier_in_another_spelling_is_the_same_name(search_at: Search, q
     )
     found = SIGNAL.values(at, list(memories))
     assert {id: value.raw for id, value in found.items()} == {"name": 1.0, "longer": 0.0}
+
+
+PERSON = Person(weight=1.0, share=0.1)
+MEMORIES = {
+    "mine": "I parked my bike behind the station.",
+    "ours": "The long report that we wrote in spring has ten pages and two maps of it.",
+    "country": "The US office may use it.",
+    "other": "Kim parked a bike there.",
+}
+
+
+def test_it_counts_words_of_the_first_person_up_to_a_share(search_at: Search) -> None:
+    """Two of seven words are more than a tenth; one of sixteen is less."""
+    found = PERSON.values(search_at("where did I leave my bike", MEMORIES), list(MEMORIES))
+    raw = {id: value.raw for id, value in found.items()}
+    assert raw == pytest.approx({"mine": 1.0, "ours": 1 / 1.6, "country": 0.0, "other": 0.0})
+
+
+@pytest.mark.parametrize("query", ["where is the bike", "US offices", "how to use it", ""])
+def test_a_query_about_something_else_says_nothing(search_at: Search, query: str) -> None:
+    assert PERSON.values(search_at(query, MEMORIES), list(MEMORIES)) == {}
+
+
+OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
+
+
+@pytest.mark.parametrize(
+    ("title", "query", "held"),
+    [
+        ("docs/v1.4-ROADMAP.md", "roadmap 1.4", True),
+        ("docs/v1.5-ROADMAP.md", "roadmap 1.4", False),
+        ("Clock drift", "", False),
+    ],
+)
+def test_every_word_may_be_within_a_word_of_the_title(title: str, query: str, held: bool) -> None:
+    assert holds_all(title, query) is held

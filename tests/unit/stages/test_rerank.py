@@ -1,9 +1,10 @@
-"""The second opinion: a cross-encoder's logit joins the score."""
+"""The reranking stages: texts, deadline, and the use of logits."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 
 import pytest
 from planned_search import OverAt, fused_ranking
@@ -11,8 +12,136 @@ from planned_search import OverAt, fused_ranking
 from recollect.context import SearchContext
 from recollect.errors import ProviderError
 from recollect.maths import logistic, logit
-from recollect.stages.rerank import RerankInterpolation
-from recollect.types import Ranking, recompute
+from recollect.query.passages import window
+from recollect.stages.rerank import RerankInterpolation, RerankRun, focused_text, whole_text
+from recollect.types import Memory, Ranking, recompute
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+HAY = "plain hay and more of it " * 40  # a thousand characters
+
+
+def memory(title: str, text: str) -> Memory:
+    return Memory(id="m", title=title, text=text, created_at=NOW, updated_at=NOW)
+
+
+def test_all_of_it_is_title_and_text() -> None:
+    assert whole_text(memory("Title", "Text")) == "Title\nText"
+    assert whole_text(memory("", "Text")) == "Text"
+    assert whole_text(memory("Title", "")) == "Title"
+    assert focused_text(memory("Title", ""), "query", 10) == "Title"
+
+
+def test_a_short_text_is_read_whole() -> None:
+    assert window("exactly so", ["zebra"], 10) == "exactly so"
+
+
+def test_a_long_text_is_read_around_the_words() -> None:
+    text = f"{HAY}the needle is under the mattress {HAY}"
+    seen = window(text, ["needle", "mattress"], 100)
+    assert "the needle is under the mattress" in seen
+    assert len(seen) <= 100
+    assert seen in text
+    assert not seen.startswith("lain")
+
+
+def test_other_endings_are_found_and_other_beginnings_are_not() -> None:
+    text = f"{HAY}needles were found {HAY}"
+    assert "needles" in window(text, ["needle"], 60)
+    assert "needles" in window(text, ["needled"], 60)
+    assert "needles" not in window(text, ["unneedled"], 60)
+
+
+def test_most_different_words_win_and_of_several_places_the_first() -> None:
+    text = f"needle needle needle {HAY}needle thread {HAY}thread needle {HAY}"
+    seen = window(text, ["needle", "thread"], 60)
+    assert "needle thread" in seen
+    assert "thread needle" not in seen
+
+
+@pytest.mark.parametrize("words", [[], ["zebra"]])
+def test_without_a_matching_word_the_beginning_is_read(words: list[str]) -> None:
+    assert HAY.startswith(window(HAY, words, 50))
+
+
+def test_words_at_either_end_do_not_leave_the_text() -> None:
+    first, last = f"needle {HAY}", f"{HAY}needle"
+    assert window(first, ["needle"], 50).startswith("needle")
+    assert window(last, ["needle"], 50).endswith("needle")
+
+
+def test_a_text_without_blanks_is_cut_all_the_same() -> None:
+    seen = window("数据库迁移失败" * 100, ["迁移"], 50)
+    assert 0 < len(seen) <= 50
+    assert window("x" * 500, [], 50)
+
+
+def test_signs_in_words_are_no_pattern() -> None:
+    assert window(f"{HAY}c++ (is) fine", ["c++", "(is"], 40)
+
+
+CANDIDATES = [(f"m{number}", f"text {number}") for number in range(5)]
+
+
+class Reads:
+    identity = "toy"
+
+    def __init__(self, stops_at: int = 99, failure: str = "", unready: str = "") -> None:
+        self.batches: list[list[str]] = []
+        self.go_on = threading.Event()
+        self.stopped = threading.Event()
+        self.stops_at = stops_at
+        self.failure = failure
+        self.unready = unready
+
+    def ready(self) -> None:
+        if self.unready:
+            raise ProviderError(self.unready, transient=False)
+
+    def scores(self, query: str, documents: Sequence[str]) -> list[float]:
+        if len(self.batches) == self.stops_at:
+            if self.failure:
+                raise ProviderError(self.failure, transient=True)
+            self.stopped.set()
+            self.go_on.wait()
+        self.batches.append(list(documents))
+        return [float(text.split()[1]) / 10 for text in documents]
+
+
+def test_all_are_read_in_batches_best_first() -> None:
+    reads = Reads()
+    run = RerankRun(reads, "query", 2)
+    assert run.by(60, CANDIDATES) == {"m0": 0.0, "m1": 0.1, "m2": 0.2, "m3": 0.3, "m4": 0.4}
+    assert reads.batches == [["text 0", "text 1"], ["text 2", "text 3"], ["text 4"]]
+    assert run.failure is None
+
+
+def test_scores_after_the_deadline_do_not_count(over_at: OverAt) -> None:
+    reads = Reads(stops_at=1)
+    waited = over_at(reads.stopped)
+    run = RerankRun(reads, "query", 2)
+    scores = run.by(0.2, CANDIDATES)
+    assert scores == {"m0": 0.0, "m1": 0.1}
+    assert waited == [0.2]
+    reads.go_on.set()
+    assert scores == {"m0": 0.0, "m1": 0.1}
+    assert run.failure is None
+
+
+def test_a_failure_is_reported_and_earlier_scores_stay() -> None:
+    run = RerankRun(Reads(stops_at=2, failure="It broke."), "query", 2)
+    assert set(run.by(60, CANDIDATES)) == {"m0", "m1", "m2", "m3"}
+    assert run.failure == "It broke."
+
+
+def test_a_reranker_that_cannot_load_holds_up_nothing() -> None:
+    run = RerankRun(Reads(unready="No such file."), "query", 2)
+    assert run.by(60, CANDIDATES) == {}
+    assert run.failure == "No such file."
+
+
+def test_without_texts_there_are_no_scores() -> None:
+    assert RerankRun(Reads(), "query", 2).by(60, []) == {}
+
 
 Search = Callable[..., SearchContext]
 STAGE = RerankInterpolation(weight=0.25, bound=10.0, floor=-5.0)

@@ -1,0 +1,359 @@
+"""The last stages: near duplicates, neighbouring chunks, the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import log
+from typing import cast
+
+import pytest
+from msgspec.structs import replace
+from planned_search import fused_ranking, ranking
+
+from recollect.context import SearchContext
+from recollect.errors import UserError
+from recollect.present.words import place_in_file
+from recollect.query.sameness import FILLERS, TURNING, Wording, same
+from recollect.query.terms import STOP_WORDS
+from recollect.recipes.base import check
+from recollect.recipes.registry import BUILT_IN
+from recollect.stages.ending import ConfidenceVerdict, NearDuplicates, Neighbours
+from recollect.store.folders import ChunkPlace, FileChunk
+from recollect.types import FilePlace, Hit, Judgement, Ranking, leaf, recompute
+
+Search = Callable[..., SearchContext]
+DUPLICATES = NearDuplicates(alike=0.9)
+
+
+def words(text: str) -> set[str]:
+    return set(text.split())
+
+
+TEN = "a b c d e f g h i j"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "so"),
+    [
+        (TEN, TEN, True),
+        (TEN, f"{TEN} k", True),  # ten of eleven are more than nine tenths
+        (f"{TEN} k", TEN, True),
+        (TEN, f"{TEN} k l", False),  # ten of twelve are not
+        (TEN, f"{TEN} 7", False),  # a number more
+        (TEN, f"{TEN} v2", False),
+        (TEN, f"{TEN} not", False),
+        (TEN, f"{TEN} never", False),
+        (TEN, f"{TEN} befor", False),
+        (f"{TEN} k", f"{TEN} l", False),  # a word for another
+        ("", "", False),
+        ("", "a", False),
+    ],
+)
+def test_the_same_is_equal_or_a_few_words_more(one: str, other: str, so: bool) -> None:
+    assert same(words(one), words(other), 0.9) is so
+    assert same(words(other), words(one), 0.9) is so
+
+
+def test_a_wording_has_stems_without_fillers(search_at: Search) -> None:
+    at = search_at(
+        "",
+        {
+            "text": {"title": "Vault", "text": "The keys are NOT rotated.", "context": "Ops"},
+            "title": {"title": "Rotate keys"},
+        },
+    )
+    assert at.text("text").wording == Wording.of(["vault"], ["kei", "not", "rotat", "op"])
+    assert at.text("title").wording == Wording.of(["rotat", "kei"], [])
+
+
+def test_values_only_in_titles_keep_memories_apart(search_at: Search) -> None:
+    at = search_at(
+        "",
+        {
+            "old": {"title": "Staging listens on 8443", "text": "Ask ops before you change it."},
+            "new": {"title": "Staging listens on 9443", "text": "Ask ops before you change it."},
+            "again": {"title": "staging listens on: 9443", "text": "Ask Ops before you change it!"},
+        },
+    )
+    ranking = DUPLICATES.apply(fused_ranking(old=3.0, new=2.0, again=1.0), at)
+    assert ranking.ids == ("old", "new")
+    assert [memory.id for memory in ranking.hits[1].findings.same] == ["again"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shown"),
+    [
+        ("Stand-up", "When we meet", ("a",)),  # names of the same text
+        ("Stand-up", "Stand-up of the team", ("a",)),
+        ("", "Stand-up", ("a",)),
+        ("Anna's stand-up", "Tom's stand-up", ("a", "b")),  # values
+        ("Stand-up", "Stand-up 2", ("a", "b")),
+        ("Stand-up", "No stand-up", ("a", "b")),
+    ],
+)
+def test_titles_that_only_name_a_statement_may_differ(
+    search_at: Search, one: str, other: str, shown: tuple[str, ...]
+) -> None:
+    text = "It is at half past nine in the small room behind the kitchen."
+    at = search_at("", {"a": {"title": one, "text": text}, "b": {"title": other, "text": text}})
+    assert DUPLICATES.apply(fused_ranking(a=2.0, b=1.0), at).ids == shown
+
+
+def test_fillers_and_turning_words_are_known_by_their_stems(search_at: Search) -> None:
+    tokens = search_at("").store.keyword.tokens
+    assert set(tokens(" ".join(STOP_WORDS))) <= FILLERS
+    turning = "no not never none without except unless until before after"
+    assert set(tokens(turning)) == TURNING
+    assert not TURNING & FILLERS
+
+
+@pytest.mark.parametrize("word", ["not", "never", "before", "unless", "without", "2"])
+def test_one_word_that_turns_the_meaning_keeps_memories_apart(search_at: Search, word: str) -> None:
+    text = "Ship on Friday morning when Anna, Tom, Lena and Okonkwo tested login, search, mail"
+    at = search_at("", {"a": f"{text}.", "b": f"{text} {word}.", "c": f"{text}, again."})
+    assert DUPLICATES.apply(fused_ranking(a=3.0, b=2.0, c=1.0), at).ids == ("a", "b")
+
+
+def test_the_best_is_shown_and_names_the_others(search_at: Search) -> None:
+    text = "Keys rotate every ninety days."
+    at = search_at(
+        "",
+        {
+            "best": text,
+            "second": text.upper(),
+            "third": f"The {text}",
+            "other": "Keys rotate every sixty days.",
+        },
+    )
+    before = fused_ranking(best=4.0, other=3.0, second=2.0, third=1.0)
+    ranking = DUPLICATES.apply(before, at)
+    assert [(hit.memory_id, hit.why) for hit in ranking] == [
+        (hit.memory_id, hit.why) for hit in before.hits[:2]
+    ]
+    assert ranking.dropped == {"pool": 3, "near_duplicates": 2}
+    same = {hit.memory_id: [memory.id for memory in hit.findings.same] for hit in ranking}
+    assert same == {"best": ["second", "third"], "other": []}
+    assert all(recompute(hit.why) == hit.score for hit in ranking)
+
+
+def test_projects_and_spaces_are_apart(search_at: Search) -> None:
+    at = search_at(
+        "",
+        {
+            "a": {"text": "Same words.", "project": "harbor"},
+            "b": {"text": "Same words.", "project": "tower"},
+            "c": {"text": "Same words.", "project": "harbor", "space": "home"},
+            "d": {"text": "Same words.", "project": "harbor"},
+        },
+    )
+    assert DUPLICATES.apply(fused_ranking(a=4.0, b=3.0, c=2.0, d=1.0), at).ids == (
+        "a",
+        "b",
+        "c",
+    )
+
+
+@pytest.mark.parametrize(("limit", "shown"), [(1, ("a", "b", "c")), (3, ("a", "b"))])
+def test_only_the_best_are_compared(search_at: Search, limit: int, shown: tuple[str, ...]) -> None:
+    """As many as are asked for, and `top` at least."""
+    memories = {"a": "Same words.", "b": "Other words.", "c": "Same words."}
+    at = search_at("", memories, limit=limit)
+    assert NearDuplicates(top=2).apply(fused_ranking(a=3.0, b=2.0, c=1.0), at).ids == shown
+
+
+@pytest.mark.parametrize("scores", [{}, {"a": 1.0}, {"a": 2.0, "b": 1.0}])
+def test_without_duplicates_nothing_changes(search_at: Search, scores: dict[str, float]) -> None:
+    """Two memories of signs alone say nothing, and so not the same."""
+    at = search_at("", {"a": {"title": "…"}, "b": {"title": "…"}})
+    before = fused_ranking(**scores)
+    assert DUPLICATES.apply(before, at) is before
+
+
+def test_none_are_hidden_where_that_is_switched_off(search_at: Search) -> None:
+    at = search_at("", {"a": "Same words.", "b": "Same words."})
+    before = fused_ranking(a=2.0, b=1.0)
+    assert NearDuplicates(top=0).apply(before, at) is before
+
+
+NEIGHBOURS = Neighbours()
+PART = 10  # lines of each part
+
+
+class PlannedMemory:
+    def __init__(self, id: str, path: str) -> None:
+        self.id = id
+        self.path = path
+
+
+class PlannedPlaces:
+    """Which memory is which part; what was asked for is remembered."""
+
+    def __init__(self, places: Mapping[str, ChunkPlace]) -> None:
+        self._places = places
+        self.asked: list[str] = []
+
+    def places(self, ids: Sequence[str]) -> dict[str, ChunkPlace]:
+        self.asked += ids
+        return {id: self._places[id] for id in ids if id in self._places}
+
+
+class PlannedAt:
+    """Memories named `a1` are the first part of the file a, and so on; others are of no file."""
+
+    def __init__(self, limit: int, files: str = "ab") -> None:
+        self.limit = limit
+        self._files = files
+        places = {
+            f"{file}{n}": ChunkPlace(
+                key, FileChunk(f"{file}{n}", n, f"H{n}", PART * n - 9, PART * n)
+            )
+            for key, file in enumerate(files, 1)
+            for n in range(1, 200)
+        }
+        self.folders = PlannedPlaces(places)
+        self.store = self
+
+    def memory(self, id: str) -> PlannedMemory:
+        return PlannedMemory(id, f"/notes/{id[0]}.md" if id[0] in self._files else "")
+
+
+def make_ranking(*ids: str, dropped: dict[str, int] | None = None) -> Ranking:
+    hits = tuple(Hit(id, leaf("r", 1 / place, "")) for place, id in enumerate(ids, 1))
+    return Ranking(hits, dropped or {})
+
+
+def join_neighbours(at: PlannedAt, *ids: str) -> Ranking:
+    return together(make_ranking(*ids), at)
+
+
+def together(ranking: Ranking, at: PlannedAt) -> Ranking:
+    return NEIGHBOURS.apply(ranking, cast("SearchContext", at))
+
+
+def files(ranking: Ranking) -> dict[str, FilePlace]:
+    return {hit.memory_id: hit.findings.file for hit in ranking if hit.findings.file}
+
+
+def joined_ids(ranking: Ranking) -> dict[str, list[str]]:
+    return {
+        hit.memory_id: [memory.id for memory in hit.findings.joined]
+        for hit in ranking
+        if hit.findings.file
+    }
+
+
+def test_neighbours_are_shown_as_the_best_of_them() -> None:
+    at = PlannedAt(10)
+    found = join_neighbours(at, "a2", "x", "a3", "a1")
+    assert found.ids == ("a2", "x")
+    assert files(found) == {"a2": FilePlace("/notes/a.md", "H2", 11, 20)}
+    assert joined_ids(found) == {"a2": ["a1", "a3"]}  # in the order of the file
+    assert found.dropped == {"neighbour": 2}
+
+
+def test_a_score_is_not_changed() -> None:
+    found = join_neighbours(PlannedAt(10), "x", "a2", "a1", "y")
+    assert [hit.score for hit in found] == [1, 1 / 2, 1 / 4]
+
+
+def test_parts_with_a_gap_between_them_are_several_results() -> None:
+    at = PlannedAt(10)
+    found = join_neighbours(at, "a1", "a3", "a4", "a6")
+    assert found.ids == ("a1", "a3", "a6")
+    assert joined_ids(found) == {"a1": [], "a3": ["a4"], "a6": []}
+    assert (files(found)["a3"].first_line, files(found)["a3"].last_line) == (21, 30)
+
+
+def test_parts_of_two_files_are_no_neighbours() -> None:
+    at = PlannedAt(10)
+    found = join_neighbours(at, "a1", "b2", "b1", "a5")
+    assert found.ids == ("a1", "b2", "a5")
+    assert joined_ids(found) == {"a1": [], "b2": ["b1"], "a5": []}
+    assert files(found)["b2"].path == "/notes/b.md"
+
+
+def test_a_single_part_has_its_place_in_the_file() -> None:
+    at = PlannedAt(10)
+    found = join_neighbours(at, "a7")
+    assert found.dropped == {}
+    assert files(found) == {"a7": FilePlace("/notes/a.md", "H7", 61, 70)}
+
+
+def test_without_files_nothing_is_asked_and_nothing_changes() -> None:
+    at = PlannedAt(10, files="")
+    ranking = make_ranking("x", "y")
+    assert together(ranking, at) is ranking
+    assert at.folders.asked == []
+    assert together(Ranking(), at) == Ranking()
+
+
+def test_a_memory_with_a_path_that_is_no_part_of_a_file_stays_as_it_is() -> None:
+    at = PlannedAt(10)
+    ids = ("a1", "a777", "a2")  # nothing is known of the second
+    found = join_neighbours(at, *ids)
+    assert found.ids == ("a1", "a777")
+    assert "a777" not in files(found)
+
+
+def test_earlier_drops_are_still_counted() -> None:
+    found = together(make_ranking("a1", "a2", dropped={"floor": 3}), PlannedAt(10))
+    assert found.dropped == {"floor": 3, "neighbour": 1}
+
+
+def test_more_hits_than_the_limit_are_read() -> None:
+    """What joins others makes room; what stands far below is not asked for."""
+    for limit, looked_at in ((1, 50), (20, 100)):
+        at = PlannedAt(limit)
+        ids = [f"a{2 * n + 1}" for n in range(looked_at - 1)]
+        found = join_neighbours(at, *ids[:50], *[f"x{n}" for n in range(looked_at)], "a2")
+        assert len(at.folders.asked) <= looked_at
+        assert found.ids[-1] == "a2"  # too far below to be looked at, so it stays
+
+
+def test_a_place_is_written_as_editors_open_it() -> None:
+    assert place_in_file(FilePlace("a.md", "", 3, 3)) == "a.md:3"
+    assert place_in_file(FilePlace("a.md", "A > B", 3, 9)) == "a.md:3-9, A > B"
+    assert place_in_file(FilePlace("a.md", "A > B", 3, 9, 4)) == "a.md:4, A > B"
+    assert place_in_file(FilePlace("two\nlines.md", "", 1, 1)) == "two lines.md:1"
+
+
+VERDICT = ConfidenceVerdict(strong=0.9, weak=0.1)
+
+
+@pytest.mark.parametrize(
+    ("score", "judgement"),
+    [
+        (log(9.01), Judgement(0.9001, "strong")),  # odds of 9 to 1
+        (log(8.99), Judgement(0.8999, "weak")),
+        (0.0, Judgement(0.5, "weak")),
+        (-log(8.99), Judgement(0.1001, "weak")),
+        (-log(9.01), Judgement(0.0999, "none")),
+        (-1000.0, Judgement(0.0, "none")),
+        (1000.0, Judgement(1.0, "strong")),
+    ],
+)
+def test_the_first_results_log_odds_decide(
+    search_at: Search, score: float, judgement: Judgement
+) -> None:
+    scores = {"a": score, "b": score - 1}
+    at = search_at("kayak", dict.fromkeys(scores, "kayak"))
+    judged = VERDICT.apply(ranking("fused", scores), at)
+    assert judged.judgement == judgement
+    assert judged.ids == ("a", "b"), "nothing is dropped"
+
+
+def test_nothing_found_is_no_evidence(search_at: Search) -> None:
+    assert VERDICT.apply(Ranking(), search_at("kayak", {})).judgement == Judgement(0.0, "none")
+
+
+def test_a_list_is_strong_evidence(search_at: Search) -> None:
+    at = search_at("all bugs", {"a": {"text": "It leaks.", "kind": "bug"}})
+    assert at.understanding.lists
+    listed = VERDICT.apply(ranking("fused", {"a": -3.0}), at)
+    assert listed.judgement == Judgement(1.0, "strong")
+
+
+def test_a_fusion_without_log_odds_is_refused() -> None:
+    gnosis = BUILT_IN["gnosis"]
+    with pytest.raises(UserError, match="verdict needs log_odds; put one of these before it: feat"):
+        check(replace(gnosis, stages=(*gnosis.stages, VERDICT)))
