@@ -67,13 +67,13 @@ def asked(
         processor += time.process_time() - before
         return found
 
-    ours = RerankInterpolation._contested
-    RerankInterpolation._contested = rule  # type: ignore[method-assign, assignment]
+    ours = RerankInterpolation._count_contested
+    RerankInterpolation._count_contested = rule  # type: ignore[method-assign, assignment]
     CachedReranker.scores = counted  # type: ignore[method-assign]
     try:
         found = evaluation.quality(BLEND, questions, silent).returned
     finally:
-        RerankInterpolation._contested = ours  # type: ignore[method-assign]
+        RerankInterpolation._count_contested = ours  # type: ignore[method-assign]
         CachedReranker.scores = scores  # type: ignore[method-assign]
     values = measure_run(found, evaluation.dataset.grades)
     ndcg = sum(one["ndcg@10"] for one in values.values()) / len(values)
@@ -99,7 +99,9 @@ def main() -> None:
             if args.timed:  # the first one loads the model
                 asked(evaluation, questions[:1], every, timed=True)
             whole = asked(evaluation, questions, every, timed=args.timed)
-            kept = asked(evaluation, questions, RerankInterpolation._contested, timed=args.timed)
+            kept = asked(
+                evaluation, questions, RerankInterpolation._count_contested, timed=args.timed
+            )
         share = kept.characters / whole.characters
         shares.append(share)
         figures = f"{len(questions):>10}{whole.ndcg:>10.4f}{kept.ndcg - whole.ndcg:>+10.4f}"

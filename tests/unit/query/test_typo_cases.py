@@ -65,7 +65,7 @@ class Case(NamedTuple):
     note that comes first, where one does."""
 
     query: str
-    read_corrections: Mapping[str, str]
+    corrected: Mapping[str, str]
     first: str = ""
 
 
