@@ -44,7 +44,7 @@ def servers(
     monkeypatch.setattr(merging, "MANY_SMALL", 3)
     monkeypatch.setattr(indexing, "MOST_SMALL", 4)
     monkeypatch.setattr(indexing, "ROWS", 4)
-    monkeypatch.setattr(Merging, "wrote", lambda merging: None)  # the test says when
+    monkeypatch.setattr(Merging, "note_write", lambda merging: None)  # the test says when
     both = PostgresStore(postgres_url, postgres_vault), PostgresStore(postgres_url, postgres_vault)
     yield both
     for store in both:

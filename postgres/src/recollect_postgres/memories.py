@@ -20,7 +20,7 @@ from recollect_postgres.pool import Connection
 if TYPE_CHECKING:
     from recollect_postgres.pool import Connection
 
-TAGGED = (
+HAS_TAG = (
     "EXISTS (SELECT 1 FROM topics t WHERE t.vault = vault() AND t.memory = m.key AND t.topic = %s)"
 )
 # The memory has not changed since a write.
@@ -58,7 +58,7 @@ def where(filter: Filter, database: PostgresDatabase, *, forgotten: bool = False
         made.add("m.archived_at IS NULL")
     made.columns(filter)
     made.times(filter)
-    made.tags(filter, TAGGED, str.lower)
+    made.tags(filter, HAS_TAG, str.lower)
     if filter.holding:
         made.add("m.key = ANY(%s)", database.words.holding(("stemmed",), filter.holding))
     for words in filter.without:
