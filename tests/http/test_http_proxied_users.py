@@ -98,4 +98,4 @@ def test_who_is_not_named_or_shows_a_token_is_nobodys_user(proxy: httpx2.Client)
 
 def test_a_server_that_asks_nobody_has_no_use_for_a_proxy(tmp_path: Path) -> None:
     told = refused_to_start(tmp_path, "--no-auth", RECOLLECT_SERVE__PROXIES=PROXY)
-    assert "--no-auth lets every caller do everything, and serve.proxies" in told
+    assert "--no-auth lets every caller do everything, but serve.proxies" in told
