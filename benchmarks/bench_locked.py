@@ -17,7 +17,7 @@ from pathlib import Path
 from recollect.engine import Recollect
 from recollect.ingest.exchange import raw_lines
 from recollect.settings import Embedding, Rerank, Settings
-from recollect.store.sqlite.cipher import header_at
+from recollect.store.sqlite.vault_files import header_at
 from recollect.vaults.keys import (
     Keys,
     derive_key,

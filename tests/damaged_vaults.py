@@ -14,9 +14,9 @@ from suites.stores.samples import MODEL, NOON, memory
 
 from recollect.engine import Recollect
 from recollect.settings import Embedding, Rerank, Settings
-from recollect.store.rescue.pages import SIZE
-from recollect.store.sqlite.cipher import give_key
+from recollect.store.rescue.salvage import SIZE
 from recollect.store.sqlite.store import SqliteStore
+from recollect.store.sqlite.vault_files import give_key
 from recollect.types import Memory
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))

@@ -194,5 +194,5 @@ def each_store(request: pytest.FixtureRequest) -> Iterator[str]:
         return PostgresStore(url, f"{os.getpid()}{file}", lifetime=lifetime)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(opening, "opened_store", opened)
+        patch.setattr(opening, "open_store_at", opened)
         yield "postgres"

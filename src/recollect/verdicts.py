@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.query.likeness import Likeness, normalise
-from recollect.store.base import Verdict
-from recollect.store.feedback_log import StoredFeedback
+from recollect.store.feedback import StoredFeedback, Verdict
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from commandline import RECOLLECT, Home
 
-from recollect.store.sqlite.cipher import header_at
+from recollect.store.sqlite.vault_files import header_at
 from recollect.vaults import keys
 
 PASSPHRASE = "correct horse battery"

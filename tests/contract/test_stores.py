@@ -13,9 +13,9 @@ from examples import one_in
 from recollect.lifetime import Lifetime
 from recollect.store import vector_codes
 from recollect.store.base import Store
-from recollect.store.sqlite.cipher import Sealed, header_at
 from recollect.store.sqlite.replacement import change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
+from recollect.store.sqlite.vault_files import Sealed, header_at
 
 CONTRACT = [name for name in dir(StoreContract) if name.startswith("test_")]
 

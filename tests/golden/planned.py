@@ -96,7 +96,7 @@ def fts5_scores(
 
 def stored_dimensions(memory: Recollect, id: str) -> int:
     """How many numbers the vector of a memory has in the vault."""
-    [stored] = memory.store.vectors.stored(memory.models.embedder().identity, [id])[id]
+    [stored] = memory.store.vectors.read_vectors(memory.models.embedder().identity, [id])[id]
     return len(stored.vector)
 
 

@@ -13,6 +13,6 @@ def test_nothing_is_lost_and_vectors_serve_without_tokens(tmp_path: Path) -> Non
         identity = memory.store.vectors.model()
         assert identity is not None
         ids = [one.id for one in memory.export()]
-        stored = memory.store.vectors.stored(identity, ids)
+        stored = memory.store.vectors.read_vectors(identity, ids)
         assert stored
         assert not any(one.tokens for each in stored.values() for one in each)

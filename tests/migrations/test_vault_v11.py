@@ -15,7 +15,7 @@ def test_nothing_is_lost_and_each_vector_has_a_code(tmp_path: Path) -> None:
         vectors = memory.store.vectors
         identity = vectors.model()
         assert identity is not None
-        stored = vectors.stored(identity, [one.id for one in memory.export()])
+        stored = vectors.read_vectors(identity, [one.id for one in memory.export()])
         assert len(stored) > 1
         for id, [one] in stored.items():
             best = vectors.nearest(identity, one.vector, 1, Filter())

@@ -15,7 +15,7 @@ from recollect.auth.credentials import PER_ADDRESS, Credentials, SessionStore
 from recollect.auth.token_store import TokenStore, digest
 from recollect.settings import StoreSettings
 from recollect.settings_reading import load_settings
-from recollect.store.registry import opened_access
+from recollect.store.registry import open_access_at
 
 
 class Place(NamedTuple):
@@ -32,7 +32,7 @@ def place(home: Path, settings: StoreSettings) -> Iterator[Place]:
     home.mkdir()
     config = f'[store]\nurl = "{settings.url}"\nvault = "{settings.vault}"\n'
     (home / "config.toml").write_text(config)
-    tokens = TokenStore(opened_access(home, load_settings(home, {}).store))
+    tokens = TokenStore(open_access_at(home, load_settings(home, {}).store))
     with threaded_server(home, Credentials([], tokens, required=True)) as server:
         yield Place(server, tokens)
     tokens.close()

@@ -145,7 +145,7 @@ def test_a_purge_removes_what_was_said_of_the_memory(engine: Recollect) -> None:
         engine.feedback("birds at the coast", id, accept=True)
     engine.feedback("a bird with a large bill", gone, accept=True)
     feedback = engine.store.feedback
-    feedback.embed("model", {words: np.ones(4) for words in feedback.unembedded("model", 10)})
+    feedback.embed("model", {words: np.ones(4) for words in feedback.list_unembedded("model", 10)})
     engine.forget([gone], purge=True)
     assert engine.store.database.rows("SELECT memory_id FROM feedback WHERE vault = vault()") == [
         (kept,)

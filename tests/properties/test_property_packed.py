@@ -16,15 +16,18 @@ from suites.stores.samples import memory
 
 from examples import examples
 from recollect import Recollect
-from recollect.index import ranking
-from recollect.index.base import KeywordStatistics
+from recollect.index import KeywordStatistics, ranking
 from recollect.query.fts5 import any_of
 from recollect.settings import Embedding, Settings
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery, Match
-from recollect.store.sqlite import subwords
-from recollect.store.sqlite.bm25 import counted
+from recollect.store.sqlite import fts5_index
 from recollect.store.sqlite.filters import where
-from recollect.store.sqlite.fts5_index import TOKENIZERS, phrases, understood
+from recollect.store.sqlite.fts5_index import (
+    TOKENIZERS,
+    index_statistics,
+    parse_expression,
+    phrases,
+)
 from recollect.store.sqlite.segments import buffer, merging, search
 from recollect.store.sqlite.segments.merging import Merger
 from recollect.store.sqlite.segments.search import PackedSearch
@@ -69,7 +72,7 @@ class Reference:
                 f'({columns}, tokenize = "{TOKENIZERS[index]}")'
             )
             if index == "subwords":
-                every = subwords.rows(store.database.connection())
+                every = fts5_index.subword_rows(store.database.connection())
             else:
                 there = "WHERE details <> ''" if index == "details" else ""
                 every = rows(f"SELECT key, {columns} FROM indexed {there}")
@@ -107,8 +110,8 @@ class Reference:
         }
 
     def statistics(self, query: KeywordQuery) -> KeywordStatistics:
-        node = understood(self._connection, query.index, query.expression)
-        return counted(self._connection, f"{query.index}_", phrases(query.index, node))
+        node = parse_expression(self._connection, query.index, query.expression)
+        return index_statistics(self._connection, f"{query.index}_", phrases(query.index, node))
 
     def terms(self, index: KeywordIndexName, start: str) -> list[str]:
         self._connection.execute(

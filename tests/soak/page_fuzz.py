@@ -22,12 +22,11 @@ from damaged_vaults import FORGOTTEN, OFF, make, memories, overwrite, places
 from recollect.engine import Recollect
 from recollect.errors import Damaged, NotFound, StoreError
 from recollect.store.base import Stored
-from recollect.store.rescue.pages import SIZE, Pages
 from recollect.store.rescue.repair import report
-from recollect.store.rescue.salvage import Salvage
-from recollect.store.sqlite.cipher import Sealed, give_key
+from recollect.store.rescue.salvage import SIZE, Pages, Salvage
 from recollect.store.sqlite.errors import REMEDY
 from recollect.store.sqlite.replacement import change_key
+from recollect.store.sqlite.vault_files import Sealed, give_key
 from recollect.types import Memory
 from recollect.vaults import keys
 from recollect.vaults.keys import sealed_with
@@ -138,7 +137,7 @@ def read_problems(sound: Sound, page: int, file: Path) -> list[str]:
     with closing(connected(file, sound.key)) as connection:
         salvage = Salvage(connection)
         costs = report(salvage)
-    found = {one.id: one.stored() for one in salvage.memories if one.whole}
+    found = {one.id: one.as_stored() for one in salvage.memories if one.whole}
     live = {id: stored.memory for id, stored in found.items() if not stored.forgotten}
     return _compared(sound, page, live, {*costs.lost, *costs.altered, *costs.untagged})
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from page_fuzz import Sound, contents, damaged, read_problems, repair_problems, sound_vault
 
-from recollect.store.rescue.pages import SIZE
+from recollect.store.rescue.salvage import SIZE
 
 
 @pytest.fixture(scope="module")

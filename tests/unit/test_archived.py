@@ -61,12 +61,12 @@ def test_lists_counts_and_context_leave_it_out_and_show_has_it(memory: Recollect
 
 def test_nothing_is_asked_of_memories_where_none_is_archived(memory: Recollect) -> None:
     lookup = memory.store.topics
-    assert lookup.settled(Filter()) == Filter()
-    assert lookup.settled(Filter(kind="bug")) == Filter(kind="bug")
+    assert lookup.resolve_archived(Filter()) == Filter()
+    assert lookup.resolve_archived(Filter(kind="bug")) == Filter(kind="bug")
     archive(memory, "chain")
-    assert lookup.settled(Filter()) == Filter(archived=False)
+    assert lookup.resolve_archived(Filter()) == Filter(archived=False)
     memory.forget(["chain"])
-    assert lookup.settled(Filter()) == Filter()
+    assert lookup.resolve_archived(Filter()) == Filter()
 
 
 def test_a_filter_that_only_takes_archived_ones_in_narrows_nothing() -> None:

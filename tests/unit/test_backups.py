@@ -21,8 +21,8 @@ from recollect.errors import Forbidden, Locked, RecollectError, StoreError, User
 from recollect.files import new_beside
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite import replacement, snapshot
-from recollect.store.sqlite.cipher import header_at
 from recollect.store.sqlite.replacement import change_key
+from recollect.store.sqlite.vault_files import header_at
 from recollect.vaults.keys import sealed_with
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))

@@ -155,7 +155,7 @@ def test_a_look_for_secrets_goes_on_where_it_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("recollect.engine.review.AT_ONCE", 2)
-    monkeypatch.setattr("recollect.store.reviews.MOST_CHANGED", 0)
+    monkeypatch.setattr("recollect.store.upkeep.MOST_CHANGED", 0)
     with opened(tmp_path, replace(OFF, secrets=Secrets(redact=False))) as memory:
         for number in range(5):
             memory.save(id=f"m{number}", text=SECRET if number == 3 else f"Text {number}")

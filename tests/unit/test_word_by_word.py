@@ -70,7 +70,7 @@ def test_of_a_long_text_the_first_passages_alone_have_tokens(memory: Recollect) 
     memory.save(id="huge", title="Dump", text=words)
     memory.reindex()
     identity = memory.models.embedder().identity
-    passages = memory.store.vectors.stored(identity, ["huge"])["huge"]
+    passages = memory.store.vectors.read_vectors(identity, ["huge"])["huge"]
     assert len(passages) > MOST_TOKENWISE
     assert [bool(one.tokens) for one in passages].count(True) == MOST_TOKENWISE
 

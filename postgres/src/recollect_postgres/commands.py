@@ -18,7 +18,7 @@ from recollect.interfaces.cli.output import progress, say
 from recollect.present.words import counted
 from recollect.settings import Rerank, Settings, StoreSettings
 from recollect.settings_reading import home_folder, load_settings
-from recollect.store.sqlite.cipher import header_at
+from recollect.store.sqlite.vault_files import header_at
 from recollect_postgres.copying import Copied, copy_vault, take_secret
 from recollect_postgres.migration import migrate
 

@@ -13,9 +13,9 @@ import msgspec
 from recollect.engine.searching import run_recipe
 from recollect.errors import StoreError, UserError
 from recollect.maths import parts
-from recollect.store.feedback_log import SET_NOTE
 from recollect.store.history import Author, Change
 from recollect.store.sqlite.store import SqliteStore
+from recollect.store.vault import SET_NOTE
 from recollect.times import EPOCH
 
 if TYPE_CHECKING:
@@ -345,8 +345,8 @@ def _copy_vectors(source: VaultStore, target: VaultStore) -> int:
     for identity in sorted(models, key=lambda identity: identity != used):
         target.vectors.begin(identity, models[identity])
         for ids in parts(keys, BATCH):
-            found = source.vectors.stored(identity, ids)
-            there = target.vectors.stored(identity, [*found])
+            found = source.vectors.read_vectors(identity, ids)
+            there = target.vectors.read_vectors(identity, [*found])
             rows = [
                 (keys[id], one) for id, each in found.items() if id not in there for one in each
             ]
@@ -386,7 +386,7 @@ def _content(store: VaultStore) -> dict[str, Any]:
         memories = [(found[id].memory, found[id].forgotten_at) for id in ids]
         hashes["memories"].update(msgspec.json.encode(memories))
         for identity, _ in tables.ask(MODELS):
-            for id, each in sorted(store.vectors.stored(identity, ids).items()):
+            for id, each in sorted(store.vectors.read_vectors(identity, ids).items()):
                 hashes["vectors"].update(id.encode(errors="surrogatepass"))
                 hashes["vectors"].update(
                     b"".join(one.vector.tobytes() + one.tokens for one in each)

@@ -125,7 +125,7 @@ class PostgresDatabase:
     def sql(self, text: str) -> str:
         return postgres_sql(text)
 
-    def listed(self, values: Iterable[str | int]) -> list[str | int]:
+    def among(self, values: Iterable[str | int]) -> list[str | int]:
         return [*values]
 
     def replica_rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
@@ -372,7 +372,7 @@ class PostgresDatabase:
         return bool(found[0])
 
     @contextmanager
-    def translated(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         """Raise PostgreSQL's errors as StoreError."""
         with as_store_errors(self.place):
             yield

@@ -14,9 +14,8 @@ from recollect.store.base import Stored
 from recollect.store.differences import earlier
 from recollect.store.history import VERSION_BYTES, WRITE_BYTES
 from recollect.store.memory_rows import BadRow, content_hash_of
-from recollect.store.sqlite.segments.packing import prepared
-from recollect.store.sqlite.segments.reader import WORDS
-from recollect.store.sqlite.segments.writer import AT_ONCE, documents_of
+from recollect.store.sqlite.segments.packing import prepare
+from recollect.store.sqlite.segments.tables import AT_ONCE, WORDS, documents_of
 from recollect.store.vault import Finding
 from recollect_postgres.memories import READ, from_row
 from recollect_postgres.pool import Connection
@@ -102,7 +101,7 @@ def word_findings(connection: Connection, words: WordSegments) -> list[Finding]:
     rows: dict[str, Counter[str]] = {index: Counter() for index in WORDS}
     for some in parts((key for (key,) in connection.execute(KEYS).fetchall()), AT_ONCE):
         texts = connection.execute(TEXTS, (some,)).fetchall()
-        made = prepared([row[1:] for row in texts])
+        made = prepare([row[1:] for row in texts])
         counts.update(made.vocabulary)
         for index, packed in made.indexes.items():
             keys, sizes = documents_of(packed, [row[0] for row in texts])

@@ -14,8 +14,14 @@ from typing import TYPE_CHECKING
 
 from recollect.errors import StoreError
 from recollect.retry import without_waiting
-from recollect.store.feedback_log import EVENT, NARROWER, StoredFeedback
-from recollect.store.use_counts import SECONDS, StoredUsage, summed
+from recollect.store.feedback import (
+    EVENT,
+    NARROWER,
+    SECONDS,
+    StoredFeedback,
+    StoredUsage,
+    sum_records,
+)
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.memories import PostgresMemories
 from recollect_postgres.pool import Connection
@@ -62,7 +68,7 @@ UPDATE usage u SET accepted = greatest(u.accepted + t.accepted, 0)
 class PostgresFeedback(StoredFeedback):
     STANDING, QUESTIONS = STANDING, QUESTIONS
 
-    def unembedded(self, identity: str, limit: int) -> dict[str, str]:
+    def list_unembedded(self, identity: str, limit: int) -> dict[str, str]:
         return dict(self._rows(UNEMBEDDED, identity, limit))
 
     def embed(self, identity: str, vectors: Mapping[str, Vector]) -> None:
@@ -104,7 +110,7 @@ class PostgresUsage(StoredUsage):
         """Write the counts as part of another write."""
         with self._guard:
             pending, self._pending = self._pending, []
-        counts = summed(pending)
+        counts = sum_records(pending)
         if counts:
             columns = [[*column] for column in zip(*counts.values(), strict=True)]
             connection.execute(ADD, ([*counts], *columns))

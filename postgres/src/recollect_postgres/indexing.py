@@ -7,14 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from recollect.index.base import Row
+from recollect.index import Row
 from recollect.index.segments import Documents
 from recollect.maths import parts
-from recollect.store.memory_rows import LAST
-from recollect.store.prepared import Packed, PreparedMemories
-from recollect.store.sqlite.segments.packing import fields_of, prepared
-from recollect.store.sqlite.segments.reader import WORDS
-from recollect.store.sqlite.segments.writer import AT_ONCE, documents_of
+from recollect.store.memory_rows import LAST, Packed, PreparedMemories
+from recollect.store.sqlite.segments.packing import fields_of, prepare
+from recollect.store.sqlite.segments.tables import AT_ONCE, WORDS, documents_of
 from recollect.store.sqlite.vocabulary import memory_tokens
 from recollect.types import Memory
 from recollect_postgres import vectors
@@ -75,7 +73,7 @@ def index(
         made.append(write_segment(connection, ready.indexes, [*added]))
     else:
         for some in parts(sorted(added.items()), AT_ONCE):
-            new = prepared([fields_of(memory) for _, memory in some])
+            new = prepare([fields_of(memory) for _, memory in some])
             counts.update(new.vocabulary)
             made.append(write_segment(connection, new.indexes, [key for key, _ in some]))
     add_counts(connection, counts)
@@ -127,7 +125,7 @@ def rebuild(connection: Connection) -> None:
         connection.execute(f"DELETE FROM {table} WHERE vault = vault()")
     for some in parts((key for (key,) in connection.execute(KEYS).fetchall()), AT_ONCE):
         rows = connection.execute(TEXTS, (some,)).fetchall()
-        made = prepared([row[1:] for row in rows])
+        made = prepare([row[1:] for row in rows])
         write_segment(connection, made.indexes, [row[0] for row in rows])
         add_counts(connection, made.vocabulary)
 

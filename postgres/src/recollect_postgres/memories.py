@@ -75,7 +75,7 @@ class PostgresTopics:
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
 
-    def hashed(self, word: str) -> bytes:
+    def hash_word(self, word: str) -> bytes:
         return topic_hash(self._database.secret, word)
 
     def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Match]:

@@ -16,13 +16,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import Interrupted, StoreError
-from recollect.index.base import Row
-from recollect.index.joining import ReadBehind, joined_documents, joined_rows
-from recollect.index.segments import Segment
+from recollect.index import Row
+from recollect.index.segments import ReadBehind, Segment, join_documents, join_rows
 from recollect.lifetime import Lifetime
 from recollect.store.base import KeywordIndexName
-from recollect.store.sqlite.segments.merging import NOTHING, TOKENS, Abandoned, Size, chosen
-from recollect.store.sqlite.segments.reader import WORDS
+from recollect.store.sqlite.segments.merging import (
+    NOTHING,
+    TOKENS,
+    Abandoned,
+    Size,
+    choose_segments,
+)
+from recollect.store.sqlite.segments.tables import WORDS
 from recollect.store.sqlite.writing import ENDING_S
 from recollect_postgres.indexing import MOST_SMALL, NUMBER, write_documents, write_rows
 from recollect_postgres.pool import Connection
@@ -163,7 +168,9 @@ class Merging:
             return sorted(small)
         if scrub and dead:
             return dead[:1]
-        return chosen({number: size for number, size in sizes.items() if number not in small})
+        return choose_segments(
+            {number: size for number, size in sizes.items() if number not in small}
+        )
 
     def _join(self, group: Sequence[int]) -> None:
         """Merge several segments, all small or all large."""
@@ -196,12 +203,12 @@ class Merging:
             contents = connection.execute(CONTENTS, ([*group],), binary=True).fetchall()
         each = [] if found is None else found.each()
         sources = [one for one in each if one.number in group and one.rows]
-        documents, numbers = joined_documents(sources) if sources else (NOTHING, [])
+        documents, numbers = join_documents(sources) if sources else (NOTHING, [])
         small = {one: read_contents(content)[words].rows for one, content in contents if content}
         read = _all_rows(sources, small) if small else partial(self._next_rows, sources)
         with self._building(number) as connection:
             write_documents(connection, number, words, documents)
-        for some in joined_rows(read, numbers) if sources else ():
+        for some in join_rows(read, numbers) if sources else ():
             with self._building(number) as connection:
                 write_rows(connection, number, words, some)
         return len(documents.keys)

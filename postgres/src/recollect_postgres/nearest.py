@@ -25,9 +25,8 @@ from psycopg.pq import Format
 from recollect.errors import DimensionMismatch, StoreError
 from recollect.store import vector_codes
 from recollect.store.base import VectorMatch
-from recollect.store.cosines import cosines, cut_vectors
 from recollect.store.sqlite.writing import ENDING_S
-from recollect.store.vector_codes import CodedVectors, NearVector
+from recollect.store.vector_codes import CodedVectors, NearVector, cosines, cut_vectors
 from recollect.types import Filter, Span, best_first
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.memories import SqlCondition, where, without_archived

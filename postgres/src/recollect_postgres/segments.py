@@ -20,18 +20,23 @@ import apsw
 import msgspec
 import numpy as np
 
-from recollect.index.base import KeywordStatistics, Row
+from recollect.index import KeywordStatistics, Row
 from recollect.index.phrases import Node, asked_tokens, leaves
 from recollect.index.postings import DOCUMENT, PostingsRow
-from recollect.index.segmented import PlacesRow, SegmentedSearch
-from recollect.index.segments import Documents, SegmentCache, SegmentedIndex
+from recollect.index.segments import (
+    Documents,
+    PlacesRow,
+    SegmentCache,
+    SegmentedIndex,
+    SegmentedSearch,
+)
 from recollect.query.fts5 import all_of, each_counted
 from recollect.store.base import KeywordIndexName, KeywordMatches, KeywordQuery
 from recollect.store.memory_rows import LAST
-from recollect.store.sqlite.fts5_index import tokenizer, understood
+from recollect.store.sqlite.fts5_index import parse_expression, tokenizer
 from recollect.store.sqlite.segments.packing import FIELDS, columns_of
-from recollect.store.sqlite.segments.reader import KEY, WORDS
 from recollect.store.sqlite.segments.search import Keys, PackedSearch
+from recollect.store.sqlite.segments.tables import KEY, WORDS
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.memories import SqlCondition, where, without_archived
 from recollect_postgres.pool import Connection
@@ -172,7 +177,7 @@ class WordSegments:
         self, connection: Connection, index: KeywordIndexName, expression: str
     ) -> PackedSearch | int:
         """Return a search for an expression; if the index is empty, the number of its phrases."""
-        node = understood(TOKENIZING.connection, index, expression)
+        node = parse_expression(TOKENIZING.connection, index, expression)
         phrases = sum(len(leaf.phrases) for leaf in leaves(node))
         found = self.segments(connection, index)
         if found is None:
@@ -276,7 +281,7 @@ class FetchedRows:
             found[token] = found.get(token, 0) + documents
         return sorted(found.items())
 
-    def damaged(self, what: str) -> Exception:
+    def damage_error(self, what: str) -> Exception:
         return apsw.CorruptError(what)
 
 

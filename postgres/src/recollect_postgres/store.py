@@ -12,9 +12,8 @@ from recollect.lifetime import Lifetime
 from recollect.store.base import Writing
 from recollect.store.folders import StoredFolders
 from recollect.store.history import Change
-from recollect.store.prepared import PreparedMemories
-from recollect.store.reviews import Aging, CapturedRemarks, Reviews
-from recollect.store.trash import Trash
+from recollect.store.memory_rows import PreparedMemories
+from recollect.store.upkeep import Aging, CapturedRemarks, Reviews, Trash
 from recollect.store.vault import Finding
 from recollect.types import Degraded
 from recollect_postgres import indexing
@@ -88,7 +87,7 @@ class PostgresStore:
 
             self.database.defer(writing.flush, finish)
             yield writing
-        change.committed(writing.versions.write)
+        change.set_number(writing.versions.write)
         self._words.hold(writing.made)
         self.database.merging.note_write()
         if writing.has_grown:
@@ -119,8 +118,8 @@ class PostgresStore:
         database."""
         with self.database.reading():
             [(memories, forgotten, archived, tags, size)] = self.database.rows(COUNTS)
-            grouped = self.memories.grouped()
-            accepted, dismissed = self.feedback.standing()
+            grouped = self.memories.count_by_field()
+            accepted, dismissed = self.feedback.count_standing()
         return {
             "memories": memories,
             "archived": archived,

@@ -16,8 +16,8 @@ from recollect.store.base import (
     StoredVector,
     VectorMatch,
 )
-from recollect.store.cosines import best_cosines, between, nearest_rows
-from recollect.store.sqlite.vectors import by_memory, without_tokens
+from recollect.store.sqlite.vector_index import by_memory, without_tokens
+from recollect.store.vector_codes import best_cosines, between, nearest_rows
 from recollect.types import Filter, Memory, Span
 from recollect_postgres import nearest
 from recollect_postgres.database import PostgresDatabase
@@ -137,7 +137,7 @@ class PostgresVectors(WaitingMemories):
             for id, row in nearest_rows(found, vectors, vector).items()
         }
 
-    def embedded(self, identity: str, after: int, limit: int) -> list[EmbeddedText]:
+    def list_embedded(self, identity: str, after: int, limit: int) -> list[EmbeddedText]:
         asked = {"model": identity, "after": after, "limit": limit}
         with self._database.reading() as connection:
             rows = connection.execute(EMBEDDED, asked, binary=True).fetchall()
@@ -146,9 +146,9 @@ class PostgresVectors(WaitingMemories):
         return [EmbeddedText(key, texts[key], key not in missing) for key in sorted(texts)]
 
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
-        return between(self.stored(identity, ids))
+        return between(self.read_vectors(identity, ids))
 
-    def stored(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
+    def read_vectors(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
         found: dict[str, list[StoredVector]] = {id: [] for id in ids}
         rows = self._read_rows(identity, ids)
         vectors = as_rows([row[3] for row in rows])

@@ -11,12 +11,11 @@ from datetime import datetime
 
 import msgspec
 
-from recollect.store.base import FeedbackEvent, Stored
-from recollect.store.feedback_log import complete_feedback
+from recollect.store.base import Stored
+from recollect.store.feedback import FeedbackEvent, complete_feedback
 from recollect.store.folders import StoredFiles
 from recollect.store.history import Change
-from recollect.store.memory_rows import FIELDS, content_hash_of, values_of
-from recollect.store.prepared import PreparedMemories
+from recollect.store.memory_rows import FIELDS, PreparedMemories, content_hash_of, values_of
 from recollect.times import to_micros
 from recollect.types import Memory
 from recollect_postgres.database import PostgresDatabase
@@ -58,7 +57,7 @@ class PostgresWriting:
         self._connection = connection
         self._last_key = database.lock.last_key
         self.versions = VersionsRecord(connection, change, database.lock.last_write)
-        self.files = StoredFiles(connection, database.sql, database.listed, self.flush)
+        self.files = StoredFiles(connection, database.sql, database.among, self.flush)
         # Deferred changes; None for a memory that does not exist.
         self._before: dict[int, Stored | None] = {}
         self._after: dict[int, Stored | None] = {}

@@ -21,7 +21,6 @@ from recollect.engine.session import NOT_IN_FILE, Session
 from recollect.errors import StoreError, UserError
 from recollect.files import locked_folder
 from recollect.settings_reading import home_folder, load_settings
-from recollect.store.sqlite.cipher import KeySource, header_at
 from recollect.store.sqlite.errors import as_store_errors
 from recollect.store.sqlite.replacement import replace_vault
 from recollect.store.sqlite.snapshot import (
@@ -31,11 +30,12 @@ from recollect.store.sqlite.snapshot import (
     backup_folder,
     dated_file,
     is_backup,
-    kept_aside,
+    path_aside,
     problem,
     reading,
     write_copy,
 )
+from recollect.store.sqlite.vault_files import KeySource, header_at
 from recollect.vaults.keys import Keys
 from recollect.vaults.known import HOME
 
@@ -84,7 +84,7 @@ def backup(
     if keep is not None and not dated:
         raise UserError(f"{target} is not a folder. Backups are kept and removed in a folder only.")
     # Two processes must not choose the same dated name.
-    with locked_folder(target) if dated else nullcontext(), database.translated():
+    with locked_folder(target) if dated else nullcontext(), database.translate_errors():
         if dated:
             target = dated_file(target, session.path, mark, session.clock())
         _check_target(target, session.path)
@@ -122,7 +122,7 @@ def restore_vault(
         raise UserError(f"{file} is the vault itself. Name a backup of it.")
     with _opened(file, keys) as opened:
         make_home(home)
-        aside = kept_aside(vault, "replaced")
+        aside = path_aside(vault, "replaced")
         write = partial(write_copy, opened, check=lambda connection: None, progress=progress)
         with as_store_errors(vault):
             replaced = replace_vault(vault, aside, write)

@@ -20,7 +20,8 @@ from recollect.engine.whole_ids import whole_id
 from recollect.errors import NotFound, UserError
 from recollect.present.words import counted, state_json
 from recollect.query.time.moments import read_time
-from recollect.store.base import Dates, Facets, FeedbackEvent, Stored
+from recollect.store.base import Dates, Facets, Stored
+from recollect.store.feedback import FeedbackEvent
 from recollect.times import TIME_FORMS, in_utc, iso, moved
 from recollect.types import Filter, Memory, Place, Use, about, place_of
 
@@ -141,7 +142,7 @@ def export_salvaged(session: Session) -> tuple[Iterator[Stored | FeedbackEvent],
 
     store = session.in_file("Salvaging", "a backup brings back what cannot be read")
     with salvaging(store.database, store.database.path) as salvage:
-        return salvage.stored(session.clock()), salvage_notes(report(salvage))
+        return salvage.export(session.clock()), salvage_notes(report(salvage))
 
 
 def _stored(session: Session, ids: Sequence[str]) -> Iterator[Stored]:
@@ -209,8 +210,8 @@ def _next_to(
 ) -> list[TimelineEntry]:
     """The nearest first."""
     memories, chosen, most = session.store.memories, read_filter(session, filter), bounded(limit)
-    saved = memories.around(chosen, at, most + 1, field="created_at", later=later)
-    changed = memories.around(chosen, at, most + 1, field="updated_at", later=later)
+    saved = memories.list_around(chosen, at, most + 1, field="created_at", later=later)
+    changed = memories.list_around(chosen, at, most + 1, field="updated_at", later=later)
     found = [TimelineEntry(each.created_at, "saved", each) for each in saved if each != own]
     found += [TimelineEntry(each.updated_at, "changed", each) for each in changed]
     found.sort(key=lambda entry: (entry.at, entry.memory.id), reverse=not later)

@@ -23,8 +23,8 @@ from recollect.ingest.draft import Draft, make_draft
 from recollect.ingest.remarks import Remark, remarks, title_of
 from recollect.ingest.saving import find_sharing_words
 from recollect.query.sameness import ALIKE, Wording, same
-from recollect.store.base import CapturedRemark
 from recollect.store.history import WriteOperation
+from recollect.store.upkeep import CapturedRemark
 from recollect.types import Filter, Memory
 
 ALL = "all"  # forms that are trusted
@@ -68,7 +68,7 @@ def _candidate(
 ) -> CapturedRemark:
     client, id, project = map(clean_text, said_in)
     words = " ".join(remark.text.split())
-    mark = session.store.topics.hashed(f"said:{client}\0{id}\0{words}")
+    mark = session.store.topics.hash_word(f"said:{client}\0{id}\0{words}")
     fields = {
         "title": remark.title, "text": remark.text, "kind": remark.kind, "project": project,
         "source": client, "path": clean_text(turn.place),
@@ -82,7 +82,7 @@ def _candidate(
 def _add(session: Session, made: list[CapturedRemark]) -> None:
     """Add those that are new, and where the settings trust their form, make them memories."""
     store = session.store.candidates
-    known = store.known([each.mark for each in made])
+    known = store.find_places([each.mark for each in made])
     waiting = [(each.fields["project"], _wording(session, each)) for each in store.waiting()]
     new: list[CapturedRemark] = []
     moved: list[CapturedRemark] = []

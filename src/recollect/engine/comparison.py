@@ -355,7 +355,7 @@ def _nearest(session: Session, memory: Memory, place: Filter) -> dict[str, float
     vectors, identity = session.store.vectors, session.models.embedder().identity
     if not is_seen(identity, memory):
         return {}
-    own = vectors.stored(identity, [memory.id]).get(memory.id)
+    own = vectors.read_vectors(identity, [memory.id]).get(memory.id)
     found = vectors.nearest(identity, own[0].vector, MOST_READ, place) if own else []
     scale = scale_of(identity)
     return {match.memory_id: scale.to_english(match.score) for match in found}

@@ -78,7 +78,7 @@ def feedback(
             embed_queries(session.store.feedback, session.models.embedder())
         if is_due(session):
             session.late.do(partial(learn, session))
-    return session.store.feedback.standing()
+    return session.store.feedback.count_standing()
 
 
 def _check_there(session: Session, id: str) -> None:
@@ -222,4 +222,4 @@ def _replayed(questions: Sequence[ReplayedQuestion], factors: Mapping[str, float
 @operation(SEARCH, retry=True)
 def opinions(session: Session) -> tuple[int, int]:
     """How many results are accepted and dismissed now."""
-    return session.store.feedback.standing()
+    return session.store.feedback.count_standing()

@@ -254,7 +254,7 @@ def _mirror(
     return installed_mirror().mirror(
         session.recollect(replace(session, command=command)),
         _mirror_folder(session, folder),
-        identity=session.store.topics.hashed("recollect mirror").hex()[:32],
+        identity=session.store.topics.hash_word("recollect mirror").hex()[:32],
         clean=lambda draft: redaction.redact_draft(draft)[0],
         private=session.store.database.locked,
         dry_run=dry_run,

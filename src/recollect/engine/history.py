@@ -409,7 +409,7 @@ def _runs(reads: Sequence[NumberedRead]) -> Iterator[list[NumberedRead]]:
 
 def _named(session: Session, keys: Sequence[int]) -> tuple[Memory, ...]:
     """The memories of these keys. What was forgotten is named to who may bring it back."""
-    found = session.store.memories.keyed(keys)
+    found = session.store.memories.find_by_keys(keys)
     stored = [found[key] for key in keys if key in found]
     all_of_them = session.caller.may(DELETE)
     return tuple([one.memory for one in stored if all_of_them or not one.forgotten])

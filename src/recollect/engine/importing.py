@@ -20,9 +20,10 @@ from recollect.ingest.saving import Saved, save_drafts, save_forgotten
 from recollect.maths import parts
 from recollect.present.words import counted
 from recollect.secrets.redaction import SEARCHED, Redaction
-from recollect.store.base import FeedbackEvent, Writing
+from recollect.store.base import Writing
+from recollect.store.feedback import FeedbackEvent
 from recollect.store.history import WriteOperation
-from recollect.store.prepared import PreparedMemories
+from recollect.store.memory_rows import PreparedMemories
 from recollect.store.sqlite.segments import packing
 from recollect.worker_processes import Workers, fitting
 
@@ -99,7 +100,7 @@ def ready_made(redaction: Redaction, redact: bool, lines: Sequence[RawLine | Lin
         draft = found[-1][0].draft
         if row is not None and draft is not line.draft:
             changes[row] = None if draft is None else row_of(draft)
-    return Batch(found, packing.prepared(memories.changed(changes) if changes else memories))
+    return Batch(found, packing.prepare(memories.with_changes(changes) if changes else memories))
 
 
 def _cleaned(redaction: Redaction, line: Line, *, redact: bool) -> Cleaned:

@@ -28,7 +28,7 @@ from recollect.settings import PolicySettings
 from recollect.store.base import Store, Stored, Writing
 from recollect.store.history import parse_keep
 from recollect.store.sqlite.store import UNKEPT, ScratchStore
-from recollect.store.trash import Trashed, TrashPlace
+from recollect.store.upkeep import Trashed, TrashPlace
 from recollect.times import from_micros, moved, to_micros
 from recollect.types import TEXTS, Filter, Memory, Severity, about
 
@@ -71,7 +71,7 @@ def merge(
             write.replace(first, after)
         for each in rest:
             write.forget(each, now)
-        links = session.store.memories.replaced(others)
+        links = session.store.memories.list_replaced(others)
         relink(write, [each for each in links if each.id not in names], kept)
     session.wrote("merge", names)
     session.embed_soon([after])
@@ -91,7 +91,7 @@ def trash(
     limit = bounded(limit)
     search = prepare_search(session, query, filter=filter, limit=limit).search
     if not search.query.strip():
-        return session.store.trash.listed(search.filter, limit, after)
+        return session.store.trash.list_forgotten(search.filter, limit, after)
     recipe = session.recipe().asking_vectors("never")
     search = replace(search, filter=replace(search.filter, archived=True))
     with _searchable(session) as (store, found):
@@ -117,7 +117,7 @@ def selected_in_trash(
     """The ids of what is in the trash, as `selected` has those of live memories."""
     chosen = selection(session, query, filter)
     if not chosen.holding:
-        listed = session.store.trash.listed(chosen, LARGEST_LIMIT)
+        listed = session.store.trash.list_forgotten(chosen, LARGEST_LIMIT)
         return [each.memory.id for each in listed]
     with _searchable(session) as (store, _):
         found = store.memories.browse(replace(chosen, archived=True), LARGEST_LIMIT)
@@ -127,7 +127,7 @@ def selected_in_trash(
 @contextmanager
 def _searchable(session: Session) -> Iterator[tuple[Store, dict[str, Trashed]]]:
     """A vault in memory that holds what was forgotten last, to search in."""
-    listed = session.store.trash.listed(EVERYTHING, MOST_SEARCHED)
+    listed = session.store.trash.list_forgotten(EVERYTHING, MOST_SEARCHED)
     store = ScratchStore()
     try:
         with store.writing(UNKEPT) as write:
@@ -151,7 +151,7 @@ def empty_trash(
     many memories that were."""
     purged = 0
     while True:
-        listed = session.store.trash.listed(
+        listed = session.store.trash.list_forgotten(
             EVERYTHING, PURGED_AT_ONCE, TrashPlace(before or LAST, "")
         )
         if not listed:
@@ -323,13 +323,13 @@ def matching(session: Session, name: str, policy: PolicySettings) -> Sequence[st
     aging = session.store.aging
     session.store.usage.settle()
     if policy.what == "cap":
-        return aging.beyond(filter, policy.most)
+        return aging.list_beyond(filter, policy.most)
     before = moved(session.clock(), -read_duration(policy.after))
     if policy.what == "archive":
-        return aging.unreturned(filter, before)
+        return aging.list_unreturned(filter, before)
     if policy.what == "purge":
         filter = replace(filter, archived=True)
-    return aging.unchanged(filter, before, unless_useful=spares)
+    return aging.list_unchanged(filter, before, unless_useful=spares)
 
 
 def _archive(write: Writing, before: Stored, at: datetime) -> None:

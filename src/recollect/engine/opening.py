@@ -26,14 +26,14 @@ from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.recipes.registry import Recipes
 from recollect.settings import LockSettings, Settings
 from recollect.settings_reading import home_folder, load_settings
-from recollect.store.registry import opened_access, opened_store
+from recollect.store.registry import open_access_at, open_store_at
 from recollect.store.sqlite.store import SqliteStore
 from recollect.times import current_time, in_utc
 from recollect.vaults.keys import Keys
 from recollect.vaults.known import HOME, project_vault, untrusted_vault, working_folder
 
 if TYPE_CHECKING:
-    from recollect.store.sqlite.cipher import KeySource
+    from recollect.store.sqlite.vault_files import KeySource
     from recollect.store.vault import VaultStore
     from recollect.vaults.collections import Collections
     from recollect.vaults.federation import Federation
@@ -170,7 +170,7 @@ def open_session(
     useless = UserError(NOT_LOCKED.format(path=file))
     if has_passphrase and not file.exists():
         raise useless
-    store = opened_store(
+    store = open_store_at(
         file,
         settings.store if path is None else replace(settings.store, url=""),
         lifetime=lifetime,
@@ -189,7 +189,7 @@ def open_session(
     background = BackgroundEmbedding(models.embedder, lifetime, changed=_news(store))
     late = LateWork(lifetime)
     # A file of its own is not the home's vault, and what is done to it is not the home's news.
-    audit = Audit(opened_access(folder, settings.store) if path is None else None)
+    audit = Audit(open_access_at(folder, settings.store) if path is None else None)
     return Session(
         home=folder,
         path=file,

@@ -15,8 +15,8 @@ from recollect.engine.session import Session
 from recollect.engine.whole_ids import whole_id
 from recollect.errors import NotFound
 from recollect.present.visible import shown_id
-from recollect.store.history import merged_then
-from recollect.store.trash import Trashed
+from recollect.store.history import find_merges_until
+from recollect.store.upkeep import Trashed
 from recollect.times import day
 from recollect.types import Chain, FilePlace, Filter, Memory, about
 from recollect.vaults.known import HOME, FoundMemory
@@ -95,8 +95,8 @@ def _located(session: Session, ids: Sequence[str], *, federate: bool) -> list[Fo
 def _merged(session: Session, ids: Sequence[str]) -> dict[str, str]:
     """The memories that these were merged into, by the moment that the session reads."""
     if session.as_of is None:
-        return session.store.trash.merged(ids)
-    return merged_then(session.store.history, ids, session.as_of)
+        return session.store.trash.find_merges(ids)
+    return find_merges_until(session.store.history, ids, session.as_of)
 
 
 @operation(SEARCH, retry=True, route="GET /chain/{id}")
@@ -119,7 +119,7 @@ def _chain(session: Session, memory: Memory) -> Chain:
     earlier: dict[str, Memory] = {}
     ids = [memory.id]
     while ids:
-        found = {each.id: each for each in store.memories.replaced(ids)}
+        found = {each.id: each for each in store.memories.list_replaced(ids)}
         ids = [id for id in found if id not in earlier and id != memory.id]
         earlier |= {id: found[id] for id in ids}
     return Chain(tuple(earlier.values()), tuple(later.values()))
@@ -175,7 +175,7 @@ def _missing(session: Session, id: str) -> MissingMemory:
     if not session.caller.sees(HOME) or not is_text(id):
         return MissingMemory(id, None, ())
     if session.caller.may(DELETE):
-        for gone in session.store.trash.listed(Filter(among=(id,), archived=True), 1):
+        for gone in session.store.trash.list_forgotten(Filter(among=(id,), archived=True), 1):
             return MissingMemory(id, gone, ())
     return MissingMemory(id, None, _nearest(session, id))
 
@@ -207,7 +207,7 @@ def in_file(session: Session, memory: Memory) -> FilePassages | None:
     if memory.id not in places:
         return None
     file, own = places[memory.id]
-    near = session.store.folders.around(file, own.number, REACH)
+    near = session.store.folders.chunks_around(file, own.number, REACH)
     found = session.store.memories.get([chunk.memory_id for chunk in near])
     beside = [(chunk.number, found[chunk.memory_id]) for chunk in near if chunk.memory_id in found]
     return FilePassages(

@@ -111,7 +111,7 @@ def late_secrets(session: Session) -> list[LateSecret]:
     looked = msgspec.json.decode(noted, type=Looked) if noted else Looked()
     if looked.rules != redaction.rules:
         looked = Looked(redaction.rules)
-    keys = reviews.unchecked(looked.key, looked.at, AT_ONCE)
+    keys = reviews.list_unchecked(looked.key, looked.at, AT_ONCE)
     ids = dict.fromkeys([*looked.found, *(id for _, id in keys)])
     found = [
         LateSecret(memory.id, kinds)
@@ -170,7 +170,7 @@ def unused(session: Session) -> Iterator[Found]:
     if not session.settings.usage.keep:
         return
     session.store.usage.settle()
-    for id in session.store.aging.weak(moved(session.clock(), -UNUSED), MOST):
+    for id in session.store.aging.list_weak(moved(session.clock(), -UNUSED), MOST):
         why = "It names no source, and was of no use in three months."
         yield Found("unused", (id,), why, "forget", ("forget", "edit", "keep", "later"))
 

@@ -21,7 +21,8 @@ from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import Recipes
 from recollect.settings import Settings
-from recollect.store.base import Store, UseKind, Writing
+from recollect.store.base import Store, Writing
+from recollect.store.feedback import UseKind
 from recollect.store.history import Author, Change, WriteOperation, parse_keep
 from recollect.store.sqlite.store import SqliteStore
 from recollect.times import in_utc, minute, to_micros
@@ -31,7 +32,7 @@ from recollect.vaults.known import HOME, FoundMemory
 if TYPE_CHECKING:
     from recollect.engine.opening import OtherVaults
     from recollect.secrets.redaction import Redaction
-    from recollect.store.prepared import PreparedMemories
+    from recollect.store.memory_rows import PreparedMemories
     from recollect.store.vault import VaultStore
     from recollect.vaults.combined_store import CombinedStore
 
@@ -284,7 +285,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
     def mark(self, id: str) -> str:
         """The name of a memory in the audit log: a hash that only this vault can make."""
         exact = id.encode(errors="surrogatepass").hex()  # a topic is hashed in small letters
-        return self.store.topics.hashed(f"audit:{exact}").hex()[:12]
+        return self.store.topics.hash_word(f"audit:{exact}").hex()[:12]
 
     def shown(self, memory: Memory) -> Memory:
         """The memory; for somebody who may change it and not read it, its id and times alone."""

@@ -39,7 +39,7 @@ from recollect.vaults.keys import derive_key
 from recollect.vaults.known import KnownVault, known_vaults
 
 if TYPE_CHECKING:
-    from recollect.store.rescue.repair import Mended
+    from recollect.store.rescue.repair import RepairResult
 
 # The checks that find damage, and not only derived data that is out of date.
 DAMAGE = ("file", "memories")
@@ -182,7 +182,7 @@ def _note_damage(session: Session, findings: Sequence[Finding]) -> bool:
     return bool(damaged)
 
 
-def repair_notes(mended: Mended) -> list[str]:
+def repair_notes(mended: RepairResult) -> list[str]:
     """What a repair cost, and where the damaged file is."""
     notes = salvage_notes(mended.report)
     if mended.kept is not None:

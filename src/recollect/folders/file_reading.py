@@ -20,7 +20,7 @@ from recollect.hashing import bytes_digest
 from recollect.ingest.draft import Draft, complete_draft, hash_letters, make_draft, slug
 from recollect.secrets.redaction import Redaction
 from recollect.store.folders import Folder, StoredFile
-from recollect.store.prepared import PreparedMemories
+from recollect.store.memory_rows import PreparedMemories
 from recollect.store.sqlite.segments import packing
 from recollect.types import SESSION
 
@@ -252,7 +252,7 @@ def ready_made(
 ) -> tuple[list[ReadFile], PreparedMemories | None]:
     """Read the files, and prepare what a store needs of their memories if all of them are new."""
     every = read_files(reading, files)
-    return every, packing.prepared(
+    return every, packing.prepare(
         packing.fields_of(complete_draft(draft, id, None, reading.now))
         for file in every
         for id, (draft, _) in zip(file.ids, file.drafts, strict=True)

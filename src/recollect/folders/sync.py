@@ -35,7 +35,7 @@ from recollect.maths import parts
 from recollect.secrets.redaction import Redaction
 from recollect.store.base import Store, Writing
 from recollect.store.folders import Folder, StoredFile
-from recollect.store.prepared import PreparedMemories
+from recollect.store.memory_rows import PreparedMemories
 from recollect.worker_processes import Workers, fitting, part_size
 
 # If a file was changed this shortly before it was read, another change may have the same time,
@@ -105,7 +105,7 @@ class Sync:
             with self._writing_many("sync", prepared=prepared) as write:
                 writer = ChunkWriter(write, self._folder, self._now, self.report, batch)
                 paths = {file.found.path for file in batch}
-                stored = write.files.stored(self._folder, [*paths])
+                stored = write.files.read_files(self._folder, [*paths])
                 # Files that another process has synced meanwhile, or that were moved in this sync.
                 taken = {path for path in paths if stored.get(path) != known.get(path)}
                 for file in batch:

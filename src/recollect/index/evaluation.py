@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.index.phrases import Branch, Leaf, Node, Phrase, PhraseToken, is_miscounted, leaves
 from recollect.index.postings import Postings
-from recollect.index.segmented import NO_HITS, Documents, Hits, SegmentedSearch
+from recollect.index.segments import NO_HITS, DocumentNumbers, Hits, SegmentedSearch
 
 # An occurrence as one number: the document, the column, and the position in it. Positions of one
 # column are next to each other, and no sum or difference of positions reaches another column.
@@ -20,7 +20,7 @@ Occurrences = NDArray[np.int64]
 Columns = frozenset[int] | None
 
 
-class Occurring:
+class PhraseOccurrences:
     """The phrases of an expression in the segments; what is read once is kept. Raises DeadlineOver
     at the deadline, which is checked before each word and each phrase."""
 
@@ -35,7 +35,7 @@ class Occurring:
         self._weights = np.array(weights, np.float64)
         self._hits: dict[tuple[tuple[PhraseToken, ...], bool, Columns], Hits] = {}
         self._read: dict[tuple[PhraseToken, Columns], Occurrences] = {}
-        self._standing: dict[str, Documents] = {}
+        self._standing: dict[str, DocumentNumbers] = {}
 
     def hits(self, phrase: Phrase, columns: Columns) -> Hits:
         """Return the live documents that hold the phrase, with its frequency in each."""
@@ -43,14 +43,13 @@ class Occurring:
         if asked not in self._hits:
             self._check()
             if phrase.single:
-                found = self._counted(phrase.tokens[0], columns)
+                found = self._count_token(phrase.tokens[0], columns)
             else:
-                found = self.counted(self.phrase(phrase, columns))
+                found = self.count_by_document(self.phrase(phrase, columns))
             self._hits[asked] = found.among(self._segments.live)
         return self._hits[asked]
 
-    def counted(self, places: Occurrences) -> Hits:
-        """Return the number of these occurrences in each document."""
+    def count_by_document(self, places: Occurrences) -> Hits:
         if not len(places):
             return NO_HITS
         documents = places >> DOCUMENT
@@ -70,7 +69,7 @@ class Occurring:
         found = every[rarest] - rarest
         for number in sorted(range(len(every)), key=lambda number: len(every[number])):
             if number != rarest:
-                found = found[_held(every[number], found + number)]
+                found = found[_contains(every[number], found + number)]
         return found[found & 0xFFFFFFFF == 0] if phrase.first else found
 
     def near(self, leaf: Leaf) -> list[Occurrences]:
@@ -91,29 +90,29 @@ class Occurring:
             for every, reach in zip(found, reaches, strict=True)
         ]
 
-    def _together(self, tokens: Sequence[PhraseToken]) -> Documents | None:
+    def _together(self, tokens: Sequence[PhraseToken]) -> DocumentNumbers | None:
         """Return the documents that hold all of these tokens, prefixes ignored; None if all are
         prefixes."""
-        common: Documents | None = None
+        common: DocumentNumbers | None = None
         for text in dict.fromkeys(token.text for token in tokens if not token.prefix):
             documents = self._documents(text)
-            common = documents if common is None else common[_held(documents, common)]
+            common = documents if common is None else common[_contains(documents, common)]
             if not len(common):
                 break
         return common
 
-    def _documents(self, text: str) -> Documents:
+    def _documents(self, text: str) -> DocumentNumbers:
         if text not in self._standing:
             found = self._segments.postings(text)
             self._standing[text] = np.zeros(0, np.int64) if found is None else found.documents
         return self._standing[text]
 
-    def _counted(self, token: PhraseToken, columns: Columns) -> Hits:
+    def _count_token(self, token: PhraseToken, columns: Columns) -> Hits:
         """Return the documents that hold a token, with its frequency in each."""
         if token.prefix:
             return self._beginning(token.text, columns)
         postings = self._segments.postings(token.text)
-        return NO_HITS if postings is None else self._weighted(postings, columns)
+        return NO_HITS if postings is None else self._weigh(postings, columns)
 
     def _beginning(self, start: str, columns: Columns) -> Hits:
         """Return the documents with tokens that begin with `start`, and how often all of them
@@ -122,7 +121,7 @@ class Occurring:
         size = len(self._segments.keys)
         total, marked = np.zeros(size), np.zeros(size, bool)
         for postings in large:
-            hits = self._weighted(postings, columns)
+            hits = self._weigh(postings, columns)
             total[hits.documents] += hits.frequencies()
             marked[hits.documents] = True
         if small is not None:
@@ -135,7 +134,7 @@ class Occurring:
         matching = np.flatnonzero(marked)
         return Hits(matching, (1.0, total[matching]))
 
-    def _weighted(self, postings: Postings, columns: Columns) -> Hits:
+    def _weigh(self, postings: Postings, columns: Columns) -> Hits:
         every = zip(postings.columns, postings.frequencies, strict=True)
         counting = [pair for pair in every if columns is None or pair[0] in columns]
         counts = ((self._weights[column], times) for column, times in counting)
@@ -148,7 +147,7 @@ class Occurring:
         return hits.at(matching)
 
     def _places(
-        self, token: PhraseToken, columns: Columns, common: Documents | None
+        self, token: PhraseToken, columns: Columns, common: DocumentNumbers | None
     ) -> Occurrences:
         """Return every occurrence of a token in these columns, in order; of a prefix only those in
         the documents that hold the other words."""
@@ -163,7 +162,7 @@ class Occurring:
         return self._read[token, columns]
 
     def _occurrences(self, texts: Sequence[str], columns: Columns) -> Occurrences:
-        found = [_joined(*places) for places in self._segments.places(texts)]
+        found = [_join_numbers(*places) for places in self._segments.places(texts)]
         every = np.concatenate(found) if found else np.zeros(0, np.int64)
         if columns is not None:
             every = every[np.isin((every >> COLUMN) & 15, list(columns))]
@@ -176,13 +175,13 @@ def mask(documents: NDArray[np.integer], size: int) -> NDArray[np.bool_]:
     return marked
 
 
-def _held(every: Occurrences, wanted: Occurrences) -> NDArray[np.bool_]:
+def _contains(every: Occurrences, wanted: Occurrences) -> NDArray[np.bool_]:
     """Return which of the wanted values are in `every`; both are in order."""
     places = np.searchsorted(every, wanted)
     return every.take(places, mode="clip") == wanted if len(every) else np.zeros(len(wanted), bool)
 
 
-def _joined(
+def _join_numbers(
     documents: NDArray[np.integer], columns: NDArray[np.integer], positions: NDArray[np.integer]
 ) -> Occurrences:
     joined = documents.astype(np.int64) << DOCUMENT
@@ -204,20 +203,20 @@ class SegmentMatches(NamedTuple):
     miscounted: bool = False
 
 
-def counted(segments: SegmentedSearch, node: Node, columns: int) -> list[int]:
+def count_holding(segments: SegmentedSearch, node: Node, columns: int) -> list[int]:
     """Return how many documents of the segments hold each phrase."""
-    occurring = Occurring(segments, (1.0,) * columns)
+    occurring = PhraseOccurrences(segments, (1.0,) * columns)
     return _holding(occurring, node)
 
 
-def evaluated(
+def evaluate(
     segments: SegmentedSearch,
     node: Node,
     weights: Sequence[float],
     deadline: Deadline = NO_DEADLINE,
 ) -> SegmentMatches:
     """Return the matches of the expression in the segments; raise DeadlineOver at the deadline."""
-    occurring = Occurring(segments, weights, deadline)
+    occurring = PhraseOccurrences(segments, weights, deadline)
     holding = _holding(occurring, node)
     if _any_of(node, weights):
         hits = [
@@ -232,12 +231,12 @@ def evaluated(
     return SegmentMatches(found.matched, holding, hits, miscounted)
 
 
-def visited(
+def visited_keys(
     segments: SegmentedSearch, node: Node, weights: Sequence[float], deadline: Deadline
 ) -> list[int]:
     """Return the keys of the live memories in segments that FTS5 visits: each holds all words of a
     phrase or of a NEAR."""
-    occurring = Occurring(segments, weights, deadline)
+    occurring = PhraseOccurrences(segments, weights, deadline)
     size = len(segments.keys)
     marked = np.zeros(size, bool)
     for leaf in leaves(node):
@@ -259,7 +258,7 @@ def _any_of(node: Node, weights: Sequence[float]) -> bool:
     )
 
 
-def _holding(occurring: Occurring, node: Node) -> list[int]:
+def _holding(occurring: PhraseOccurrences, node: Node) -> list[int]:
     return [
         0 if leaf.nothing else len(occurring.hits(phrase, leaf.columns).documents)
         for leaf in leaves(node)
@@ -275,7 +274,7 @@ class _Found(NamedTuple):
 class _Evaluation:
     """Evaluates nodes. A phrase counts in the documents that match everything it is part of."""
 
-    def __init__(self, segments: SegmentedSearch, occurring: Occurring) -> None:
+    def __init__(self, segments: SegmentedSearch, occurring: PhraseOccurrences) -> None:
         self._size = len(segments.keys)
         self._live = segments.live
         self._occurring = occurring
@@ -299,5 +298,5 @@ class _Evaluation:
             hits = [self._occurring.hits(leaf.phrases[0], leaf.columns)]
         else:
             near = self._occurring.near(leaf)
-            hits = [self._occurring.counted(some).among(self._live) for some in near]
+            hits = [self._occurring.count_by_document(some).among(self._live) for some in near]
         return _Found(mask(hits[0].documents, self._size), hits)

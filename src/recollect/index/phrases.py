@@ -69,7 +69,7 @@ class Branch(Struct):
 Node = Leaf | Branch
 
 
-def resolved(expression: Expression, columns: Sequence[str], tokenize: Tokenize) -> Node:
+def resolve(expression: Expression, columns: Sequence[str], tokenize: Tokenize) -> Node:
     """Return the expression over an index with these columns; `tokenize` splits its texts."""
     return _Resolver(columns, tokenize).node(expression)
 
@@ -159,7 +159,6 @@ class _Resolver:
 
 
 def _empty(node: Node) -> bool:
-    """Return True if the node holds no word."""
     return isinstance(node, Leaf) and not node.phrases[0].tokens
 
 

@@ -18,12 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.index.base import Row
+from recollect.index import Row
 
 WIDTHS = (1, 2, 4)
 DOCUMENT = np.dtype("<u4")
 UNSIGNED = {width: np.dtype(f"<u{width}") for width in WIDTHS}
 COLUMN_BITS = 16
+SMALL = 64  # documents of a token whose row is read together with others
 WIDTH_BITS = 3  # for each of: documents, frequencies, places
 
 Numbers = NDArray[np.integer[Any]]
@@ -140,7 +141,6 @@ def cells_alike(how: Layout, sizes: Sequence[int], postings: Sequence[bytes]) ->
 
 
 def read_places(count: int, bits: int, postings: bytes, places: bytes) -> Places:
-    """Return every occurrence in a row."""
     found = read_postings([(0, count, bits, postings)], {0: (0, 1 << 32)})
     times = found.frequencies.T.ravel()
     documents = np.repeat(np.repeat(found.documents, len(found.columns)), times)
@@ -148,7 +148,46 @@ def read_places(count: int, bits: int, postings: bytes, places: bytes) -> Places
     return Places(documents, of_column, np.frombuffer(places, UNSIGNED[layout(bits).places]))
 
 
-def encoded(tokens: Sequence[str], occurrences: Occurrences) -> list[Row]:
+def read_rows(rows: Sequence[Row], rank: dict[str, int]) -> Occurrences:
+    """Return the unordered occurrences in the rows of one source, each token by its rank."""
+    small: defaultdict[int, list[Row]] = defaultdict(list)  # by their bits
+    parts: list[Occurrences] = []
+    for row in rows:
+        token, count, bits, postings, places = row
+        if count <= SMALL:
+            small[bits].append(row)
+        else:
+            one = read_places(count, bits, postings, places)
+            parts.append(Occurrences(np.full(len(one.documents), rank[token], np.int64), one))
+    parts += (_read_small(some, rank, layout(bits)) for bits, some in small.items())
+    return parts[0] if len(parts) == 1 else join_occurrences(parts)
+
+
+def _read_small(rows: Sequence[Row], rank: dict[str, int], how: Layout) -> Occurrences:
+    """Return the occurrences of tokens with few documents, as most tokens have."""
+    names, counts, _, postings, places = zip(*rows, strict=True)
+    documents, columns, times = cells_alike(how, counts, postings)
+    row: Numbers = np.repeat(np.arange(len(rows)), np.array(counts) * len(how.columns))
+    if len(how.columns) > 1:  # the cells are there column by column, the places by document
+        order = np.argsort(row << 32 | documents, kind="stable")
+        row, documents, columns, times = (v[order] for v in (row, documents, columns, times))
+    tokens: Numbers = np.array([rank[name] for name in names], np.int64)[row]
+    positions = np.frombuffer(b"".join(places), UNSIGNED[how.places])
+    where = Places(np.repeat(documents, times), np.repeat(columns, times), positions)
+    return Occurrences(np.repeat(tokens, times), where)
+
+
+def join_occurrences(found: Sequence[Occurrences]) -> Occurrences:
+    places = zip(*(some.places for some in found), strict=True)
+    tokens = np.concatenate([some.tokens for some in found])
+    return Occurrences(tokens, Places(*map(np.concatenate, places)))
+
+
+def select_occurrences(found: Occurrences, which: NDArray[Any]) -> Occurrences:
+    return Occurrences(found.tokens[which], Places(*(values[which] for values in found.places)))
+
+
+def encode_rows(tokens: Sequence[str], occurrences: Occurrences) -> list[Row]:
     """Return the row of each token that occurs; a token's number is its place in `tokens`."""
     numbers, (documents, columns, positions) = occurrences
     if not len(numbers):

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.index.base import ALMOST, K1, B, KeywordStatistics, inverse_frequencies
+from recollect.index import ALMOST, K1, B, KeywordStatistics, inverse_frequencies
 from recollect.index.evaluation import SegmentMatches
-from recollect.index.segmented import SegmentedSearch
+from recollect.index.segments import SegmentedSearch
 
 Keys = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -22,7 +22,7 @@ FEW = 50  # looking up a candidate takes as long as adding 50 hits
 BLOCK = 256
 
 
-def scored(
+def score_matches(
     segments: SegmentedSearch,
     matches: SegmentMatches,
     statistics: KeywordStatistics,
@@ -67,12 +67,14 @@ def _every(segments: SegmentedSearch, matches: SegmentMatches, bm25: Bm25) -> tu
         marked = [] if matches.matched is None else [np.flatnonzero(matches.matched)]
         documents = np.unique(np.concatenate([h.documents for h in matches.hits] + marked))
         return _some(segments, matches, bm25, documents)
-    scores = _added(segments, matches, bm25, range(len(matches.hits)), np.zeros(len(segments.keys)))
+    scores = _add_phrases(
+        segments, matches, bm25, range(len(matches.hits)), np.zeros(len(segments.keys))
+    )
     kept = np.flatnonzero(scores > 0 if matches.matched is None else matches.matched)
     return segments.keys[kept], scores[kept]
 
 
-def _added(
+def _add_phrases(
     segments: SegmentedSearch,
     matches: SegmentMatches,
     bm25: Bm25,
@@ -124,7 +126,7 @@ def candidates(
                 chosen = np.flatnonzero(scores >= least - left)
                 if len(chosen) * FEW < later:
                     return chosen
-        scores = _added(segments, matches, bm25, [phrase], scores)
+        scores = _add_phrases(segments, matches, bm25, [phrase], scores)
         later -= len(matches.hits[phrase].documents)
         left -= bm25.most(phrase)
     least = least_of_best(scores, limit)

@@ -27,7 +27,8 @@ from recollect.errors import UserError
 from recollect.files import locked_folder, opened_regular, remove_leftovers, replacing
 from recollect.ingest.draft import Draft, make_draft
 from recollect.memory_json import memory_json
-from recollect.store.base import FeedbackEvent, Stored
+from recollect.store.base import Stored
+from recollect.store.feedback import FeedbackEvent
 from recollect.times import iso, parse_time
 from recollect.types import Memory
 

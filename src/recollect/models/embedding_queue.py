@@ -13,7 +13,7 @@ from recollect.errors import ProviderError
 from recollect.maths import parts
 from recollect.models.base import Embedder, Tokenwise, Windowed
 from recollect.store.base import MOST_TOKENWISE, EmbeddedText, VectorIndex, Waiting
-from recollect.store.feedback_log import StoredFeedback
+from recollect.store.feedback import StoredFeedback
 from recollect.types import Span
 
 if TYPE_CHECKING:  # exists for type checkers only
@@ -99,7 +99,7 @@ def embed_again(
 def every_embedded(vectors: VectorIndex, identity: str) -> Iterator[EmbeddedText]:
     """Yield every live memory with a vector of this model."""
     last = 0
-    while page := vectors.embedded(identity, last, BATCH):
+    while page := vectors.list_embedded(identity, last, BATCH):
         yield from page
         last = page[-1].key
 
@@ -107,7 +107,7 @@ def every_embedded(vectors: VectorIndex, identity: str) -> Iterator[EmbeddedText
 def embed_queries(log: StoredFeedback, embedder: Embedder) -> bool:
     """Embed a batch of queries with feedback that have no vector; return False if there are
     none."""
-    waiting = log.unembedded(embedder.identity, BATCH)
+    waiting = log.list_unembedded(embedder.identity, BATCH)
     if waiting:
         made = embedder.queries([*waiting.values()])
         log.embed(embedder.identity, dict(zip(waiting, made, strict=True)))

@@ -8,7 +8,7 @@ from typing import Literal
 
 from recollect.context import ChannelRole, SearchContext
 from recollect.errors import UserError
-from recollect.index.base import KeywordStatistics
+from recollect.index import KeywordStatistics
 from recollect.query import fts5
 from recollect.query.exact import is_unspaced
 from recollect.query.passages import window

@@ -16,7 +16,7 @@ from recollect.maths import logistic
 from recollect.present.words import counted
 from recollect.recipes.base import Recipe
 from recollect.stages.signal_sums import Bonus, WeightedSum
-from recollect.store.feedback_log import StoredFeedback
+from recollect.store.feedback import StoredFeedback
 
 # Gradient descent: the number and size of steps, and the pull back to the declared weights. They
 # converge on a few dozen questions.

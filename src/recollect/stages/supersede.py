@@ -97,7 +97,7 @@ def with_links(ranking: Ranking, context: SearchContext) -> Ranking:
     replaces."""
     newer = successors(context, map(context.memory, ranking.ids))
     older: dict[str, list[Memory]] = {}
-    for memory in context.store.memories.replaced(ranking.ids):
+    for memory in context.store.memories.list_replaced(ranking.ids):
         older.setdefault(memory.superseded_by, []).append(memory)
     if not (newer or older):
         return ranking

@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 from msgspec import Struct
 
 from recollect.deadline import NO_DEADLINE, Deadline
-from recollect.index.base import KeywordStatistics
+from recollect.index import KeywordStatistics
 from recollect.types import Filter, Memory, Place, Span
 
 if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
     import numpy as np
     from numpy.typing import NDArray
 
-    from recollect.store.feedback_log import StoredFeedback
+    from recollect.store.feedback import StoredFeedback, StoredUsage
     from recollect.store.folders import StoredFiles, StoredFolders
     from recollect.store.history import Change, StoredHistory
-    from recollect.store.prepared import PreparedMemories
-    from recollect.store.use_counts import StoredUsage
+    from recollect.store.memory_rows import PreparedMemories
 
     Vector = NDArray[np.float32]
 
@@ -269,7 +268,7 @@ class VectorIndex(Protocol):
         """Return the cosine of each pair of these memories, in this order, that have one vector
         each."""
 
-    def stored(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
+    def read_vectors(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
         """Return the vectors of each of these memories that has any, in this order: one for the
         memory, or one for each passage."""
 
@@ -323,7 +322,7 @@ class VectorIndex(Protocol):
         """Make this the vault's model and remove every other model's vectors, in one transaction;
         return their number."""
 
-    def embedded(self, identity: str, after: int, limit: int) -> list[EmbeddedText]:
+    def list_embedded(self, identity: str, after: int, limit: int) -> list[EmbeddedText]:
         """Return up to `limit` live memories with a vector of this model, by key, above `after`."""
 
 
@@ -369,7 +368,7 @@ class Memories(Protocol):
     def made(self, filter: Filter, limit: int, *, oldest: bool = False) -> list[Memory]:
         """Return memories by creation time, newest first, or oldest first."""
 
-    def replaced(self, ids: Sequence[str]) -> list[Memory]:
+    def list_replaced(self, ids: Sequence[str]) -> list[Memory]:
         """Return the live memories that a link marks as replaced by one of these; newest first."""
 
     def values(self, column: UsedColumn) -> list[str]:

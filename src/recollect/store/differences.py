@@ -68,12 +68,12 @@ def difference(before: Stored, after: Stored, number: int) -> bytes:
 
 def number_of(difference: bytes) -> int:
     """Return the number of the version that the change made."""
-    return _decoded(difference)[0] if difference else 1
+    return _decode(difference)[0] if difference else 1
 
 
 def changed_by(difference: bytes) -> tuple[str, ...]:
     """Return the names of the fields that differ."""
-    places = _decoded(difference)[1] if difference else {}
+    places = _decode(difference)[1] if difference else {}
     return tuple([FIELDS[place] for place in sorted(places)])
 
 
@@ -82,7 +82,7 @@ def earlier(after: Stored, difference: bytes) -> Stored | None:
     difference does not belong to `after`, or either is damaged."""
     if not difference:
         return None
-    _, kept = _decoded(difference)
+    _, kept = _decode(difference)
     old: dict[str, Any] = {}
     cut: list[str] = []
     try:
@@ -103,17 +103,17 @@ def earlier(after: Stored, difference: bytes) -> Stored | None:
         forgotten_at = old.pop("forgotten_at", after.forgotten_at)
         return Stored(after.key, replace(after.memory, **old), forgotten_at)
     except (ValueError, TypeError, IndexError, OverflowError) as error:
-        raise _damaged() from error
+        raise _damage_error() from error
 
 
-def _decoded(difference: bytes) -> tuple[int, dict[int, Any]]:
+def _decode(difference: bytes) -> tuple[int, dict[int, Any]]:
     try:
         return msgspec.msgpack.decode(difference[CHECK:], type=tuple[int, dict[int, Any]])
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise _damaged() from error
+        raise _damage_error() from error
 
 
-def _damaged() -> BadRow:
+def _damage_error() -> BadRow:
     return BadRow("an earlier version of a memory is not what was written")
 
 

@@ -148,11 +148,11 @@ class StoredFolders:
 
     def places(self, ids: Sequence[str]) -> dict[str, ChunkPlace]:
         """Return the chunk of each of these memories that is part of a file."""
-        rows = self._database.rows(self._sql(PLACES), self._database.listed(ids))
+        rows = self._database.rows(self._sql(PLACES), self._database.among(ids))
         places = (ChunkPlace(file, FileChunk(*rest)) for file, *rest in rows)
         return {place.chunk.memory_id: place for place in places}
 
-    def around(self, file: int, number: int, reach: int) -> list[FileChunk]:
+    def chunks_around(self, file: int, number: int, reach: int) -> list[FileChunk]:
         """Return the live chunks of a file up to `reach` before and after chunk `number`."""
         sql = self._sql(OF_FILE + AROUND + IN_ORDER)
         rows = self._database.rows(sql, file, number - reach, number + reach)
@@ -161,7 +161,7 @@ class StoredFolders:
     def first_parts(self, paths: Sequence[str]) -> dict[str, str]:
         """Return the first memory of each of these files; a path is absolute, or relative to a
         folder."""
-        return dict(self._database.rows(self._first_parts, self._database.listed(paths)))
+        return dict(self._database.rows(self._first_parts, self._database.among(paths)))
 
     def copies(self) -> list[list[FileCopy]]:
         """Return the files with equal content in two folders, each with all its copies."""
@@ -179,14 +179,14 @@ class StoredFiles:
         self,
         connection: Any,
         sql: Callable[[str], str],
-        listed: Callable[[Sequence[str]], Any],
+        among: Callable[[Sequence[str]], Any],
         flush: Callable[[], None] = lambda: None,
     ) -> None:
-        self._connection, self._sql, self._listed, self._flush = connection, sql, listed, flush
+        self._connection, self._sql, self._among, self._flush = connection, sql, among, flush
 
-    def stored(self, folder: Folder, paths: Sequence[str]) -> dict[str, StoredFile]:
+    def read_files(self, folder: Folder, paths: Sequence[str]) -> dict[str, StoredFile]:
         """Return the current states of the files at these paths, by path."""
-        rows = self._rows(f"{FILE} AND path {{among}}", folder.key, self._listed(paths))
+        rows = self._rows(f"{FILE} AND path {{among}}", folder.key, self._among(paths))
         return {file.path: file for file in map(_file, rows)}
 
     def put(self, folder: Folder, file: StoredFile) -> int:

@@ -119,7 +119,7 @@ class Change(NamedTuple):
     operation: WriteOperation | None = None
     undoes: int | None = None
 
-    def committed(self, write: int | None) -> None:
+    def set_number(self, write: int | None) -> None:
         """Set the operation's number after the write is durable."""
         if self.operation is not None and self.operation.number is None:
             self.operation.number = write
@@ -145,7 +145,6 @@ class Version(NamedTuple):
 
     @property
     def state(self) -> tuple[Memory, bool]:
-        """The memory, and whether it is forgotten."""
         return self.memory, self.forgotten_at is not None
 
 
@@ -182,7 +181,7 @@ class Keep(NamedTuple):
     size: int | None = None
 
 
-def merged_then(history: StoredHistory, ids: Iterable[str], then: datetime) -> dict[str, str]:
+def find_merges_until(history: StoredHistory, ids: Iterable[str], then: datetime) -> dict[str, str]:
     """Return the ids that had been merged into another memory by that moment, with its id."""
     into: dict[str, str] = {}
     for id in ids:
@@ -230,7 +229,7 @@ def versions_of(
         )  # fmt: skip
 
 
-def wound_back(
+def wind_back(
     rows: Iterable[tuple[int, bytes]], now: Mapping[int, Stored]
 ) -> dict[int, Stored | None]:
     """Return memories as they were before these differences, which come newest first for each
@@ -243,7 +242,7 @@ def wound_back(
     return then
 
 
-def _until_enough(
+def _take_until_enough(
     rows: Iterable[RemovableVersion], size: int, keep: int | None
 ) -> list[RemovableVersion]:
     """Return as many of the oldest versions as bring `size` down to `keep`; all without `keep`."""
@@ -292,10 +291,9 @@ class StoredHistory:
         Purged memories are left out."""
         with self._database.reading():
             rows: list[Any] = self._rows(self._sql(SINCE), self.last_write(at))
-            return wound_back(rows, self._memories.keyed({key for key, _ in rows}))
+            return wind_back(rows, self._memories.find_by_keys({key for key, _ in rows}))
 
     def changed_ids(self, write: int) -> frozenset[str]:
-        """Return the ids of the memories changed since that write."""
         return frozenset(id for (id,) in self._rows(self._sql(CHANGED_IDS), write))
 
     def log(
@@ -365,7 +363,7 @@ class StoredHistory:
         if keep.size is not None and size <= keep.size:
             return []
         start = LATEST if keep.days is None else to_micros(moved(now, -timedelta(days=keep.days)))
-        return _until_enough(self._versions(OLDEST, start, most), size, keep.size)
+        return _take_until_enough(self._versions(OLDEST, start, most), size, keep.size)
 
     def _now(self) -> tuple[int, int]:
         size, last = self._rows(self.NOW)[0]

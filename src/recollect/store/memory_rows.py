@@ -1,16 +1,18 @@
-"""Memories as rows, lists of memories, and a Filter as SQL conditions, as both stores share
-them."""
+"""Memories as rows, lists of them, a Filter as SQL, and index rows prepared before a write."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from recollect.hashing import content_digest
-from recollect.store.base import MemoryStamp, MomentField, Stored, UsedColumn
+from recollect.index import Row
+from recollect.store.base import KeywordIndexName, MemoryStamp, MomentField, Stored, UsedColumn
 from recollect.times import from_micros, to_micros
 from recollect.types import TEXTS, TIMES, Filter, Memory
 
@@ -51,7 +53,6 @@ SELECT {field}, count(*) FROM memories WHERE {{vault}} AND forgotten_at IS NULL
  GROUP BY 1 ORDER BY 2 DESC, 1"""
 LAST = "\U0010ffff"  # texts that begin with `start` sort before `start + LAST`
 LIMITLESS = 1 << 60
-
 _texts = attrgetter(*COLUMNS)
 _times = attrgetter(*TIMES)
 _same_content = attrgetter(*SAME_CONTENT)
@@ -69,7 +70,6 @@ def stored_id(id: object) -> str:
 
 
 def values_of(memory: Memory) -> tuple[str | int | None, ...]:
-    """Return the columns FIELDS of a memory."""
     times = (None if moment is None else to_micros(moment) for moment in _times(memory))
     return *_texts(memory), *times
 
@@ -176,12 +176,14 @@ class ListedMemories:
         found = self.find(ids).values()
         return {memory.id: memory for _, memory, forgotten_at in found if forgotten_at is None}
 
-    def keyed(self, keys: Collection[int]) -> dict[int, Stored]:
-        found = self._stored(self._read.sql("{m.vault} AND m.key {among}"), self._read.listed(keys))
+    def find_by_keys(self, keys: Collection[int]) -> dict[int, Stored]:
+        found = self._read_rows(
+            self._read.sql("{m.vault} AND m.key {among}"), self._read.among(keys)
+        )
         return {stored.key: stored for stored in found}
 
     def stamps(self, ids: Sequence[str]) -> dict[str, MemoryStamp]:
-        rows = self._read.rows(self._read.sql(STAMPS), self._read.listed(ids))
+        rows = self._read.rows(self._read.sql(STAMPS), self._read.among(ids))
         return {id: MemoryStamp(hash, at) for id, hash, at in rows}
 
     def ids(self, *, forgotten: bool = False) -> list[str]:
@@ -200,14 +202,14 @@ class ListedMemories:
 
     def _ids(self, condition: str, *values: object) -> list[str]:
         sql = self._read.sql(f"SELECT m.id FROM memories m WHERE {{m.vault}} {condition}")
-        with self._read.translated():
+        with self._read.translate_errors():
             return [stored_id(id) for (id,) in self._read.rows(sql, *values)]
 
     def made(self, filter: Filter, limit: int, *, oldest: bool = False) -> list[Memory]:
         order = "m.created_at" if oldest else "m.created_at DESC"
         return self._memories(filter, f"{order}, m.id", limit)
 
-    def around(
+    def list_around(
         self, filter: Filter, at: datetime, limit: int, *, field: MomentField, later: bool
     ) -> list[Memory]:
         beside = f" AND m.{field} {'>' if later else '<='} ?"
@@ -215,17 +217,17 @@ class ListedMemories:
         order = f"m.{field} {'' if later else 'DESC'}, m.id"
         return self._memories(filter, order, limit, beside, to_micros(at))
 
-    def replaced(self, ids: Sequence[str]) -> list[Memory]:
+    def list_replaced(self, ids: Sequence[str]) -> list[Memory]:
         if not ids:
             return []
         linked, asked = " AND m.superseded_by <> '' AND m.superseded_by {among}", [*ids]
         everything = Filter(archived=True)
-        return self._memories(everything, self.NEWEST, LIMITLESS, linked, self._read.listed(asked))
+        return self._memories(everything, self.NEWEST, LIMITLESS, linked, self._read.among(asked))
 
     def values(self, column: UsedColumn) -> list[str]:
         return [value for (value,) in self._read.rows(self._read.sql(USED[column]))]
 
-    def grouped(self) -> dict[str, dict[str, int]]:
+    def count_by_field(self) -> dict[str, dict[str, int]]:
         """Return how many live memories have each kind, tier and project, most frequent first."""
         return {
             f"{field}s": dict(self._read.rows(self._read.sql(GROUPED.format(field=field))))
@@ -242,9 +244,9 @@ class ListedMemories:
         return self._memories(filter, "m.valid_until, m.id", limit, ending, last, to_micros(since))
 
     def _memories(self, filter: Filter, order: str, limit: int, *narrower: Any) -> list[Memory]:
-        return [stored.memory for stored in self.listed(filter, order, limit, *narrower)]
+        return [stored.memory for stored in self.select(filter, order, limit, *narrower)]
 
-    def listed(
+    def select(
         self,
         filter: Filter,
         order: str,
@@ -256,15 +258,42 @@ class ListedMemories:
         """Return the memories that pass the filter and the condition `more`, in this order."""
         condition, own = self.where(filter, forgotten=forgotten)
         more = self._read.sql(f"{more} ORDER BY {order} LIMIT ?")
-        return self._stored(condition + more, *own, *values, limit)
+        return self._read_rows(condition + more, *own, *values, limit)
 
     def count(self, filter: Filter, *, forgotten: bool = False) -> int:
-        """Return how many memories pass the filter."""
         condition, values = self.where(filter, forgotten=forgotten)
         [(number,)] = self._read.rows(f"SELECT count(*) FROM memories m WHERE {condition}", *values)
         return int(number)
 
-    def _stored(self, condition: str, *values: object) -> list[Stored]:
+    def _read_rows(self, condition: str, *values: object) -> list[Stored]:
         rows = self._read.rows(f"{self.READ} WHERE {condition}", *values)
-        with self._read.translated():
+        with self._read.translate_errors():
             return [self.from_row(row) for row in rows]
+
+
+class PackedIndex(NamedTuple):
+    """One index of a segment. `documents`: the positions of its memories in the input; `lengths`:
+    the number of tokens of each; both as uint32."""
+
+    documents: bytes
+    lengths: bytes
+    rows: list[Row]
+
+
+Packed = Mapping[KeywordIndexName, PackedIndex]
+
+
+class PreparedMemories(NamedTuple):
+    """The ids of memories, their keyword indexes, and how many of them hold each TF-IDF token."""
+
+    ids: list[str]
+    indexes: Packed
+    vocabulary: Mapping[str, int]
+
+    def __reduce__(self) -> tuple[Callable[[bytes], PreparedMemories], tuple[bytes]]:
+        """Pickle as MessagePack: for many small values, pickle takes twice as long."""
+        return _unpack_prepared, (msgspec.msgpack.encode(self),)
+
+
+def _unpack_prepared(sent: bytes) -> PreparedMemories:
+    return msgspec.msgpack.decode(sent, type=PreparedMemories)

@@ -15,7 +15,7 @@ from recollect.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from recollect.auth.access import Access
-    from recollect.store.sqlite.cipher import KeySource
+    from recollect.store.sqlite.vault_files import KeySource
     from recollect.store.vault import VaultStore
 
 GROUP = "recollect.stores"
@@ -34,7 +34,7 @@ class StoreType(Protocol):
         """Open the tokens, browser sessions and logs of that vault's servers."""
 
 
-def opened_store(
+def open_store_at(
     file: Path, place: StoreSettings, *, lifetime: Lifetime, keys: KeySource, at_rest: bool
 ) -> VaultStore:
     """Open the vault in this file, or with a URL the vault of that name there."""
@@ -43,7 +43,7 @@ def opened_store(
     return SqliteStore(file, lifetime=lifetime, keys=keys, at_rest=at_rest)
 
 
-def opened_access(home: Path, place: StoreSettings) -> Access:
+def open_access_at(home: Path, place: StoreSettings) -> Access:
     """Open tokens, browser sessions and logs: in the home, or with a URL in the same database."""
     return store_type(place.url).open_access(place) if place.url else HomeAccess(home)
 

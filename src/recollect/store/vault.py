@@ -13,10 +13,12 @@ from recollect.types import Degraded, Filter, Memory
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
-    from recollect.store.reviews import Aging, CapturedRemarks, Reviews
-    from recollect.store.trash import Trash
+    from recollect.store.upkeep import Aging, CapturedRemarks, Reviews, Trash
 
 Done = TypeVar("Done")
+SET_NOTE = """
+INSERT INTO meta VALUES ({own}?, ?)
+    ON CONFLICT ({key}key) DO UPDATE SET value = excluded.value"""
 
 
 class Finding(NamedTuple):
@@ -39,7 +41,7 @@ class SqlDatabase(Protocol):
     def sql(self, text: str) -> str:
         """Return a shared statement in this database's dialect."""
 
-    def listed(self, values: Iterable[str | int]) -> Any:
+    def among(self, values: Iterable[str | int]) -> Any:
         """Return the value of `{among}`."""
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -48,7 +50,7 @@ class SqlDatabase(Protocol):
     def reading(self) -> AbstractContextManager[Any]:
         """Enter a block with a connection that reads one snapshot."""
 
-    def translated(self) -> AbstractContextManager[None]:
+    def translate_errors(self) -> AbstractContextManager[None]:
         """Raise the database's errors as StoreError."""
 
     def writing(self) -> AbstractContextManager[Any]:
@@ -81,7 +83,7 @@ class VaultDatabase(SqlDatabase, Protocol):
 
 
 class VaultMemories(Memories, Protocol):
-    def keyed(self, keys: Collection[int]) -> dict[int, Stored]:
+    def find_by_keys(self, keys: Collection[int]) -> dict[int, Stored]:
         """Return the memories of these keys, forgotten ones included, purged ones left out."""
 
     def beginning(self, start: str, limit: int, *, forgotten: bool = False) -> list[str]:
@@ -91,7 +93,7 @@ class VaultMemories(Memories, Protocol):
     def ending(self, end: str, limit: int, *, forgotten: bool = False) -> list[str]:
         """Return the ids that end with `end`, like `beginning`. This reads every id."""
 
-    def around(
+    def list_around(
         self, filter: Filter, at: datetime, limit: int, *, field: MomentField, later: bool
     ) -> list[Memory]:
         """Return the memories whose `field` is nearest to a moment, nearest first: later ones, or
@@ -100,7 +102,7 @@ class VaultMemories(Memories, Protocol):
 
 
 class VaultTopics(TopicIndex, Protocol):
-    def hashed(self, word: str) -> bytes:
+    def hash_word(self, word: str) -> bytes:
         """Return a hash of the lower-cased word that only this vault can make."""
 
 

@@ -9,13 +9,15 @@ bytes, and an answer that may miss some of the nearest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import simsimd
 
-from recollect.store.cosines import cosines
+from recollect.errors import DimensionMismatch
+from recollect.store.base import StoredVector
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     # Reads the vectors with these numbers: the numbers that are there, in the same order, and the
     # vectors.
     Read = Callable[[Keys], tuple[Keys, Vector]]
+    from numpy.typing import NDArray
+
+    from recollect.store.base import Vector
 
 LEVELS = 127  # on either side of 0
 # Rounding errors are independent and uniform, so the error of a product has a standard deviation of
@@ -309,3 +314,62 @@ def _by_memory(keys: Keys, seqs: Keys, found: NDArray[np.float64], limit: int) -
 
 def _sign_bytes(width: int) -> int:
     return -(-width // (8 * WORD)) * WORD
+
+
+def cut_vectors(rows: Vector, dimensions: int) -> Vector:
+    """Return the rows cut to `dimensions` and normalised again; 0 leaves them as they are.
+
+    Source: Kusupati et al. 2022, "Matryoshka representation learning".
+    """
+    if not 0 < dimensions < rows.shape[1]:
+        return rows
+    cut = rows[:, :dimensions]
+    lengths = np.linalg.norm(cut, axis=1, keepdims=True)
+    unit: Vector = (cut / np.maximum(lengths, 1e-12)).astype(np.float32)
+    return unit
+
+
+def cosines(rows: Vector, query: Vector) -> NDArray[np.float64]:
+    """Return each row's product with the query. A row's product does not depend on the others."""
+    products: NDArray[np.float64] = np.einsum("ij,j->i", rows, query, dtype=np.float64)
+    return products
+
+
+def best_cosines(
+    ids: Sequence[str], vectors: Sequence[bytes], vector: Vector, dimensions: int
+) -> dict[str, float]:
+    """Return the cosine of each memory's best passage. `ids` names the memory of each vector."""
+    rows = _rows(vectors, vector)
+    query = cut_vectors(vector[None, :], dimensions)[0]
+    best: dict[str, float] = {}
+    found = cosines(cut_vectors(rows, dimensions), query).tolist()
+    for id, cosine in zip(ids, found, strict=True):
+        best[id] = max(cosine, best.get(id, cosine))
+    return best
+
+
+def nearest_rows(ids: Sequence[str], vectors: Sequence[bytes], vector: Vector) -> dict[str, int]:
+    """Return the row of each memory's best passage. `ids` names the memory of each vector."""
+    order = np.argsort(cosines(_rows(vectors, vector), vector), kind="stable").tolist()
+    return {ids[row]: row for row in order}  # the last of a memory is its nearest
+
+
+def between(stored: Mapping[str, Sequence[StoredVector]]) -> dict[tuple[str, str], float]:
+    """Return the cosine of each pair of these memories, in this order. A memory in passages has no
+    vector of its own and is left out."""
+    whole = {id: vectors[0].vector for id, vectors in stored.items() if len(vectors) == 1}
+    if not whole:
+        return {}
+    rows = np.stack(list(whole.values()))
+    pairs = np.einsum("ik,jk->ij", rows, rows, dtype=np.float64).tolist()
+    return {(one, other): pairs[i][j] for (i, one), (j, other) in combinations(enumerate(whole), 2)}
+
+
+def _rows(vectors: Sequence[bytes], vector: Vector) -> Vector:
+    """Return stored vectors as rows; raise DimensionMismatch if `vector` has another dimension."""
+    if not vectors:
+        return np.empty((0, len(vector)), np.float32)
+    rows = np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), -1)
+    if rows.shape[1] != len(vector):
+        raise DimensionMismatch(rows.shape[1], len(vector))
+    return rows

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from msgspec.structs import replace
 
 from recollect.errors import DimensionMismatch, RecollectError
-from recollect.index.base import KeywordStatistics
+from recollect.index import KeywordStatistics
 from recollect.query.fts5 import each_counted
 from recollect.store.base import (
     Coverage,
@@ -41,8 +41,8 @@ from recollect.store.base import (
     VectorMatch,
     Vocabulary,
 )
-from recollect.store.cosines import between
 from recollect.store.memory_rows import TIERS
+from recollect.store.vector_codes import between
 from recollect.types import Degraded, Filter, Memory, Place, Response, order
 from recollect.vaults.known import HOME
 
@@ -330,12 +330,14 @@ class CombinedVectors(CombinedPart):
         return [(member, answer) for member, answer in asked if answer is not None]
 
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
-        stored = self.stored(identity, ids)
+        stored = self.read_vectors(identity, ids)
         return between({id: stored[id] for id in ids if id in stored})
 
-    def stored(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
+    def read_vectors(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
         self.prepare(identity)
-        found = self._store.ask(lambda one: one.store.vectors.stored(identity, one.inward(ids)))
+        found = self._store.ask(
+            lambda one: one.store.vectors.read_vectors(identity, one.inward(ids))
+        )
         return self._store.first_by_id(found)
 
     def coverage(self, identity: str) -> Coverage:
@@ -409,8 +411,8 @@ class CombinedMemories(CombinedPart):
             lambda memories, own: memories.made(own, limit, oldest=oldest),
         )
 
-    def replaced(self, ids: Sequence[str]) -> list[Memory]:
-        every = self._store.ask(lambda one: one.store.memories.replaced(one.inward(ids)))
+    def list_replaced(self, ids: Sequence[str]) -> list[Memory]:
+        every = self._store.ask(lambda one: one.store.memories.list_replaced(one.inward(ids)))
         found = {
             member.outward(each.id): member.with_mark(each)
             for member, some in every

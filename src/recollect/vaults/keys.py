@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 from recollect.errors import Locked, StoreError, UserError
 from recollect.settings import LockSettings
-from recollect.store.sqlite.cipher import KEY_BYTES, MAGIC, KeySource, Sealed, header_at
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.errors import as_store_errors
 from recollect.store.sqlite.replacement import change_key, new_header
+from recollect.store.sqlite.vault_files import KEY_BYTES, MAGIC, KeySource, Sealed, header_at
 
 SERVICE = "recollect"  # the owner of our entries in the keyring
 SHORTEST = 8  # characters; a shorter one can be guessed, however slow each try is

@@ -84,11 +84,11 @@ class PastVault:
 
     def take_vectors(self, identity: str) -> None:
         """Copy the vectors of memories whose wording is still the same into `then`."""
-        known = self.then.vectors.stored(identity, [*self._held])
+        known = self.then.vectors.read_vectors(identity, [*self._held])
         waiting = {id: stored for id, stored in self._held.items() if id not in known}
         now = self.vault.memories.get([*waiting])
         same = [id for id, one in now.items() if _wording(one) == _wording(waiting[id].memory)]
-        found = self.vault.vectors.stored(identity, same)
+        found = self.vault.vectors.read_vectors(identity, same)
         rows: list[tuple[int, StoredVector]] = [
             (waiting[id].key, one) for id, vectors in found.items() for one in vectors
         ]
@@ -145,9 +145,9 @@ class PastStore(CombinedStore):
 
 
 class PastMemories(CombinedMemories):
-    def replaced(self, ids: Sequence[str]) -> list[Memory]:
+    def list_replaced(self, ids: Sequence[str]) -> list[Memory]:
         """Follow the links of that moment: a changed memory may have had another one."""
-        every = self._store.ask(lambda one: one.store.memories.replaced(ids))
+        every = self._store.ask(lambda one: one.store.memories.list_replaced(ids))
         found = [each for one, some in every for each in some if each.id not in one.changed]
         return sorted(found, key=ORDERS["newest"])
 

@@ -97,7 +97,7 @@ def test_workers_read_a_new_folder_and_prepare_what_is_written(
     """Real ones; nothing is packed here, and nothing passes through the buffer."""
     folder = tmp_path / "folder"
     files(folder)
-    monkeypatch.setattr(packing, "prepared", None)
+    monkeypatch.setattr(packing, "prepare", None)
     with Recollect(tmp_path / "vault.db", settings=OFF, environment={}) as memory:
         done = memory.add_folder(folder)
         assert (done.files["added"], done.left_out, done.redacted) == (

@@ -10,14 +10,21 @@ import numpy as np
 import pytest
 
 from examples import examples
-from recollect.index.base import KeywordStatistics, Row
+from recollect.index import KeywordStatistics, Row
 from recollect.index.evaluation import counted, evaluated
-from recollect.index.joining import joined_documents, joined_rows
 from recollect.index.phrases import Node, resolved
 from recollect.index.postings import Occurrences, Places, PostingsRow, encoded
 from recollect.index.ranking import scored
-from recollect.index.segmented import PlacesRow, SegmentedSearch
-from recollect.index.segments import Changes, Documents, Segment, SegmentCache
+from recollect.index.segments import (
+    Changes,
+    Documents,
+    PlacesRow,
+    Segment,
+    SegmentCache,
+    SegmentedSearch,
+    join_documents,
+    join_rows,
+)
 from recollect.query.fts5 import parse
 
 COLUMNS = ("title", "text")
@@ -176,9 +183,9 @@ def test_joined_segments_are_the_segment_of_all_live_texts(seed: int) -> None:
         Segment(number, 0, documents.keys, documents.lengths, ~np.isin(documents.keys, [*gone]))
         for number, (documents, _) in segments.items()
     ]
-    documents, numbers = joined_documents(sources)
+    documents, numbers = join_documents(sources)
     rows = [rows for _, rows in segments.values()]
-    joined = [row for some in joined_rows(lambda low: (None, rows), numbers) for row in some]
+    joined = [row for some in join_rows(lambda low: (None, rows), numbers) for row in some]
     if not live:
         assert not joined
         return

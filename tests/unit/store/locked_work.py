@@ -24,9 +24,9 @@ from recollect.ingest.exchange import as_line, raw_lines
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite import replacement
-from recollect.store.sqlite.cipher import Sealed, header_at
 from recollect.store.sqlite.replacement import change_key
 from recollect.store.sqlite.store import SqliteStore
+from recollect.store.sqlite.vault_files import Sealed, header_at
 from recollect.vaults.keys import derive_key, sealed_with
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))

@@ -15,10 +15,10 @@ from words_in_vault import check_words, small_segments
 
 from patience import until
 from recollect.lifetime import Lifetime
-from recollect.store.prepared import Packed, PreparedMemories
+from recollect.store.memory_rows import Packed, PreparedMemories
 from recollect.store.sqlite.replacement import change_key
-from recollect.store.sqlite.segments import merging, packing, writer
-from recollect.store.sqlite.segments.packing import fields_of, prepared
+from recollect.store.sqlite.segments import merging, packing, tables
+from recollect.store.sqlite.segments.packing import fields_of, prepare
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.writing import TRIGGERS, BackgroundMerging
 from recollect.types import Memory
@@ -32,7 +32,7 @@ WORDS = (
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
     small_segments(monkeypatch)
-    monkeypatch.setattr(writer, "AT_ONCE", 7)
+    monkeypatch.setattr(tables, "AT_ONCE", 7)
     monkeypatch.setattr(BackgroundMerging, "wrote", lambda *_, **__: None)  # as it was written
     store = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
     store.vectors.begin("model", 2)
@@ -97,14 +97,14 @@ def test_what_was_prepared_elsewhere_is_used_for_these_memories_alone(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = some(8), some(8, seed=2)
-    ready = prepared(map(fields_of, first))
+    ready = prepare(map(fields_of, first))
     calls: list[int] = []
 
     def counted(rows: Iterable[Sequence[str]], *, counting: bool = True) -> PreparedMemories:
         calls.append(1)
-        return prepared(rows, counting=counting)
+        return prepare(rows, counting=counting)
 
-    monkeypatch.setattr(packing, "prepared", counted)
+    monkeypatch.setattr(packing, "prepare", counted)
     with store.writing_many(CHANGE) as write:
         for one in first:
             write.add(one)
@@ -128,7 +128,7 @@ def test_a_memory_that_the_same_write_changes_is_found_as_it_is_in_the_end(
         write.purge(stored[2])
         write.restore(stored[1]._replace(forgotten_at=NOON))
         write.forget(stored[3], NOON)
-        write.index_added(prepared(map(fields_of, memories)))
+        write.index_added(prepare(map(fields_of, memories)))
         write.replace(stored[4], msgspec.structs.replace(memories[4], text="lighthouse"))
     check(store, {one.id for one in memories} - {memories[2].id, memories[3].id})
     assert set(matches(store, "lighthouse")) == {memories[0].id, memories[4].id}
@@ -162,8 +162,8 @@ def test_what_was_prepared_is_written_before_the_write_that_makes_it_ready(
 ) -> None:
     memories = some(9)
     inside: list[int] = []
-    monkeypatch.setattr(writer, "write_rows", lambda *_: inside.append(1))
-    staged_write(store, memories, prepared(map(fields_of, memories)))
+    monkeypatch.setattr(tables, "write_rows", lambda *_: inside.append(1))
+    staged_write(store, memories, prepare(map(fields_of, memories)))
     assert (rows(store, "segments"), inside) == (1, [])
     check(store, {one.id for one in memories})
     assert store.database.connection().pragma("synchronous") == 2  # FULL, as before
@@ -172,11 +172,11 @@ def test_what_was_prepared_is_written_before_the_write_that_makes_it_ready(
 def test_what_was_written_before_a_write_is_removed_where_it_is_not_what_was_added(
     store: SqliteStore,
 ) -> None:
-    staged_write(store, some(9), prepared(map(fields_of, some(8, seed=2))))
+    staged_write(store, some(9), prepare(map(fields_of, some(8, seed=2))))
     check(store, {one.id for one in some(9)})
     assert store.database.rows("SELECT DISTINCT segment FROM postings WHERE segment = 1") == []
     again = some(9)[:8] + some(2, seed=3)  # of memories that are there nothing is written before
-    with store.writing_many(CHANGE, prepared=prepared(map(fields_of, again))):
+    with store.writing_many(CHANGE, prepared=prepare(map(fields_of, again))):
         assert store.database.rows("SELECT number FROM segments WHERE NOT ready") == []
 
 
@@ -185,18 +185,18 @@ def test_a_segment_that_was_removed_before_its_write_is_written_within_it(
 ) -> None:
     stage = merging.Merger._stage
 
-    def removed(merger: merging.Merger, packed: Packed) -> writer.StagedSegment | None:
+    def removed(merger: merging.Merger, packed: Packed) -> tables.StagedSegment | None:
         staged = stage(merger, packed)
         merger._remove_unready()
         return staged
 
     monkeypatch.setattr(merging.Merger, "_stage", removed)
-    staged_write(store, some(9), prepared(map(fields_of, some(9))))
+    staged_write(store, some(9), prepare(map(fields_of, some(9))))
     check(store, {one.id for one in some(9)})
 
 
 def test_a_write_that_fails_leaves_a_segment_that_the_next_one_removes(store: SqliteStore) -> None:
-    ready = prepared(map(fields_of, some(9)))
+    ready = prepare(map(fields_of, some(9)))
     with pytest.raises(KeyError), store.writing_many(CHANGE, prepared=ready):
         raise KeyError
     check(store, set())

@@ -27,11 +27,11 @@ from recollect.errors import Locked, StoreError, UserError
 from recollect.memory_json import revision
 from recollect.present.response import as_json
 from recollect.recipes.registry import BUILT_IN
-from recollect.store.sqlite import cipher, replacement
-from recollect.store.sqlite.cipher import Sealed, header_at
+from recollect.store.sqlite import replacement
 from recollect.store.sqlite.opening import Opener
 from recollect.store.sqlite.replacement import change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
+from recollect.store.sqlite.vault_files import MAGIC, NEXT, Sealed, give_key, header_at, header_of
 from recollect.vaults.keys import lock_vault, rekey_vault, sealed_with, unlock_vault
 
 PROJECT = Path(__file__).parents[3]
@@ -260,7 +260,7 @@ def test_two_vaults_share_no_topic_hash(tmp_path: Path) -> None:
     hashes = []
     for name in ("one.db", "two.db"):
         store = opened(locked(tmp_path / name, "a"))
-        hashes.append(store.topics.hashed("security"))
+        hashes.append(store.topics.hash_word("security"))
         store.close()
     assert hashes[0] != hashes[1]
 
@@ -351,8 +351,8 @@ def test_a_locked_vault_on_a_read_only_medium_can_be_searched(tmp_path: Path) ->
     uri = f"{path.as_uri()}?immutable=1"
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(uri, flags)
-    assert cipher.header_of(connection) == OLD.header
-    cipher.give_key(connection, OLD.key)
+    assert header_of(connection) == OLD.header
+    give_key(connection, OLD.key)
     assert connection.execute("SELECT count(*) FROM memories").get == 2
     connection.close()
 
@@ -469,7 +469,7 @@ def test_of_two_changes_at_once_one_is_refused(tmp_path: Path) -> None:
     path = locked(tmp_path / "vault.db", "a")
     with pytest.raises(StoreError, match="has just changed the key of the vault"):
         change_key(path, NEW.key, NEW)  # as if the key had been another a moment ago
-    shutil.copyfile(path, left := tmp_path / f"vault.db{cipher.NEXT}")
+    shutil.copyfile(path, left := tmp_path / f"vault.db{NEXT}")
     with pytest.raises(StoreError, match="has just changed the key of the vault"):
         change_key(path, OLD.key, NEW)
     with left.open("ab") as stream:
@@ -504,7 +504,7 @@ def refused_and_unharmed(path: Path) -> None:
     with pytest.raises(StoreError, match="does not belong to the vault"):
         opened(path)
     assert path.read_bytes() == before
-    Path(f"{path}{cipher.NEXT}").unlink()
+    Path(f"{path}{NEXT}").unlink()
     store = opened(path)
     assert set(store.memories.get(["a"])) == {"a"}
     store.close()
@@ -513,7 +513,7 @@ def refused_and_unharmed(path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"notes", b"SQLite format 3\x00" + bytes(8000)])
 def test_a_file_of_that_name_that_is_no_vault_does_no_harm(tmp_path: Path, content: bytes) -> None:
     path = locked(tmp_path / "vault.db", "a")
-    Path(f"{path}{cipher.NEXT}").write_bytes(content)
+    Path(f"{path}{NEXT}").write_bytes(content)
     refused_and_unharmed(path)
 
 
@@ -528,14 +528,14 @@ def test_what_a_change_of_another_vaults_key_left_does_no_harm(
         store = SqliteStore(place)
         save(store, memory("a"))
         store.close()
-    header = cipher.MAGIC + bytes([1]) + b"other" + bytes(7)
+    header = MAGIC + bytes([1]) + b"other" + bytes(7)
     change_key(other, None, Sealed(OLD.key, header)) if sealed else None
     change_key(path, None, sealed) if sealed else None
     with monkeypatch.context() as patched:
         patched.setattr(replacement, "finish", lambda real: None)
         change_key(other, OLD.key if sealed else None, NEW)
-    left = Path(f"{other}{cipher.NEXT}")
-    shutil.copyfile(left, f"{path}{cipher.NEXT}")
+    left = Path(f"{other}{NEXT}")
+    shutil.copyfile(left, f"{path}{NEXT}")
     refused_and_unharmed(path)
     assert set(opened(other).memories.get(["a"])) == {"a"}, "Its own change is finished."
     assert header_at(other) == NEW.header

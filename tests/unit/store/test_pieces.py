@@ -54,7 +54,7 @@ def test_the_pieces_of_a_text_are_what_stands_between_blanks() -> None:
 @pytest.mark.parametrize("index", ["stemmed", "plain", "subwords", "details"])
 def test_packed_words_are_those_of_each_text_alone(index: str) -> None:
     rows = odd_memories(60)
-    packed = packing.prepared(rows).indexes[index]  # type: ignore[index]
+    packed = packing.prepare(rows).indexes[index]  # type: ignore[index]
     documents = np.frombuffer(packed.documents, np.uint32)
     found: dict[tuple[int, int], dict[int, str]] = {}
     for token, count, bits, postings, places in packed.rows:
@@ -78,4 +78,4 @@ def test_the_vocabulary_counts_the_tokens_of_each_memory() -> None:
     expected: Counter[str] = Counter()
     for row in rows:
         expected.update({*keywords("\n".join([row[at] for at in packing.SEMANTIC_FIELDS]))})
-    assert packing.prepared(rows).vocabulary == expected
+    assert packing.prepare(rows).vocabulary == expected

@@ -23,11 +23,10 @@ from recollect import Recollect
 from recollect.lifetime import Lifetime
 from recollect.retry import without_waiting
 from recollect.store.sqlite.connection import Database
-from recollect.store.sqlite.memories import unscrubbed
-from recollect.store.sqlite.scrubbing import scrub
+from recollect.store.sqlite.memories import read_purge_note
 from recollect.store.sqlite.segments import merging
-from recollect.store.sqlite.segments.merging import Merger
-from recollect.store.sqlite.segments.packing import fields_of, prepared
+from recollect.store.sqlite.segments.merging import Merger, scrub
+from recollect.store.sqlite.segments.packing import fields_of, prepare
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Memory
 
@@ -64,7 +63,7 @@ def test_a_purge_killed_before_its_words_were_removed_is_finished_by_the_next_co
         assert [result.id for result in vault.search("harmless")] == ["kept"]
         for word in (b"zanzibar", b"marzipan"):
             assert word not in on_disk(tmp_path)
-        assert not unscrubbed(vault.store.database)
+        assert not read_purge_note(vault.store.database)
 
 
 def test_what_a_reader_keeps_in_the_log_is_removed_by_the_next_command(tmp_path: Path) -> None:
@@ -79,10 +78,10 @@ def test_what_a_reader_keeps_in_the_log_is_removed_by_the_next_command(tmp_path:
             scrub(store.database)
         assert b"zanzibar" in on_disk(tmp_path)
         SqliteStore(path).close()
-        assert unscrubbed(store.database)
+        assert read_purge_note(store.database)
     SqliteStore(path).close()
     assert b"zanzibar" not in on_disk(tmp_path)
-    assert not unscrubbed(store.database)
+    assert not read_purge_note(store.database)
     store.close()
 
 
@@ -190,7 +189,7 @@ def marked(id: str) -> Memory:
 
 
 def imported(store: SqliteStore, memories: Sequence[Memory]) -> None:
-    ready = prepared(map(fields_of, memories))
+    ready = prepare(map(fields_of, memories))
     with store.writing_many(CHANGE, prepared=ready) as write:
         for one in memories:
             write.add(one)

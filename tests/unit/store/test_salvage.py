@@ -26,13 +26,14 @@ from damaged_vaults import (
 )
 from recollect.engine import Recollect
 from recollect.errors import Damaged, Locked, NotAVault, StoreError
-from recollect.store.base import FeedbackEvent, KeywordQuery, Stored
-from recollect.store.rescue.pages import SIZE, TABLE_LEAF, Pages
-from recollect.store.sqlite.checksums import FIELDS, differing
-from recollect.store.sqlite.cipher import Sealed, header_at
+from recollect.store.base import KeywordQuery, Stored
+from recollect.store.feedback import FeedbackEvent
+from recollect.store.rescue.salvage import SIZE, TABLE_LEAF, Pages
+from recollect.store.sqlite.checksums import FIELDS, find_altered
 from recollect.store.sqlite.errors import NOTE
 from recollect.store.sqlite.replacement import change_key
 from recollect.store.sqlite.store import SqliteStore
+from recollect.store.sqlite.vault_files import Sealed, header_at
 from recollect.types import Filter, Memory
 from recollect.vaults.keys import sealed_with
 
@@ -289,7 +290,7 @@ def test_the_checksum_covers_every_field(vault: Path) -> None:
             other += f"ELSE coalesce({column}, 1) + 1 END"
             connection.execute("BEGIN")
             connection.execute(f"UPDATE memories SET {column} = {other} WHERE id = 'm11'")
-            assert [(one.id, one.what) for one in differing(connection)] == [("m11", "fields")]
+            assert [(one.id, one.what) for one in find_altered(connection)] == [("m11", "fields")]
             connection.execute("ROLLBACK")
 
 

@@ -16,15 +16,15 @@ from suites.stores.samples import CHANGE, memory
 from words_in_vault import check_words, small_segments
 
 from examples import one_in
-from recollect.index.joining import joined_documents
 from recollect.index.postings import read_places, read_postings
+from recollect.index.segments import join_documents
 from recollect.lifetime import Lifetime
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery
 from recollect.store.sqlite import keyword
-from recollect.store.sqlite.bm25 import pooled_bm25
+from recollect.store.sqlite.fts5_index import pooled_bm25
 from recollect.store.sqlite.replacement import change_key
 from recollect.store.sqlite.segments import buffer, merging, packing
-from recollect.store.sqlite.segments.merging import Merger, Size, chosen
+from recollect.store.sqlite.segments.merging import Merger, Size, choose_segments
 from recollect.store.sqlite.segments.packing import FIELDS, pack
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter, Memory
@@ -241,7 +241,7 @@ def test_what_is_changed_while_segments_are_joined_is_found_as_it_is_now(
     store = filled(tmp_path / "vault.db", 14)
     Merger(store.database).run()
     other = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
-    joining = joined_documents
+    joining = join_documents
 
     def slow(sources: list[object]) -> object:
         found = joining(sources)  # type: ignore[arg-type]
@@ -249,7 +249,7 @@ def test_what_is_changed_while_segments_are_joined_is_found_as_it_is_now(
         return found
 
     save(store, *(memory(f"n{number}") for number in range(8)))
-    monkeypatch.setattr(merging, "joined_documents", slow)
+    monkeypatch.setattr(merging, "join_documents", slow)
     join_all(store)
     check_words(store)
     assert matches(other, "wording") == ["m1"]
@@ -344,13 +344,13 @@ def test_which_segments_are_joined() -> None:
     def sizes(*live: int) -> dict[int, Size]:
         return {number: Size(size, size) for number, size in enumerate(live, 1)}
 
-    assert chosen(sizes(100, 9)) == []
-    assert chosen({1: Size(9, 9), 2: Size(60, 100)}) == [2]
-    assert chosen({1: Size(0, 5)}) == [1]
-    assert chosen(sizes(7, 200, 6, 5)) == [1, 3, 4]
-    assert chosen(sizes(200, 30, 20)) == [1, 2, 3]
-    assert chosen(sizes(merging.LARGEST, 10)) == []
-    assert len(chosen(sizes(*[merging.LARGEST // 16] * 61))) == 16
+    assert choose_segments(sizes(100, 9)) == []
+    assert choose_segments({1: Size(9, 9), 2: Size(60, 100)}) == [2]
+    assert choose_segments({1: Size(0, 5)}) == [1]
+    assert choose_segments(sizes(7, 200, 6, 5)) == [1, 3, 4]
+    assert choose_segments(sizes(200, 30, 20)) == [1, 2, 3]
+    assert choose_segments(sizes(merging.LARGEST, 10)) == []
+    assert len(choose_segments(sizes(*[merging.LARGEST // 16] * 61))) == 16
 
 
 def test_few_segments_stay_and_a_memory_is_written_again_a_few_times() -> None:
@@ -359,7 +359,7 @@ def test_few_segments_stay_and_a_memory_is_written_again_a_few_times() -> None:
     written = most = 0
     for number in range(1, 301):
         sizes[number] = Size(1000, 1000)
-        while group := chosen(sizes):
+        while group := choose_segments(sizes):
             total = sum(sizes.pop(one).live for one in group)
             sizes[group[0]] = Size(total, total)
             written += total

@@ -11,13 +11,13 @@ from recollect.errors import UserError
 from recollect.lifetime import Lifetime
 from recollect.settings import StoreSettings
 from recollect.store import registry
-from recollect.store.registry import opened_access, opened_store, store_type
+from recollect.store.registry import open_access_at, open_store_at, store_type
 from recollect.store.sqlite.store import SqliteStore
 
 
 def test_without_a_url_the_vault_is_a_file(tmp_path: Path) -> None:
     place = StoreSettings()
-    store = opened_store(
+    store = open_store_at(
         tmp_path / "vault.db",
         place,
         lifetime=Lifetime.LIBRARY,
@@ -26,7 +26,7 @@ def test_without_a_url_the_vault_is_a_file(tmp_path: Path) -> None:
     )
     assert isinstance(store, SqliteStore)
     store.close()
-    access = opened_access(tmp_path, place)
+    access = open_access_at(tmp_path, place)
     assert isinstance(access, HomeAccess)
     access.close()
 

@@ -73,6 +73,6 @@ def test_every_vault_has_a_topic_key_of_its_own(tmp_path: Path) -> None:
     keys = set()
     for name in ("a.db", "b.db"):
         store = SqliteStore(tmp_path / name)
-        keys.add(store.topics.hashed("auth"))
+        keys.add(store.topics.hash_word("auth"))
         store.close()
     assert len(keys) == 2

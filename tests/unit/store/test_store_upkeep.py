@@ -25,9 +25,8 @@ from recollect.store.base import Coverage
 from recollect.store.rescue.checks import examine
 from recollect.store.rescue.repair import mend
 from recollect.store.sqlite.checksums import STEP
-from recollect.store.sqlite.fts5_index import TABLES
+from recollect.store.sqlite.fts5_index import MOST_WAITING, TABLES
 from recollect.store.sqlite.store import SqliteStore
-from recollect.store.sqlite.subwords import MOST_WAITING
 from recollect.store.vault import Finding
 from recollect.types import Filter
 
@@ -351,7 +350,7 @@ def test_the_doctor_looks_at_one_moment_while_others_write(store: SqliteStore) -
         return True
 
     connection.exec_trace = save_between
-    found = examine(connection, store.topics.hashed)  # all by this connection
+    found = examine(connection, store.topics.hash_word)  # all by this connection
     connection.exec_trace = None
     assert saves > 9
     assert not any(finding.problem for finding in found)

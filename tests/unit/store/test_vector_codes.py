@@ -13,9 +13,9 @@ from suites.stores.samples import CHANGE, EVERYTHING, memory
 
 from recollect.store import vector_codes
 from recollect.store.sqlite import vectors
-from recollect.store.sqlite.cipher import Sealed
 from recollect.store.sqlite.replacement import change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
+from recollect.store.sqlite.vault_files import Sealed
 from recollect.store.vector_codes import (
     PassingVectors,
     encode_signs,

@@ -9,9 +9,9 @@ import apsw
 import numpy as np
 import pytest
 
-from recollect.index import joining
+from recollect.index import postings
 from recollect.store.base import COLUMNS
-from recollect.store.sqlite import subwords
+from recollect.store.sqlite import fts5_index
 from recollect.store.sqlite.fts5_index import TABLES, TOKENIZERS
 from recollect.store.sqlite.segments import buffer, merging
 from recollect.store.sqlite.store import SqliteStore
@@ -28,7 +28,7 @@ def small_segments(patched: pytest.MonkeyPatch) -> None:
     patched.setattr(merging, "AT_THE_END", 8)
     patched.setattr(merging, "ROWS", 7)
     patched.setattr(merging, "TOKENS", 4)
-    patched.setattr(joining, "SMALL", 2)
+    patched.setattr(postings, "SMALL", 2)
 
 
 def check_words(store: SqliteStore) -> None:
@@ -101,7 +101,7 @@ def made_anew(connection: apsw.Connection, index: str) -> apsw.Connection:
     )
     holds = buffer.OF_WORDS.get(index)
     sql = f"SELECT key, {columns} FROM indexed WHERE {holds}"
-    rows = connection.execute(sql) if holds else subwords.rows(connection)
+    rows = connection.execute(sql) if holds else fts5_index.subword_rows(connection)
     places = ", ?" * len(COLUMNS[index])
     anew.executemany(f"INSERT INTO {TABLES[index]} (rowid, {columns}) VALUES (?{places})", rows)
     return anew

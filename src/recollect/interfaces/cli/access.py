@@ -25,7 +25,7 @@ from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
 from recollect.query.time.moments import read_time
 from recollect.settings_reading import has_vault, home_folder, load_settings
-from recollect.store.registry import opened_access
+from recollect.store.registry import open_access_at
 from recollect.times import day, iso, minute, parse_iso, parse_time
 
 LIMIT = 50  # entries of the audit log
@@ -147,7 +147,7 @@ def access_token(args: argparse.Namespace) -> int | None:
     if args.action != "create" and any(getattr(args, name) for name in options):
         raise arg.usage_error(f"access token {TOKEN_ACTIONS[args.action][1]}")
     home = home_folder(os.environ)
-    with closing(opened_access(home, load_settings(home).store)) as access:
+    with closing(open_access_at(home, load_settings(home).store)) as access:
         return action(TokenStore(access), args)
 
 
@@ -201,7 +201,7 @@ SESSION_ACTIONS: arg.Actions[SessionStore] = {
 )
 def access_sessions(args: argparse.Namespace) -> int | None:
     run, home = arg.find_action(args), home_folder(os.environ)
-    with closing(opened_access(home, load_settings(home).store)) as access:
+    with closing(open_access_at(home, load_settings(home).store)) as access:
         return run(SessionStore(TokenStore(access)), args)
 
 
@@ -216,7 +216,7 @@ def access_audit(args: argparse.Namespace) -> None:
     since = read_time(args.since, real_time(), "since") if args.since else None
     most = bounded(arg.limit_of(args, LIMIT))
     home = home_folder(os.environ)
-    with closing(Audit(opened_access(home, load_settings(home).store))) as audit:
+    with closing(Audit(open_access_at(home, load_settings(home).store))) as audit:
         found, every = deque[dict[str, Any]](maxlen=most), 0
         for one in audit.entries():
             if _is_wanted(one, since, refused=args.refused):

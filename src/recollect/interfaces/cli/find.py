@@ -56,7 +56,7 @@ from recollect.present.words import age, counted, heading_line, place_in_file
 from recollect.query.terms import WORD
 from recollect.settings import UsageSettings
 from recollect.settings_reading import home_folder, load_settings
-from recollect.store.registry import opened_access
+from recollect.store.registry import open_access_at
 from recollect.types import Memory, Result, Search
 
 FILE = "open.html"
@@ -104,7 +104,7 @@ def open_(args: argparse.Namespace) -> None:
     server = running_server(home)
     if server is None:
         raise NotFound("No server is running for this vault. Start one: recollect serve")
-    with closing(opened_access(home, load_settings(home).store)) as access:
+    with closing(open_access_at(home, load_settings(home).store)) as access:
         stored = TokenStore(access)
         sessions, link, secret = SessionStore(stored), f"{server.url}/{page}", ""
         if server.auth:

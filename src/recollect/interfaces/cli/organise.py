@@ -40,7 +40,7 @@ from recollect.interfaces.cli.selection import (
 from recollect.lifetime import Lifetime
 from recollect.present.visible import visible
 from recollect.present.words import counted, heading_line
-from recollect.store.trash import Trashed, trashed_json
+from recollect.store.upkeep import Trashed, trashed_json
 from recollect.times import minute
 from recollect.types import Filter
 from recollect.vaults.keys import on_terminal

@@ -45,7 +45,7 @@ from recollect.interfaces.server_processes import (
 from recollect.interfaces.sockets import announce_server, listen_on_file, listen_on_port, url_of
 from recollect.lifetime import Lifetime
 from recollect.settings import Settings
-from recollect.store.registry import opened_access
+from recollect.store.registry import open_access_at
 
 if TYPE_CHECKING:
     from recollect.folders.mirroring import Mirrored
@@ -253,7 +253,7 @@ def _credentials(
     """Return the server's credentials, and the user's own token if tokens are needed."""
     name = settings.serve.token_env
     token = os.environ.get(name, "").strip()
-    stored = TokenStore(opened_access(home, settings.store))
+    stored = TokenStore(open_access_at(home, settings.store))
     if settings.serve.proxies and (args.no_auth or args.socket):
         flag = "--no-auth" if args.no_auth else "--socket"
         raise UserError(

@@ -49,7 +49,8 @@ from recollect.interfaces.cli.syncing import (
 from recollect.present.visible import one_line, visible
 from recollect.present.words import counted
 from recollect.projects import project_of
-from recollect.store.base import FeedbackEvent, Stored
+from recollect.store.base import Stored
+from recollect.store.feedback import FeedbackEvent
 from recollect.types import Memory
 
 

@@ -21,9 +21,9 @@ from recollect.interfaces.cli.selection import confirm, open_vault, resolve_ids
 from recollect.present.visible import visible
 from recollect.present.words import counted
 from recollect.settings_reading import home_folder, load_settings
-from recollect.store.sqlite.cipher import Sealed, header_at, pending, real_path
 from recollect.store.sqlite.errors import as_store_errors
 from recollect.store.sqlite.snapshot import check_is_vault
+from recollect.store.sqlite.vault_files import Sealed, header_at, is_key_change_pending, real_path
 from recollect.vaults.collections import Collections
 from recollect.vaults.keys import (
     Keys,
@@ -131,7 +131,7 @@ def _read_state(path: Path) -> dict[str, Any]:
         "vault": str(path),
         "locked": header is not None,
         "key": None if header is None else describe_key(header),
-        "unfinished": pending(real_path(path)),
+        "unfinished": is_key_change_pending(real_path(path)),
     }
 
 

@@ -24,7 +24,7 @@ from recollect.interfaces.http.operations import (
 from recollect.interfaces.requests import cut_page, decode_place, read_as_of
 from recollect.interfaces.thread_pools import SEARCHES, WRITES
 from recollect.memory_json import id_path, memory_json
-from recollect.store.trash import trashed_json
+from recollect.store.upkeep import trashed_json
 from recollect.types import Memory
 
 ETAG = {"ETag": "The state of the memory; send it back as If-Match."}

@@ -24,22 +24,20 @@ from recollect.store.base import KeywordIndexName
 from recollect.store.rescue.derived import (
     WAITING,
     WRONG_VECTORS,
-    TopicHash,
-    history_problem,
-)
-from recollect.store.rescue.index_checks import (
     Advance,
     Keys,
-    contents,
-    in_segments,
+    TopicHash,
+    check_segments,
+    history_problem,
+    index_contents,
     keys_of,
     live_keys,
-    made_anew,
+    rebuild_in_memory,
 )
-from recollect.store.sqlite import subwords, vector_index
-from recollect.store.sqlite.checksums import differing
+from recollect.store.sqlite import vector_index
+from recollect.store.sqlite.checksums import find_altered
 from recollect.store.sqlite.connection import as_json_list
-from recollect.store.sqlite.fts5_index import TABLES
+from recollect.store.sqlite.fts5_index import TABLES, subword_rows
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.snapshot import (
     file_problem,
@@ -82,10 +80,10 @@ def examine(
     connection: apsw.Connection,
     hashed: TopicHash,
     *,
-    beside: Callable[[Part], Future[dict[str, Finding]]] | None = None,
+    run_beside: Callable[[Part], Future[dict[str, Finding]]] | None = None,
     advance: Advance = lambda done: None,
 ) -> list[Finding]:
-    """Return the finding of every check. `beside` runs some of them in another thread, by a
+    """Return the finding of every check. `run_beside` runs some of them in another thread, by a
     connection of its own. The thread that finishes first takes the next index."""
     step = _by_memory(connection, advance)
     every = [*FullChecks(connection, hashed, step).checks()]
@@ -95,10 +93,10 @@ def examine(
         checks = FullChecks(connection, hashed, step).checks()
         return {
             check: _finding(connection, check, checks[check])
-            for check in chain(own, _taken(either))
+            for check in chain(own, _take_each(either))
         }
 
-    other = beside(partial(part, own=BESIDE)) if beside else None
+    other = run_beside(partial(part, own=BESIDE)) if run_beside else None
     here = (check for check in every if check not in EITHER and not (other and check in BESIDE))
     found = part(connection, here) | (other.result() if other else {})
     return [found[check] for check in every]
@@ -109,22 +107,22 @@ def examine_store(store: SqliteStore, advance: Advance) -> list[Finding]:
     database = store.database
 
     def run(part: Part) -> dict[str, Finding]:
-        with database.translated():
+        with database.translate_errors():
             return part(database.connection())
 
-    def beside(part: Part) -> Future[dict[str, Finding]]:
+    def run_beside(part: Part) -> Future[dict[str, Finding]]:
         return pool.submit(run, part)
 
-    with database.translated(), ThreadPoolExecutor(1) as pool:
+    with database.translate_errors(), ThreadPoolExecutor(1) as pool:
         return examine(
             database.connection(),
-            store.topics.hashed,
-            beside=beside,
+            store.topics.hash_word,
+            run_beside=run_beside,
             advance=advance,
         )
 
 
-def _taken(left: deque[str]) -> Iterator[str]:
+def _take_each(left: deque[str]) -> Iterator[str]:
     """Yield the checks that are left, one at a time: another thread may take the next."""
     with suppress(IndexError):
         while True:
@@ -199,7 +197,7 @@ class QuickChecks:
         """Check that as many memories are indexed as there are, and that a sample has the right
         words."""
         rows = self._connection.execute(f"SELECT count(*) FROM {TABLES[index]}_docsize").get
-        packed, problem = in_segments(self._connection, index, None)
+        packed, problem = check_segments(self._connection, index, None)
         indexed, live = int(rows) + len(packed), self._connection.execute(
             "SELECT documents FROM corpus"
         ).get  # fmt: skip
@@ -262,10 +260,10 @@ class FullChecks(QuickChecks):
         if broken := integrity(connection, table):
             return "; ".join(broken)
         buffered = keys_of(connection.execute(f"SELECT id FROM {table}_docsize"))
-        with closing(made_anew(index, connection, buffered.tolist())) as anew:
-            same = contents(table, connection) == contents(table, anew)
-        packed, problem = in_segments(connection, index, self._advance)
-        expected, indexed = self._expected(index, packed), np.sort(np.append(buffered, packed))
+        with closing(rebuild_in_memory(index, connection, buffered.tolist())) as anew:
+            same = index_contents(table, connection) == index_contents(table, anew)
+        packed, problem = check_segments(connection, index, self._advance)
+        expected, indexed = self._expected_keys(index, packed), np.sort(np.append(buffered, packed))
         if np.array_equal(expected, indexed):
             return problem if same else "its words differ from those of the memories"
         missing, extra = np.setdiff1d(expected, indexed), np.setdiff1d(indexed, expected)
@@ -275,7 +273,7 @@ class FullChecks(QuickChecks):
             )
         return f"{len(indexed) - len(expected)} memories are in it twice"
 
-    def _expected(self, index: KeywordIndexName, packed: Keys) -> Keys:
+    def _expected_keys(self, index: KeywordIndexName, packed: Keys) -> Keys:
         """Return the memories that the index should hold, ascending. Which memories in segments
         have subwords is checked for the sample alone."""
         connection = self._connection
@@ -285,7 +283,7 @@ class FullChecks(QuickChecks):
         if index != "subwords":
             return live
         outside = live[~np.isin(live, live_keys(connection, "stemmed"))]
-        rows = subwords.rows(connection, buffer.AMONG, as_json_list(outside.tolist()))
+        rows = subword_rows(connection, buffer.AMONG, as_json_list(outside.tolist()))
         return live[np.isin(live, np.append(keys_of(row[:1] for row in rows), packed))]
 
     def _count(self) -> str | None:
@@ -308,6 +306,6 @@ def _not_saved(
     among: Sequence[int] | None,
     advance: Advance = lambda done: None,
 ) -> str | None:
-    wrong = [memory.id for memory in differing(connection, among, advance)]
+    wrong = [memory.id for memory in find_altered(connection, among, advance)]
     what = "1 memory is" if len(wrong) == 1 else f"{len(wrong)} memories are"
     return f"{what} not what was saved: {', '.join(wrong)}" if wrong else None

@@ -19,14 +19,13 @@ from recollect.hashing import topic_hash
 from recollect.store.memory_rows import SAME_CONTENT, content_hash
 from recollect.store.rescue.checks import examine
 from recollect.store.rescue.derived import TopicHash, rebuild, repair_history
-from recollect.store.rescue.pages import Record
-from recollect.store.rescue.salvage import Salvage, SalvagedMemory
-from recollect.store.sqlite.checksums import FIELDS, accept, checksum, differing
-from recollect.store.sqlite.cipher import WRONG_PASSPHRASE, Sealed, give_key
+from recollect.store.rescue.salvage import Record, Salvage, SalvagedMemory
+from recollect.store.sqlite.checksums import FIELDS, accept_altered, checksum, find_altered
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.migration import VERSION, fill_feedback, migrate
 from recollect.store.sqlite.replacement import replace_vault
-from recollect.store.sqlite.snapshot import file_problem, kept_aside, references_problem
+from recollect.store.sqlite.snapshot import file_problem, path_aside, references_problem
+from recollect.store.sqlite.vault_files import WRONG_PASSPHRASE, Sealed, give_key
 from recollect.times import EPOCH, to_micros
 
 if TYPE_CHECKING:
@@ -131,7 +130,7 @@ def write_vault(salvage: Salvage, file: Path, sealed: Sealed | None, now: dateti
                 _insert(made, table, salvage.rows(table))
             for sql in DANGLING:
                 made.execute(sql)
-            repair_history(made, [one.stored().key for one in salvage.memories if not one.whole])
+            repair_history(made, [one.as_stored().key for one in salvage.memories if not one.whole])
             made.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)
             rebuild(made, hashed)
         wrong = [finding for finding in examine(made, hashed) if finding.problem]
@@ -165,7 +164,7 @@ def _insert(made: apsw.Connection, table: str, rows: Iterable[Record]) -> None:
         made.execute(f"INSERT OR IGNORE INTO {table} VALUES (?{', ?' * (len(row) - 1)})", row)
 
 
-class Mended(NamedTuple):
+class RepairResult(NamedTuple):
     """The loss, and the path of the damaged file, which is kept; None if the vault was repaired in
     place."""
 
@@ -173,46 +172,48 @@ class Mended(NamedTuple):
     kept: Path | None = None
 
 
-def mend(store: SqliteStore, now: datetime | None) -> Mended:
+def mend(store: SqliteStore, now: datetime | None) -> RepairResult:
     """Rebuild everything derived, and check it; forget from `now` on a memory that is not what was
     written. If the file itself is damaged, make a new one. Without `now`, raise Damaged if this
     would lose anything that was saved."""
-    mended = _mended(store.database, store.topics.hashed, now)
+    mended = _mend(store.database, store.topics.hash_word, now)
     store.forget()
     return mended
 
 
-def _mended(database: Database, hashed: TopicHash, now: datetime | None) -> Mended:
+def _mend(database: Database, hashed: TopicHash, now: datetime | None) -> RepairResult:
     with suppress(Damaged, NotAVault, Locked):  # what looks like a wrong key may be damage
-        mended = _in_place(database, hashed, now)
-        with database.translated():
+        mended = _mend_in_place(database, hashed, now)
+        with database.translate_errors():
             wrong = any(finding.problem for finding in examine(database.connection(), hashed))
         if mended is not None and not wrong:
             database.note_damage(None)
             return mended
-    return _rewritten(database, now)
+    return _rewrite(database, now)
 
 
-def _in_place(database: Database, hashed: TopicHash, now: datetime | None) -> Mended | None:
+def _mend_in_place(
+    database: Database, hashed: TopicHash, now: datetime | None
+) -> RepairResult | None:
     with database.repairing() as connection:
         if file_problem(connection) or references_problem(connection):
             return None
-        found = [*differing(connection)]
+        found = [*find_altered(connection)]
         altered = [memory.id for memory in found if memory.what == "fields"]
         untagged = [memory.id for memory in found if memory.what == "tags"]
         costs = SalvageReport([], altered, untagged, [])
         _check_costs(database, costs, now)
-        accept(connection, found, to_micros(now or EPOCH))
+        accept_altered(connection, found, to_micros(now or EPOCH))
         if repair_history(connection, [memory.key for memory in found if memory.what == "fields"]):
             costs.others.append(HISTORY)
         rebuild(connection, hashed)
     database.rewrite()
-    return Mended(costs)
+    return RepairResult(costs)
 
 
-def _rewritten(database: Database, now: datetime | None) -> Mended:
+def _rewrite(database: Database, now: datetime | None) -> RepairResult:
     """Replace the vault by a new one, made of what can be read of it."""
-    aside = kept_aside(database.path, "damaged")
+    aside = path_aside(database.path, "damaged")
     costs: list[SalvageReport] = []
 
     def write(copy: Path) -> None:
@@ -229,7 +230,7 @@ def _rewritten(database: Database, now: datetime | None) -> Mended:
         raise
     aside.with_name(f"{aside.name}-shm").unlink(missing_ok=True)
     database.note_damage(None)
-    return Mended(costs[0], kept)
+    return RepairResult(costs[0], kept)
 
 
 def _check_costs(database: Database, costs: SalvageReport, now: datetime | None) -> None:

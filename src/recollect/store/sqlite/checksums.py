@@ -37,7 +37,7 @@ _ordinary = itemgetter(*(at for at in range(WIDTH) if at not in (SUPERSEDED, ARC
 RawMemory = tuple[Any, ...]  # a row of RAW
 
 
-class Differing(NamedTuple):
+class AlteredMemory(NamedTuple):
     """A memory that is not what was written: its row (`fields`), or only its tags, or only the hash
     of its content, which can be made again."""
 
@@ -52,7 +52,7 @@ def checksum(fields: Sequence[apsw.SQLiteValue], tags: Sequence[str]) -> bytes:
     return row_half(fields) + tags_half(tags)
 
 
-def named(key: object, id: object) -> str:
+def display_id(key: object, id: object) -> str:
     """Return the memory's id, or its row number if damage has left no printable id."""
     shown = id.decode(errors="replace") if isinstance(id, bytes) else id
     return shown if isinstance(shown, str) and shown and shown.isprintable() else f"row {key}"
@@ -95,11 +95,11 @@ def fill(connection: apsw.Connection) -> None:
     connection.executemany("UPDATE memories SET checksum = ? WHERE key = ?", signed)
 
 
-def differing(
+def find_altered(
     connection: apsw.Connection,
     among: Sequence[int] | None = None,
     advance: Callable[[int], None] = lambda done: None,
-) -> Iterator[Differing]:
+) -> Iterator[AlteredMemory]:
     """Yield every memory, forgotten ones included, that is not what was written; with `among`, only
     of these keys."""
     half_of = cache(_half_of)  # most memories have the tags of others
@@ -115,12 +115,14 @@ def differing(
                 what = "tags"
             elif _content_of(row) == row[CONTENT_HASH]:
                 continue
-            yield Differing(row[0], named(row[0], row[1]), what)
+            yield AlteredMemory(row[0], display_id(row[0], row[1]), what)
         if len(rows) == STEP:
             advance(STEP)
 
 
-def accept(connection: apsw.Connection, memories: Iterable[Differing], now: int) -> None:
+def accept_altered(
+    connection: apsw.Connection, memories: Iterable[AlteredMemory], now: int
+) -> None:
     """Give these memories the checksum of their current state. First forget those whose row is not
     what was written, so that no search takes them for right."""
     for key, _, what in memories:

@@ -17,18 +17,18 @@ import msgspec
 
 from recollect.errors import Damaged, StoreError
 from recollect.retry import waits
-from recollect.store.sqlite import cipher
-from recollect.store.sqlite.cipher import KeySource, Sealed
 from recollect.store.sqlite.errors import as_store_errors, note_damage, refuse_damaged, remove_note
-from recollect.store.sqlite.gate import Gate
 from recollect.store.sqlite.migration import VERSION, checked_version
-from recollect.store.sqlite.opening import GONE, LOG_LOST, Opener, waiting_for_others
+from recollect.store.sqlite.opening import GONE, LOG_LOST, Opener, UsageLock, waiting_for_others
 from recollect.store.sqlite.vault_files import (
     LOOK_S,
+    KeySource,
+    Sealed,
     VaultFiles,
+    close_replaced,
     file_id,
     files_at,
-    let_go,
+    header_at,
     log_fits,
     mark_write,
     waiting,
@@ -76,14 +76,14 @@ class Database:
         self.path = path
         self._opener = Opener(path, keys)
         self._forget = forget
-        self._gate = Gate()
+        self._usage = UsageLock()
         self._at_rest = at_rest
         self._refused = False  # the last attempt to open it failed
         self._may_create = True
         self.openings = 0  # grows whenever another file is opened
         self._start()
         if not at_rest:
-            with self.translated():
+            with self.translate_errors():
                 self.connection()
 
     def _start(self) -> None:
@@ -96,7 +96,6 @@ class Database:
         self.openings += 1
 
     def connection(self) -> apsw.Connection:
-        """Return this thread's connection."""
         connection: apsw.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             self._refused = True
@@ -106,10 +105,10 @@ class Database:
 
     def _open(self) -> apsw.Connection:
         for _ in range(TRIES_TO_OPEN):
-            before = self._found()
+            before = self._find_files()
             connection = self._opener.open(create=self._may_create)
-            found, stat = self._found(), self.path.stat()
-            with self._gate.lock:
+            found, stat = self._find_files(), self.path.stat()
+            with self._usage.lock:
                 # Files that existed before were opened; opening has created the others.
                 same = all(was in (None, now) for was, now in zip(before, found, strict=True))
                 if self._files is None and (same or before.vault is None):
@@ -125,26 +124,25 @@ class Database:
         raise StoreError(f"The vault {self.path} is being replaced; try again.")
 
     def rows(self, sql: str, *values: apsw.SQLiteValue) -> list[tuple[apsw.SQLiteValue, ...]]:
-        """Return all rows of a statement."""
-        with self.translated():
+        with self.translate_errors():
             return self.connection().execute(sql, values).fetchall()
 
     def sql(self, text: str) -> str:
         return sqlite_sql(text)
 
-    def listed(self, values: Iterable[str | int]) -> str:
+    def among(self, values: Iterable[str | int]) -> str:
         return as_json_list(values)
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
         """Enter a block with this thread's connection that reads one snapshot."""
-        with self.translated():
+        with self.translate_errors():
             connection = self.connection()
             if connection.in_transaction:
                 yield connection
                 return
             connection.execute("BEGIN")
-            with _undone(connection):
+            with _rolled_back_on_error(connection):
                 yield connection
                 if connection.in_transaction:
                     connection.execute("COMMIT")  # temporary tables that were made in it stay
@@ -160,26 +158,26 @@ class Database:
         in the file at the vault's path."""
         if self.frozen:
             raise StoreError(f"The vault {self.path} is read-only, so nothing can be written.")
-        with self.translated():
-            connection = self._begun()
+        with self.translate_errors():
+            connection = self._begin_write()
             before = connection.total_changes()
-            with _undone(connection):
+            with _rolled_back_on_error(connection):
                 yield connection
                 if connection.total_changes() != before:
                     mark_write(connection)
                 connection.execute("COMMIT")
-            if self._found() != self._files:
+            if self._find_files() != self._files:
                 raise StoreError(
                     f"The vault {self.path} was replaced or deleted during this write; try again."
                 )
 
-    def _begun(self) -> apsw.Connection:
+    def _begin_write(self) -> apsw.Connection:
         """Return this thread's connection with a transaction on the files at the vault's path."""
         for _ in range(TRIES):
             connection = self.connection()
             _begin(connection, "BEGIN IMMEDIATE")
-            with _undone(connection):
-                current = self._unchanged() and self._found() == self._files
+            with _rolled_back_on_error(connection):
+                current = self._is_current() and self._find_files() == self._files
                 if current and connection.pragma("user_version") == VERSION:
                     return connection
                 if current:
@@ -194,7 +192,7 @@ class Database:
         page to page and leaves copies in the unused part of the old one. It takes about a second
         for 100 MB, and as much room on the disk as the vault has. Return False, with nothing done,
         if a statement of this thread is in progress."""
-        with self.translated():
+        with self.translate_errors():
             try:
                 _begin(self.connection(), "VACUUM")
             except apsw.SQLError:
@@ -202,37 +200,36 @@ class Database:
         return True
 
     @contextmanager
-    def translated(self, *, counts: bool = True) -> Iterator[None]:
+    def translate_errors(self, *, counts: bool = True) -> Iterator[None]:
         """Raise SQLite's errors as StoreError; the vault counts as in use meanwhile. On entry,
         reopen the vault if another file is at its path. `counts=False` does not restart the time of
         the idle lock."""
-        came_in = self._gate.enter()
+        came_in = self._usage.enter()
         try:
             with as_store_errors(self.path):
-                if came_in and self._files is not None and not self._unchanged():
+                if came_in and self._files is not None and not self._is_current():
                     self._reopen()
                 yield
         except Damaged as error:
-            if self._files in (None, self._found()):  # else it was replaced meanwhile
+            if self._files in (None, self._find_files()):  # else it was replaced meanwhile
                 self.note_damage(str(error))
             raise
         finally:
-            self._gate.leave(counts=counts)
+            self._usage.leave(counts=counts)
 
     def probe(self) -> None:
         """Raise the error that a search would raise. A server is probed again and again, so this
         neither opens a vault at rest, unless the last attempt failed, nor keeps one open."""
         if not self.at_rest or self._refused:
-            with self.translated(counts=False):
+            with self.translate_errors(counts=False):
                 self.connection().execute("SELECT 1 FROM memories LIMIT 1").fetchall()
 
     def data_version(self) -> int:
         """Return SQLite's own count of the writes that this thread's connection sees."""
-        with self.translated(counts=False):
+        with self.translate_errors(counts=False):
             return int(self.connection().pragma("data_version"))
 
     def note_damage(self, sentence: str | None) -> None:
-        """Note that the vault is damaged, or with None that it is not."""
         if sentence is not None:
             note_damage(self._opener.real, sentence)
         elif not self.frozen:
@@ -250,22 +247,20 @@ class Database:
     def release(self) -> None:
         """Close every connection; the next call opens the vault again. Raise StoreError if another
         thread uses it."""
-        with self._gate.lock:
-            if not self._gate.idle(0):
+        with self._usage.lock:
+            if not self._usage.idle(0):
                 raise StoreError(f"The vault {self.path} is being used; try again.")
-            self._let_go()
+            self._close_all()
             self._start()
 
     def probes(self) -> dict[str, Callable[[], None]]:
         return {"database": self.probe}
 
     def retrying(self, action: Callable[[], Done]) -> Done:
-        """Return the result of `action`: a file has no connection that could be lost."""
         return action()
 
     @property
     def frozen(self) -> bool:
-        """True if the vault is read-only."""
         return self._opener.frozen
 
     @property
@@ -286,17 +281,17 @@ class Database:
     def unlock(self, key_of: Callable[[bytes], bytes]) -> None:
         """Open the vault with the key made of its header; do nothing if it is open or not locked.
         Raise Locked if the key is wrong."""
-        header = None if self.locked else cipher.header_at(self.path)
+        header = None if self.locked else header_at(self.path)
         if header is not None:
             self._opener.sealed = Sealed(key_of(header), header)
-            with self.translated(counts=True):
+            with self.translate_errors(counts=True):
                 self.connection().execute("SELECT 1 FROM memories LIMIT 1").fetchall()
 
     def seal(self, idle_s: float) -> bool:
         """Forget the key and close every connection if the vault was not used for `idle_s` seconds;
         return whether it did. The next call opens the vault again and needs the key again."""
-        with self._gate.lock:
-            if not self.locked or not self._gate.idle(idle_s):
+        with self._usage.lock:
+            if not self.locked or not self._usage.idle(idle_s):
                 return False
             self.close()
             self._start()
@@ -305,7 +300,7 @@ class Database:
 
     def close(self) -> None:
         with suppress(apsw.Error, StoreError):
-            self._let_go()
+            self._close_all()
         for connection in self._opened:
             with suppress(apsw.Error):  # another thread may be inside; the process ends soon
                 connection.close()
@@ -314,13 +309,13 @@ class Database:
 
     # Which file it is
 
-    def _found(self) -> VaultFiles:
+    def _find_files(self) -> VaultFiles:
         """Return the files at the vault's path; for a read-only vault, without its log."""
         if self.frozen:
             return VaultFiles(file_id(self.path))
         return files_at(self.path, self._opener.real)
 
-    def _unchanged(self) -> bool:
+    def _is_current(self) -> bool:
         """Return True if the file at the vault's path is the open one, and the log continues its
         content."""
         try:
@@ -344,9 +339,9 @@ class Database:
     def _reopen(self) -> None:
         """Close every connection; the next ones open the files that are at the path now."""
         try:
-            with self._gate.alone(ALONE_SECONDS) as alone:
+            with self._usage.alone(ALONE_SECONDS) as alone:
                 if alone:
-                    self._let_go()
+                    self._close_all()
                     self._start()
                     self._forget()
         except TimeoutError as error:
@@ -354,7 +349,7 @@ class Database:
                 f"The vault {self.path} was replaced while it was being used; try again."
             ) from error
 
-    def _let_go(self) -> None:
+    def _close_all(self) -> None:
         """Close every connection. No data of files that have left their path gets into those that
         are there now."""
         files, opened, real = self._files, self._opened, self._opener.real
@@ -362,7 +357,7 @@ class Database:
             same = file_id(real) == files.vault
             fits = not same or self._fits(Path(real).stat(), lambda: opened[0])
             abandoned = not fits or files_at(real, real) != files
-            if abandoned and not let_go(opened, real, files, fits=fits):
+            if abandoned and not close_replaced(opened, real, files, fits=fits):
                 raise StoreError(LOG_LOST.format(path=self.path))
         while opened:
             opened.pop().close()
@@ -386,8 +381,7 @@ def let_others_write() -> None:
 
 
 @contextmanager
-def _undone(connection: apsw.Connection) -> Iterator[None]:
-    """Roll the transaction back if anything is raised."""
+def _rolled_back_on_error(connection: apsw.Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:

@@ -73,7 +73,6 @@ def note_damage(real: str, sentence: str) -> None:
 
 
 def refuse_damaged(real: str) -> None:
-    """Raise Damaged if the vault is known to be damaged."""
     if os.access(real + NOTE, os.F_OK):
         raise Damaged(f"The vault {real} is damaged, so nothing is written into it; {REMEDY}.")
 

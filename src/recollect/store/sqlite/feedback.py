@@ -20,10 +20,18 @@ import apsw
 
 from recollect.errors import StoreError
 from recollect.retry import without_waiting
-from recollect.store.feedback_log import EVENT, LEARNED_UNTIL, NARROWER, UNUSED, StoredFeedback
+from recollect.store.feedback import (
+    EVENT,
+    LEARNED_UNTIL,
+    NARROWER,
+    SECONDS,
+    UNUSED,
+    StoredFeedback,
+    StoredUsage,
+    sum_records,
+)
 from recollect.store.sqlite.connection import Database, as_json_list, sqlite_sql
 from recollect.store.sqlite.vault_files import SPOOLS
-from recollect.store.use_counts import SECONDS, StoredUsage, summed
 
 if TYPE_CHECKING:
     import apsw
@@ -70,10 +78,10 @@ def remove_feedback(connection: apsw.Connection, memory_id: str) -> None:
 class SqliteFeedback(StoredFeedback):
     STANDING, QUESTIONS = STANDING, QUESTIONS
 
-    def _taken_back(self, connection: apsw.Connection) -> None:
+    def _after_removal(self, connection: apsw.Connection) -> None:
         connection.execute(GIVEN_AGAIN, (LEARNED_UNTIL,))
 
-    def unembedded(self, identity: str, limit: int) -> dict[str, str]:
+    def list_unembedded(self, identity: str, limit: int) -> dict[str, str]:
         return dict(self._rows(UNEMBEDDED, identity, limit))
 
     def embed(self, identity: str, vectors: Mapping[str, Vector]) -> None:
@@ -102,7 +110,7 @@ class SqliteUsage(StoredUsage):
     def fold(self) -> None:
         with without_waiting(), self._database.writing() as connection:
             self.add_to(connection)
-        self.added()
+        self.mark_added()
 
     def settle(self) -> None:
         if self._pending or self._spool.exists() or self._taken.exists():
@@ -110,16 +118,16 @@ class SqliteUsage(StoredUsage):
                 self.fold()
 
     def add_to(self, connection: apsw.Connection) -> None:
-        """Add the pending counts as a part of a write; call `added` after it."""
+        """Add the pending counts as a part of a write; call `mark_added` after it."""
         with suppress(FileNotFoundError):
             if not self._taken.exists():  # else a killed process had begun
                 self._spool.replace(self._taken)
         with self._guard:
             pending, self._pending = self._pending, []
-        counts = summed([*_records(self._taken), *pending])
+        counts = sum_records([*_records(self._taken), *pending])
         connection.executemany(ADD, [(key, *counted) for key, counted in counts.items()])
 
-    def added(self) -> None:
+    def mark_added(self) -> None:
         self._added = time.monotonic()
         self._taken.unlink(missing_ok=True)
 

@@ -49,11 +49,11 @@ def where(
     # SQLite takes no index for what has a plus before it.
     made = Conditions("?", [column for column in INDEXED if by not in (None, column)])
     made.add(f"m.forgotten_at IS {'NOT ' if forgotten else ''}NULL")
-    if not forgotten and topics.settled(filter).archived is False:
+    if not forgotten and topics.resolve_archived(filter).archived is False:
         made.add("m.archived_at IS NULL")
     made.columns(filter)
     made.times(filter)
-    made.tags(filter, TAGGED, topics.hashed)
+    made.tags(filter, TAGGED, topics.hash_word)
     if filter.holding:
         holding = _holding(("stemmed",), filter.holding, topics)
         made.add(holding.sql, *holding.values)
@@ -101,14 +101,13 @@ class SqliteTopics:
         )
 
     def forget(self) -> None:
-        """Drop the vault's key for topics."""
         self.__dict__.pop("_key", None)
 
-    def hashed(self, word: str) -> bytes:
+    def hash_word(self, word: str) -> bytes:
         """Return HMAC-SHA-256 of the lower-cased word, in any script, under the vault's own key."""
         return topic_hash(self._key, word)
 
-    def settled(self, filter: Filter) -> Filter:
+    def resolve_archived(self, filter: Filter) -> Filter:
         """Return the filter with `archived` False if it leaves out archived memories and the vault
         has any: without them, no search pays for the condition."""
         if filter.archived is None and self._database.rows(ANY_ARCHIVED):
@@ -125,7 +124,7 @@ class SqliteTopics:
     def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Match]:
         if not self._database.rows("SELECT 1 FROM tags LIMIT 1"):
             return []
-        hashes = as_json_list(self.hashed(word).hex() for word in dict.fromkeys(words))
+        hashes = as_json_list(self.hash_word(word).hex() for word in dict.fromkeys(words))
         condition, values = where(filter, self)
         sql = f"""
             SELECT m.id, count(DISTINCT t.topic) AS matches
@@ -138,6 +137,6 @@ class SqliteTopics:
              ORDER BY matches DESC, m.updated_at DESC, m.id
              LIMIT ?
             """
-        with self._database.translated():
+        with self._database.translate_errors():
             rows = self._database.rows(sql, hashes, *values, limit)
             return [Match(stored_id(id), float(matches)) for id, matches in rows]  # type: ignore[arg-type]

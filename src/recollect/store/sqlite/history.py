@@ -50,10 +50,10 @@ class VersionsChange:
         self._linked: dict[int, Stored] = {}
         self.write: int | None = None
 
-    def made(self, key: int) -> None:
+    def note_made(self, key: int) -> None:
         self._made.add(key)
 
-    def changed(self, before: Stored, after: Stored) -> None:
+    def note_changed(self, before: Stored, after: Stored) -> None:
         if before.key not in self._made:
             first, _ = self._changed.get(before.key, (before, before))
             self._changed[before.key] = first, after
@@ -88,7 +88,6 @@ class VersionsChange:
         self.grow(-sum(VERSION_BYTES + len(before) for _, before in versions) - WRITE_BYTES * gone)
 
     def _without_links(self, stored: Stored) -> Stored:
-        """Return the memory without its link to a purged one."""
         if stored.memory.superseded_by not in self._purged:
             return stored
         return stored._replace(memory=replace(stored.memory, superseded_by=""))

@@ -13,31 +13,31 @@ from typing import TYPE_CHECKING
 import apsw
 import msgspec
 
-from recollect.index.base import ALMOST, KeywordStatistics
+from recollect.index import ALMOST, KeywordStatistics
 from recollect.index.phrases import leaves
 from recollect.query.fts5 import each_counted
 from recollect.store.base import KeywordIndexName, KeywordMatches, KeywordQuery, Match
 from recollect.store.memory_rows import stored_id
 from recollect.store.sqlite import fts5_index
-from recollect.store.sqlite.bm25 import (
+from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.filters import SqliteTopics, where
+from recollect.store.sqlite.fts5_index import (
     FUNCTION,
-    counted,
+    TABLES,
+    index_statistics,
     least_by_common,
     least_by_own,
     pooled_bm25,
     scoring,
     stopped_at,
 )
-from recollect.store.sqlite.connection import Database
-from recollect.store.sqlite.filters import SqliteTopics, where
-from recollect.store.sqlite.fts5_index import TABLES
 from recollect.store.sqlite.segments.buffer import is_alone
 from recollect.types import AnyOf, Filter, any_of, best_first
 
 if TYPE_CHECKING:
-    from recollect.index.segmented import SegmentedSearch
-    from recollect.store.sqlite.segments.reader import Segments
+    from recollect.index.segments import SegmentedSearch
     from recollect.store.sqlite.segments.search import PackedSearch
+    from recollect.store.sqlite.segments.tables import Segments
 
 NO_BM25 = "bm25() is not available in this SQLite, so FTS5's own rank ordered the matches"
 
@@ -51,7 +51,6 @@ class PackedIndexes:
         self._segments: Segments | None = None
 
     def forget(self) -> None:
-        """Drop what is in memory."""
         self._segments = None
 
     def segments(self, index: KeywordIndexName) -> SegmentedSearch | None:
@@ -59,9 +58,9 @@ class PackedIndexes:
         connection = self._database.connection()
         if is_alone(connection):
             return None
-        from recollect.index.segmented import SegmentedSearch  # noqa: PLC0415  start-up time
-        from recollect.store.sqlite.segments.reader import Segments  # noqa: PLC0415  start-up time
+        from recollect.index.segments import SegmentedSearch  # noqa: PLC0415  start-up time
         from recollect.store.sqlite.segments.search import StoredTokenRows  # noqa: PLC0415  start-up time
+        from recollect.store.sqlite.segments.tables import Segments  # noqa: PLC0415  start-up time
 
         if self._segments is None:
             self._segments = Segments()
@@ -78,11 +77,11 @@ class PackedIndexes:
         from recollect.store.sqlite.segments.search import PackedSearch  # noqa: PLC0415  start-up time
 
         connection = self._database.connection()
-        node = fts5_index.understood(connection, index, expression)
+        node = fts5_index.parse_expression(connection, index, expression)
         segments.prefetch(node)
-        buffered = counted(connection, TABLES[index], ())
+        buffered = index_statistics(connection, TABLES[index], ())
         if buffered.rows:
-            buffered = counted(connection, TABLES[index], fts5_index.phrases(index, node))
+            buffered = index_statistics(connection, TABLES[index], fts5_index.phrases(index, node))
         else:
             none = (0,) * sum(len(leaf.phrases) for leaf in leaves(node))
             buffered = buffered._replace(holding=none)
@@ -104,7 +103,7 @@ class SqliteKeyword:
         self._local = threading.local()
 
     def match(self, query: KeywordQuery) -> KeywordMatches:
-        filter = self._topics.settled(query.filter)
+        filter = self._topics.resolve_archived(query.filter)
         query = msgspec.structs.replace(query, filter=filter)
         if not query.expression or query.limit < 1 or self._nothing_is(filter.kind):
             return KeywordMatches([])
@@ -115,7 +114,7 @@ class SqliteKeyword:
 
                 condition = where(filter, self._topics) if filter.narrows() else None
                 found, common = packed.best(query, MemoriesThat(connection, condition))
-                buffered = self._buffered(query, packed.buffered, common, found)
+                buffered = self._match_buffer(query, packed.buffered, common, found)
                 if buffered:
                     found = best_first(found + buffered)[: query.limit]
                 return KeywordMatches(found)
@@ -127,10 +126,10 @@ class SqliteKeyword:
                     raise
                 return KeywordMatches(self._best(query, "rank"), NO_BM25)
             if query.common is not None and best:
-                best = self._pooled(query, query.common, best)
+                best = self._rank_pooled(query, query.common, best)
         return KeywordMatches(best)
 
-    def _pooled(
+    def _rank_pooled(
         self, query: KeywordQuery, common: KeywordStatistics, best: Sequence[Match]
     ) -> list[Match]:
         """Return the best by the common statistics, among those that score high enough by their
@@ -141,7 +140,7 @@ class SqliteKeyword:
         least = least_by_common(own, common, best[-1].score) if len(best) == query.limit else 0.0
         return self._by_common(query, common, least_by_own(own, common, least))
 
-    def _buffered(
+    def _match_buffer(
         self,
         query: KeywordQuery,
         own: KeywordStatistics,
@@ -159,7 +158,7 @@ class SqliteKeyword:
     ) -> list[Match]:
         """Return the best by the common statistics, among those with `least` by their own."""
         table = TABLES[query.index]
-        join, condition, values = self._narrowed(table, query.filter)
+        join, condition, values = self._join_filter(table, query.filter)
         every = f"""
             WITH best AS MATERIALIZED (
               SELECT {table}.rowid AS key, {FUNCTION}({table}, ?) AS score FROM {table} {join}
@@ -169,7 +168,6 @@ class SqliteKeyword:
         return self._run(every, asked, query.limit)
 
     def _pooled_scoring(self, query: KeywordQuery, common: KeywordStatistics) -> str:
-        """Return the parameters of the function that scores by common statistics."""
         connection = self._database.connection()
         if getattr(self._local, "connection", None) is not connection:
             connection.register_fts5_function(FUNCTION, pooled_bm25)
@@ -183,19 +181,19 @@ class SqliteKeyword:
             state = (connection.pragma("data_version"), connection.total_changes())
             asked = (index, expression, connection, state)
             if getattr(self._local, "asked", None) != asked:
-                self._local.counted = self._counted(connection, index, expression)
+                self._local.counted = self._read_statistics(connection, index, expression)
                 self._local.asked = asked
         found: KeywordStatistics = self._local.counted
         return found
 
-    def _counted(
+    def _read_statistics(
         self, connection: apsw.Connection, index: KeywordIndexName, expression: str
     ) -> KeywordStatistics:
         packed = self._packed.search(index, expression)
         if packed is not None:
             return packed.statistics()
-        node = fts5_index.understood(connection, index, expression)
-        return counted(connection, TABLES[index], fts5_index.phrases(index, node))
+        node = fts5_index.parse_expression(connection, index, expression)
+        return index_statistics(connection, TABLES[index], fts5_index.phrases(index, node))
 
     def _score(self, query: KeywordQuery) -> str:
         """Return the expression that scores a row by its own index's statistics."""
@@ -212,7 +210,7 @@ class SqliteKeyword:
         """Return the best matches. One row more than the limit shows whether equal scores straddle
         it. Only then the ids of all matches are read, to choose among equals by id."""
         table, limit = TABLES[query.index], query.limit
-        join, condition, values = self._narrowed(table, query.filter)
+        join, condition, values = self._join_filter(table, query.filter)
         every = f"""
             SELECT {table}.rowid AS key, {score} AS score FROM {table} {join}
              WHERE {table} MATCH ? {condition}"""
@@ -230,7 +228,7 @@ class SqliteKeyword:
         found = self._database.connection().execute(sql, values)
         return [Match(stored_id(id), float(score)) for id, score in found]
 
-    def _narrowed(self, table: str, filter: Filter) -> tuple[str, str, list[apsw.SQLiteValue]]:
+    def _join_filter(self, table: str, filter: Filter) -> tuple[str, str, list[apsw.SQLiteValue]]:
         """Return the join and the condition for the filter. The indexes contain only live memories,
         so without a filter no memory is read. Left-out kinds are few and looked up once."""
         asked = msgspec.structs.replace(filter, without_kinds=())

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from recollect.store.base import AGES, Dates, Facets, Stored
 from recollect.store.memory_rows import FIELDS, MOMENTS, TIERS, BadRow, ListedMemories, as_stored
-from recollect.store.sqlite.checksums import TAGS, checksum, named
+from recollect.store.sqlite.checksums import TAGS, checksum, display_id
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import INDEXED, Condition, SqliteTopics, where
 from recollect.times import moved, to_micros
@@ -100,7 +100,7 @@ class ListRanges:
     def __init__(self, database: Database, filter: Filter, topics: SqliteTopics) -> None:
         self._tiers = [n for n, tier in enumerate(TIERS) if filter.tier in (None, tier)]
         self._few, tagged = filter.among is not None or bool(filter.holding), Condition("", [])
-        for topic in map(topics.hashed, filter.tags):
+        for topic in map(topics.hash_word, filter.tags):
             if not self._few and _count(database, OF_TOPIC.format(most=FEW), topic) < FEW:
                 self._few, tagged = True, Condition(TAGGED, [topic])
         self._by = narrowest(database, filter)
@@ -162,14 +162,12 @@ def _count(database: Database, sql: str, value: apsw.SQLiteValue) -> int:
     return int(str(database.rows(sql, value)[0][0]))
 
 
-def unscrubbed(database: Database) -> list[tuple[apsw.SQLiteValue, ...]]:
+def read_purge_note(database: Database) -> list[tuple[apsw.SQLiteValue, ...]]:
     """Return the note of a purge that was not scrubbed."""
     return database.rows("SELECT key, value FROM meta WHERE key = ?", UNSCRUBBED)
 
 
 class SqliteMemories(ListedMemories):
-    """Reading memories."""
-
     READ, BROWSING, NEWEST = READ, BROWSING, NEWEST_FIRST
 
     def __init__(self, database: Database, topics: SqliteTopics) -> None:
@@ -184,7 +182,7 @@ class SqliteMemories(ListedMemories):
         return from_row(row)
 
     def find(self, ids: Sequence[str]) -> dict[str, Stored]:
-        with self._database.translated():
+        with self._database.translate_errors():
             return find_stored(self._database.connection(), ids)
 
     def browse(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
@@ -216,7 +214,7 @@ class SqliteMemories(ListedMemories):
         since = [to_micros(moved(now, -span)) for span in AGES.values()]
         found: dict[str, dict[Any, Any]] = {field: {} for field in Facets._fields}
         with self._database.reading():
-            filter = self._topics.settled(filter)
+            filter = self._topics.resolve_archived(filter)
             condition = self._counting(filter)
             if replace(filter, archived=None) == Filter():
                 every = EVERY_TAG + (NOT_ARCHIVED if filter.archived is False else "")
@@ -246,7 +244,7 @@ class SqliteMemories(ListedMemories):
 
     def _part(self, part: Range, limit: int) -> list[Memory]:
         condition = f"{part.sql} ORDER BY {part.order} LIMIT ?"
-        return [stored.memory for stored in self._stored(condition, *part.values, limit)]
+        return [stored.memory for stored in self._read_rows(condition, *part.values, limit)]
 
 
 def find_stored(connection: apsw.Connection, ids: Iterable[str]) -> dict[str, Stored]:
@@ -259,7 +257,7 @@ def from_row(row: Sequence[apsw.SQLiteValue]) -> Stored:
     key, forgotten_at, stored, tags, *rest = row
     names = msgspec.json.decode(str(tags)) if tags != "[]" else ()
     if checksum((key, *rest, forgotten_at), names) != stored:
-        raise BadRow(f"{named(key, rest[0])} is not what was saved")
+        raise BadRow(f"{display_id(key, rest[0])} is not what was saved")
     return as_stored(key, forgotten_at, names, rest)
 
 

@@ -10,7 +10,8 @@ import apsw
 
 from recollect.errors import StoreError
 from recollect.query.likeness import normalise
-from recollect.store.sqlite import checksums, subwords
+from recollect.store.sqlite import checksums
+from recollect.store.sqlite.fts5_index import fill_subwords
 from recollect.store.sqlite.vault_files import VAULT_ID, mark_write
 
 APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
@@ -47,7 +48,7 @@ def _sum_vocabulary(connection: apsw.Connection) -> None:
 def _leave_segments(connection: apsw.Connection) -> None:
     """Complete 0007.sql: words of a vault with segments return to FTS5."""
     if connection.execute("SELECT EXISTS (SELECT 1 FROM segments)").get:
-        subwords.fill(connection)
+        fill_subwords(connection)
         for table in ("segments", "postings", "large_postings", "segment_changes"):
             connection.execute(f"DELETE FROM {table}")
 
@@ -70,7 +71,7 @@ def _code_vectors(connection: apsw.Connection) -> None:
 
 # The steps of a migration that need Python, by version.
 AFTERWARDS = {
-    5: (subwords.fill, fill_feedback),
+    5: (fill_subwords, fill_feedback),
     7: (_leave_segments, _sum_vocabulary),
     8: (checksums.fill,),
     12: (_code_vectors,),

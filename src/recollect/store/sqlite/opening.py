@@ -1,19 +1,21 @@
-"""Opening a vault file: its key, its log, its version, and cleaning up after interrupted
-commands."""
+"""Opening a vault file: its key, its log, its version, and cleaning up after interrupted commands.
+
+`UsageLock` counts the threads that use the open vault.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
 
 from recollect.errors import Locked, StoreError
 from recollect.retry import patiently, telling
-from recollect.store.sqlite import cipher
-from recollect.store.sqlite.cipher import KeySource, Sealed
 from recollect.store.sqlite.errors import BUSY_SECONDS
 from recollect.store.sqlite.migration import VERSION, checked_version, migrate
 from recollect.store.sqlite.replacement import finish, tidy
@@ -21,10 +23,19 @@ from recollect.store.sqlite.snapshot import keep_as_it_was
 from recollect.store.sqlite.vault_files import (
     INDEX,
     LOG,
+    WRONG_PASSPHRASE,
+    KeySource,
+    Sealed,
     alone,
+    give_key,
+    header_at,
+    header_of,
+    is_copy_left,
+    is_key_change_pending,
     log_fits,
     log_in_use,
     log_is_lost,
+    real_path,
     remove_orphans,
     wait_for_others,
 )
@@ -54,7 +65,7 @@ class Opener:
 
     def locate(self) -> None:
         """Find the vault, and whether it can be written."""
-        self.real = cipher.real_path(self.path)
+        self.real = real_path(self.path)
         # A vault in use has a WAL and the WAL's index next to it: the folder must be writable too.
         places = (self.path, self.path.parent)
         there = os.access(self.path, os.F_OK)
@@ -81,11 +92,10 @@ class Opener:
         """Return a connection that reads the vault or a copy of it, with the vault's key."""
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         connection = apsw.Connection(uri, flags)
-        self._give_key(connection, cipher.header_of(connection))
+        self._give_key(connection, header_of(connection))
         return connection
 
     def without_log(self) -> apsw.Connection:
-        """Return a connection that reads the vault's file alone."""
         return self.reader(alone(self.real))
 
     def _open_writable(self) -> apsw.Connection:
@@ -93,28 +103,28 @@ class Opener:
         other change can begin."""
         remove_orphans(self.real)
         while True:
-            if cipher.pending(self.real):
+            if is_key_change_pending(self.real):
                 finish(self.real)
             connection = apsw.Connection(
                 str(self.path), apsw.SQLITE_OPEN_READWRITE, statementcachesize=STATEMENTS
             )
-            header = cipher.header_of(connection)
+            header = header_of(connection)
             try:
                 self._prepare(connection, header)
             except (apsw.NotADBError, apsw.CorruptError, StoreError):
                 # Another process may have changed the key between our check and our lock; then the
                 # vault, or the log that others write by now, is of no use to the old key.
-                if not cipher.pending(self.real) and cipher.header_at(self.path) == header:
+                if not is_key_change_pending(self.real) and header_at(self.path) == header:
                     raise
                 continue
-            if not cipher.pending(self.real):
-                if cipher.left_over(self.real):
+            if not is_key_change_pending(self.real):
+                if is_copy_left(self.real):
                     tidy(self.real)
                 return connection
             connection.close()
 
     def _open_frozen(self) -> apsw.Connection:
-        if cipher.pending(self.real):
+        if is_key_change_pending(self.real):
             raise StoreError(
                 f"A change of the key of the vault {self.path} was interrupted, and the file is "
                 "read-only; open it once where it can be written."
@@ -130,7 +140,7 @@ class Opener:
         connection = apsw.Connection(
             f"{self.path.absolute().as_uri()}?{how}", flags, statementcachesize=STATEMENTS
         )
-        self._prepare(connection, cipher.header_of(connection))
+        self._prepare(connection, header_of(connection))
         return connection
 
     def _create_private(self) -> None:
@@ -164,7 +174,7 @@ class Opener:
 
     def _give_key(self, connection: apsw.Connection, header: bytes | None) -> None:
         if header is not None:
-            cipher.give_key(connection, self._key_for(header))
+            give_key(connection, self._key_for(header))
 
     def _check_log(self, connection: apsw.Connection) -> None:
         if not log_fits(connection, self.without_log):
@@ -214,7 +224,7 @@ class Opener:
             if header is None:
                 raise
             self.sealed = None
-            raise Locked(cipher.WRONG_PASSPHRASE.format(path=self.path)) from error
+            raise Locked(WRONG_PASSPHRASE.format(path=self.path)) from error
 
 
 def waiting_for_others(action: Callable[[], object]) -> None:
@@ -225,3 +235,68 @@ def waiting_for_others(action: Callable[[], object]) -> None:
     """
     with telling("Waiting: another process is writing to the vault."):
         patiently(action, (apsw.BusyError, apsw.LockedError), BUSY_SECONDS)
+
+
+class UsageLock:
+    """Counts threads between `enter` and `leave`, which may be nested. Threads wait at `enter`
+    while `lock` is held or another thread is `alone`."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Condition(threading.Lock())
+        self._inside = 0
+        self._taken = False
+        self._left_at = time.monotonic()
+        self._local = threading.local()
+
+    def enter(self) -> bool:
+        """Enter; return True if this thread was outside until now."""
+        depth: int = getattr(self._local, "depth", 0)
+        if depth == 0:
+            with self.lock:
+                while self._taken:
+                    self.lock.wait()
+                self._inside += 1
+        self._local.depth = depth + 1
+        return depth == 0
+
+    def leave(self, *, counts: bool = True) -> None:
+        """Leave; `counts=False` does not restart the time for `idle`."""
+        self._local.depth -= 1
+        if self._local.depth == 0:
+            with self.lock:
+                self._inside -= 1
+                if counts:
+                    self._left_at = time.monotonic()
+                if self._taken:
+                    self.lock.notify_all()
+
+    def idle(self, seconds: float) -> bool:
+        """Return True if no thread is inside, and none was for that time. Call with `lock` held."""
+        return not self._inside and time.monotonic() - self._left_at >= seconds
+
+    @contextmanager
+    def alone(self, seconds: float) -> Iterator[bool]:
+        """Wait until no other thread is inside; raise TimeoutError if one stays for longer than
+        `seconds`. Yield False if another thread has just been alone instead."""
+        with self.lock:
+            first = not self._taken
+            if first:
+                self._taken = True
+                if not self.lock.wait_for(lambda: self._inside == 1, seconds):
+                    self._release()
+                    raise TimeoutError
+            else:
+                self._inside -= 1
+                self.lock.notify_all()
+                self.lock.wait_for(lambda: not self._taken)
+                self._inside += 1
+        try:
+            yield first
+        finally:
+            if first:
+                with self.lock:
+                    self._release()
+
+    def _release(self) -> None:
+        self._taken = False
+        self.lock.notify_all()

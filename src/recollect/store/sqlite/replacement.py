@@ -23,22 +23,26 @@ import apsw
 
 from recollect.errors import StoreError
 from recollect.files import new_beside, remove_database, sync_folder
-from recollect.store.sqlite.cipher import (
+from recollect.store.sqlite.errors import refuse_damaged, remove_note
+from recollect.store.sqlite.snapshot import row_counts, writing
+from recollect.store.sqlite.vault_files import (
     CIPHER,
     COPY,
     HEADER_BYTES,
+    IN_USE,
     MAGIC,
     NEXT,
+    SPOOLS,
     Sealed,
+    alone,
+    exclusive,
     give_key,
     header_of,
-    left_over,
-    pending,
+    is_copy_left,
+    is_key_change_pending,
     real_path,
+    vault_id,
 )
-from recollect.store.sqlite.errors import refuse_damaged, remove_note
-from recollect.store.sqlite.snapshot import row_counts, writing
-from recollect.store.sqlite.vault_files import IN_USE, SPOOLS, alone, exclusive, vault_id
 
 PAGE = 4096
 NOTE = b"rekeyed copy of "
@@ -74,7 +78,7 @@ def change_key(path: Path, old: bytes | None, new: Sealed | None) -> None:
     refuse_damaged(real)
     copy = Path(real + COPY)
     with closing(_alone(path, old)) as connection:
-        if pending(real):
+        if is_key_change_pending(real):
             raise StoreError(CHANGED.format(path=path))
         try:
             _copy_under(connection, copy, new)
@@ -91,11 +95,11 @@ def change_key(path: Path, old: bytes | None, new: Sealed | None) -> None:
 
 def finish(real: str) -> None:
     """Copy the file under the new key over the vault, if there is such a file."""
-    if not pending(real):
+    if not is_key_change_pending(real):
         return
     coming = Path(real + NEXT)
     with exclusive(real, FINISH_SECONDS, BEING_CHANGED) as vault:
-        if not pending(real):  # another process has done it while we waited
+        if not is_key_change_pending(real):  # another process has done it while we waited
             return
         _check_origin(vault, real, coming)
         install(vault, real, coming)
@@ -154,7 +158,7 @@ def _note(begin: bytes, real: str) -> bytes:
 def tidy(real: str) -> None:
     """Remove the unfinished copy of an interrupted change. The caller has the vault open, so no
     other process is making one."""
-    if left_over(real):
+    if is_copy_left(real):
         remove_database(Path(real + COPY))
 
 
@@ -237,7 +241,7 @@ def replace_vault(path: Path, aside: Path, write: Callable[[Path], object]) -> P
     given. First copy the old one to `aside`; return that, or None if there was nothing. No process
     may have the vault open."""
     real = real_path(path)
-    made = _created(real)
+    made = _create_missing(real)
     try:
         finish(real)
         with exclusive(real, ALONE_SECONDS, IN_USE) as vault:
@@ -258,7 +262,7 @@ def replace_vault(path: Path, aside: Path, write: Callable[[Path], object]) -> P
             Path(real).unlink()
 
 
-def _created(real: str) -> bool:
+def _create_missing(real: str) -> bool:
     """Create the file if it is missing, so that it can be locked; return whether it was."""
     try:
         os.close(os.open(real, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))

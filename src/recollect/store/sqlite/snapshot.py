@@ -16,8 +16,10 @@ import apsw
 from recollect.errors import Locked, StoreError
 from recollect.files import new_beside, remove_leftovers
 from recollect.store.memory_rows import SAME_CONTENT, content_hash
-from recollect.store.sqlite.checksums import differing
-from recollect.store.sqlite.cipher import (
+from recollect.store.sqlite.checksums import find_altered
+from recollect.store.sqlite.errors import as_store_errors
+from recollect.store.sqlite.migration import APPLICATION_ID, checked_version
+from recollect.store.sqlite.vault_files import (
     CIPHER,
     MAGIC,
     WRONG_PASSPHRASE,
@@ -26,10 +28,8 @@ from recollect.store.sqlite.cipher import (
     give_key,
     header_at,
     header_of,
+    mark_copy,
 )
-from recollect.store.sqlite.errors import as_store_errors
-from recollect.store.sqlite.migration import APPLICATION_ID, checked_version
-from recollect.store.sqlite.vault_files import mark_copy
 
 STEP = 1024  # pages, 4 MB: what is copied between two reports of progress
 OPEN_MAGIC = b"SQLite format 3\x00"
@@ -58,8 +58,6 @@ class VaultSummary(NamedTuple):
 
 
 class VaultFile(NamedTuple):
-    """A vault file that is open for reading only."""
-
     connection: apsw.Connection
     sealed: Sealed | None
 
@@ -126,7 +124,7 @@ def contents_problem(connection: apsw.Connection) -> str | None:
         rows = connection.execute(f"SELECT id, content_hash, {columns} FROM memories")
         wrong = [str(id) for id, hash, *texts in rows if content_hash(texts) != hash]
     else:
-        wrong = [memory.id for memory in differing(connection)]
+        wrong = [memory.id for memory in find_altered(connection)]
     more = ", …" if len(wrong) > MOST_NAMED else ""
     return f"altered memories: {', '.join(wrong[:MOST_NAMED])}{more}" if wrong else None
 
@@ -214,7 +212,7 @@ def dated_file(folder: Path, vault: Path, what: str, now: datetime) -> Path:
     return next(file for file in chain([first], names) if not file.exists())
 
 
-def kept_aside(vault: Path, what: str) -> Path:
+def path_aside(vault: Path, what: str) -> Path:
     """Return a new name among the backups, for a file that no backup may replace or remove."""
     return dated_file(backup_folder(vault), vault, what, datetime.now(UTC))
 
@@ -234,7 +232,7 @@ def is_backup(file: Path) -> bool:
 
 def keep_as_it_was(vault: Path, version: int, sealed: Sealed | None) -> None:
     """Copy a vault that is about to be migrated, and log that. The caller holds the write lock."""
-    file = kept_aside(vault, f"v{version}")
+    file = path_aside(vault, f"v{version}")
     with reading(vault, _key_of(sealed)) as source:
         # A damaged vault is copied as it is: the copy is no worse.
         write_copy(source, file, lambda connection: None, name=vault.name)
@@ -256,19 +254,16 @@ def integrity(connection: apsw.Connection, what: str) -> list[str]:
 
 
 def references_problem(connection: apsw.Connection) -> str | None:
-    """Return how many rows refer to rows that do not exist."""
     broken = connection.execute("PRAGMA foreign_key_check").fetchall()
     return f"{len(broken)} rows refer to rows that do not exist" if broken else None
 
 
 def orphans_problem(connection: apsw.Connection) -> str | None:
-    """Return how many rows of the keyword index belong to no segment."""
     orphans = int(connection.execute(ORPHANS).get)
     return f"{orphans} rows of the keyword index belong to no segment" if orphans else None
 
 
 def row_counts(connection: apsw.Connection) -> list[tuple[str, int]]:
-    """Return the number of rows of each table."""
     tables = connection.execute(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name"
     ).fetchall()

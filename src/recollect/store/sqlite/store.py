@@ -19,20 +19,19 @@ from recollect.retry import without_waiting
 from recollect.store.base import Writing
 from recollect.store.folders import StoredFolders
 from recollect.store.history import Author, Change
-from recollect.store.prepared import PreparedMemories
-from recollect.store.reviews import Aging, CapturedRemarks, Reviews
-from recollect.store.sqlite.cipher import KeySource
+from recollect.store.memory_rows import PreparedMemories
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.errors import as_store_errors
 from recollect.store.sqlite.feedback import SqliteFeedback, SqliteUsage
 from recollect.store.sqlite.filters import SqliteTopics
 from recollect.store.sqlite.history import SqliteHistory
 from recollect.store.sqlite.keyword import PackedIndexes, SqliteKeyword
-from recollect.store.sqlite.memories import SqliteMemories, unscrubbed
+from recollect.store.sqlite.memories import SqliteMemories, read_purge_note
 from recollect.store.sqlite.migration import migrate
+from recollect.store.sqlite.vault_files import KeySource
 from recollect.store.sqlite.vocabulary import SqliteVocabulary
 from recollect.store.sqlite.writing import BackgroundMerging, write_many, write_memories
-from recollect.store.trash import Trash
+from recollect.store.upkeep import Aging, CapturedRemarks, Reviews, Trash
 from recollect.store.vault import Finding
 from recollect.times import EPOCH
 from recollect.types import Degraded
@@ -75,7 +74,7 @@ class SqliteStore:
     ) -> None:
         self._use(Database(path, keys, self.forget, at_rest=at_rest), lifetime=lifetime)
         with suppress(StoreError):  # damaged
-            if not (at_rest or self.database.frozen) and unscrubbed(self.database):
+            if not (at_rest or self.database.frozen) and read_purge_note(self.database):
                 with without_waiting():
                     self._scrub()
 
@@ -134,7 +133,7 @@ class SqliteStore:
             log.warning(sentence, ", ".join(map(str, copies)))
 
     def _scrub(self) -> None:
-        from recollect.store.sqlite.scrubbing import scrub  # noqa: PLC0415  start-up time
+        from recollect.store.sqlite.segments.merging import scrub  # noqa: PLC0415  start-up time
 
         try:
             scrub(self.database)
@@ -146,17 +145,15 @@ class SqliteStore:
             )
 
     def examine(self, advance: Callable[[int], None] = lambda done: None) -> list[Finding]:
-        """Check every memory and everything derived from them, on two cores."""
         from recollect.store.rescue.checks import examine_store  # noqa: PLC0415  start-up time
 
         return examine_store(self, advance)
 
     def glance(self) -> list[Finding]:
-        """Run the checks that are quick however large the vault is."""
         from recollect.store.rescue.checks import glance  # noqa: PLC0415  start-up time
 
-        with self.database.translated():
-            return glance(self.database.connection(), self.topics.hashed)
+        with self.database.translate_errors():
+            return glance(self.database.connection(), self.topics.hash_word)
 
     def changes(self) -> int:
         """Return a number that changes whenever another connection has written, or the file is
@@ -178,13 +175,13 @@ class SqliteStore:
         forgotten ones and of tags, the feedback, and the size of the file with its log."""
         path = self.database.path
         [(memories, tags, archived, forgotten)] = self.database.rows(COUNTS)
-        accepted, dismissed = self.feedback.standing()
+        accepted, dismissed = self.feedback.count_standing()
         files = (path, path.with_name(f"{path.name}-wal"))
         return {
             "memories": memories,
             "archived": archived,
             "forgotten": forgotten,
-            **self.memories.grouped(),
+            **self.memories.count_by_field(),
             "tags": tags,
             "feedback": {"accepted": accepted, "dismissed": dismissed},
             "bytes": sum(file.stat().st_size for file in files if file.exists()),
@@ -199,7 +196,6 @@ class SqliteStore:
         return True
 
     def forget(self) -> None:
-        """Drop what is in memory of the vault."""
         self.packed.forget()
         self.topics.forget()
         if "vectors" in self.__dict__:
@@ -230,18 +226,18 @@ class ScratchDatabase(Database):
         return self._only
 
     @contextmanager
-    def translated(self, *, counts: bool = True) -> Iterator[None]:
+    def translate_errors(self, *, counts: bool = True) -> Iterator[None]:
         with as_store_errors(self.path):
             yield
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
-        with self.translated():  # it has no segments, and its owner alone writes
+        with self.translate_errors():  # it has no segments, and its owner alone writes
             yield self._only
 
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
-        with self.translated(), self._only:
+        with self.translate_errors(), self._only:
             yield self._only
 
     def close(self) -> None:

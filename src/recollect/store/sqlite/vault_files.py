@@ -1,10 +1,16 @@
-"""The files of a vault: the one at its path, its log, and the log's index; and whether they belong
-together.
+"""The files of a vault: whether they belong together, and how a locked one is encrypted.
 
 SQLite keeps what was written last in a log and finds it by its name alone. If another file takes
 the vault's place, SQLite would read the old log as the new file's and copy it into that file. So a
 process that has a vault open compares its files with those at the path, and every write leaves a
 mark, which says of which state of the vault its log is the continuation.
+
+SQLite encrypts locked vaults as a whole. The cipher is SQLite3 Multiple Ciphers' ChaCha20-Poly1305,
+page by page: the pages of the database, of its log and of its journals are encrypted and
+authenticated. It keeps 16 bytes in clear at the beginning of the file, where an open database says
+"SQLite format 3". With a key that is given raw these bytes are ours: they say that this is a locked
+vault, how its key is made, and hold the salt. So the file itself holds everything that a passphrase
+needs, and both change together.
 """
 
 from __future__ import annotations
@@ -25,7 +31,6 @@ try:
     import fcntl
 except ImportError:  # Windows, where a file that is open can be neither removed nor replaced
     fcntl = None  # type: ignore[assignment]
-
 LOG, INDEX = "-wal", "-shm"
 ASIDE = "-wal-replaced"  # the log of a vault whose content was overwritten while it was open
 # Pending counts of uses, and those that a write has taken and not finished.
@@ -47,9 +52,14 @@ IN_USE = (
 )
 # SQLite's own way to the disk, below the cipher.
 RAW_VFS = "win32" if os.name == "nt" else "unix"
-
-
 FileId = tuple[int, int]
+CIPHER = "chacha20"
+MAGIC = b"RCL"  # then one byte: how the key is made; then twelve that are random
+HEADER_BYTES = 16
+KEY_BYTES = 32
+# Files next to the vault while its key is changed (see `replacement.py`):
+COPY = "-rekeying"  # an unfinished copy under the new key; of no use until it is renamed
+NEXT = "-rekeyed"  # the finished copy, whose content replaces the vault's
 
 
 class VaultFiles(NamedTuple):
@@ -89,7 +99,6 @@ def files_at(path: str | Path, real: str) -> VaultFiles:
 
 
 def log_in_use(real: str) -> bool:
-    """Return True if there is a log with anything in it."""
     try:
         return Path(real + LOG).stat().st_size > LOG_HEADER_BYTES
     except FileNotFoundError:
@@ -117,7 +126,6 @@ def vault_id(connection: apsw.Connection) -> str | None:
 
 
 def mark_write(connection: apsw.Connection) -> None:
-    """Leave the mark of this write; inside its transaction."""
     before = _state(connection).mark
     salts = _salts(connection)
     base = before.base if before.salts == salts else before.previous
@@ -175,7 +183,7 @@ def _salts(connection: apsw.Connection) -> str:
     return salts.hex() or "-"
 
 
-def let_go(
+def close_replaced(
     connections: Sequence[apsw.Connection], real: str, ours: VaultFiles, *, fits: bool
 ) -> bool:
     """Close connections to files of which one was moved, deleted or overwritten, so that no data of
@@ -186,7 +194,7 @@ def let_go(
         stack.enter_context(_alone_in(Path(real).parent))
         there = files_at(real, real)
         same = there.vault == ours.vault
-        copy = fits if same or there.vault is None else _locked(real, stack) is not None
+        copy = fits if same or there.vault is None else _try_lock(real, stack) is not None
         # A process that opens a vault without a log makes an empty one.
         copy &= there.log in (None, ours.log) or not log_in_use(real)
         copy &= there.log_index in (None, ours.log_index)
@@ -230,7 +238,6 @@ def log_copied(connection: apsw.Connection, seconds: float, how: str = "TRUNCATE
 
 @contextmanager
 def waiting(connection: apsw.Connection, seconds: float) -> Iterator[None]:
-    """Let SQLite wait `seconds` for other processes."""
     wait_for_others(connection, seconds)
     try:
         yield
@@ -256,12 +263,12 @@ def remove_orphans(real: str) -> None:
     """Remove the log of a deleted vault that is next to the empty file of a new one."""
     with ExitStack() as stack:
         if Path(real).stat().st_size == 0 and (file_id(real + LOG) or file_id(real + INDEX)):
-            vault = _locked(real, stack)
+            vault = _try_lock(real, stack)
             if vault is not None and vault.xFileSize() == 0:
                 remove_log(real)
 
 
-def _locked(real: str, stack: ExitStack) -> apsw.VFSFile | None:
+def _try_lock(real: str, stack: ExitStack) -> apsw.VFSFile | None:
     """Return the vault under SQLite's exclusive lock; None if another process has it open."""
     try:
         return stack.enter_context(exclusive(real, LOCK_SECONDS, IN_USE))
@@ -302,3 +309,53 @@ def _take_exclusive_lock(vault: apsw.VFSFile) -> bool:
         vault.xUnlock(apsw.SQLITE_LOCK_NONE)
         return False
     return True
+
+
+class Sealed(NamedTuple):
+    """The key and the header that lock a vault."""
+
+    key: bytes
+    header: bytes
+
+
+WRONG_PASSPHRASE = "The passphrase of the vault {path} is wrong; check it and try again."
+
+
+# Returns the key for a vault's header, or raises Locked.
+KeySource = Callable[[Path, bytes], bytes]
+
+
+def header_of(connection: apsw.Connection) -> bytes | None:
+    """Return a locked vault's header; None for any other file. It is read through SQLite before the
+    key is set: opening and closing the file in another way would drop the locks of this process."""
+    _, header = connection.read("main", 0, 0, HEADER_BYTES)
+    return header if len(header) == HEADER_BYTES and header.startswith(MAGIC) else None
+
+
+def header_at(path: Path) -> bytes | None:
+    """Return the header of the locked vault at this path; None for any other file."""
+    with closing(apsw.Connection(str(path), apsw.SQLITE_OPEN_READONLY)) as connection:
+        return header_of(connection)
+
+
+def give_key(connection: apsw.Connection, key: bytes) -> None:
+    """Encrypt what this connection reads and writes from here on, and keep SQLite's temporary data
+    (sorting, undoing a statement) in memory."""
+    connection.pragma("cipher", CIPHER)
+    connection.pragma("key", f"raw:{key.hex()}")
+    connection.execute("PRAGMA temp_store = MEMORY")
+
+
+def real_path(path: Path) -> str:
+    """Return the path without links: SQLite puts its files next to the link's target."""
+    return os.path.realpath(path)
+
+
+def is_key_change_pending(real: str) -> bool:
+    """Return True if a change of the key has begun to take effect and is not finished."""
+    return os.access(real + NEXT, os.F_OK)
+
+
+def is_copy_left(real: str) -> bool:
+    """Return True if an interrupted change left a useless copy."""
+    return os.access(real + COPY, os.F_OK)

@@ -118,7 +118,6 @@ def model_of(connection: apsw.Connection, identity: str) -> StoredModel | None:
 
 
 def count_vectors(connection: apsw.Connection, model: StoredModel) -> int:
-    """Return the number of vectors of this model."""
     sql = "SELECT count(*) FROM vectors WHERE model = ?"
     return int(str(connection.execute(sql, (model.key,)).get))
 
@@ -188,7 +187,6 @@ def _models(connection: apsw.Connection) -> list[StoredModel]:
 
 
 def _columns(rows: list[tuple[apsw.SQLiteValue, ...]], width: int) -> tuple[Keys, Keys, Vector]:
-    """Return the numbers, memories and vectors of these rows."""
     seqs, memories = (np.array([row[column] for row in rows], np.int64) for column in (0, 1))
     blobs = b"".join(row[2] for row in rows)  # type: ignore[misc]
     return seqs, memories, np.frombuffer(blobs, "<f4").reshape(len(rows), width)

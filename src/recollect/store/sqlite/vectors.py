@@ -31,7 +31,6 @@ from recollect.store.base import (
     VectorMatch,
     Waiting,
 )
-from recollect.store.cosines import best_cosines, between, cut_vectors, nearest_rows
 from recollect.store.memory_rows import stored_id
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import SqliteTopics, where
@@ -45,7 +44,15 @@ from recollect.store.sqlite.vector_index import (
     read_codes_among,
     write_codes,
 )
-from recollect.store.vector_codes import NearVector, PassingVectors, ScoredRows
+from recollect.store.vector_codes import (
+    NearVector,
+    PassingVectors,
+    ScoredRows,
+    best_cosines,
+    between,
+    cut_vectors,
+    nearest_rows,
+)
 from recollect.types import Filter, Span, best_first
 
 if TYPE_CHECKING:
@@ -109,8 +116,6 @@ MOST_MISSING = 0.25
 
 
 class SqliteVectors:
-    """The vectors of a vault."""
-
     def __init__(
         self, database: Database, topics: SqliteTopics, *, lifetime: Lifetime = Lifetime.LIBRARY
     ) -> None:
@@ -125,7 +130,7 @@ class SqliteVectors:
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
     ) -> list[VectorMatch]:
         with self._database.reading() as connection:  # codes and vectors are of one moment
-            filter = self._topics.settled(filter)
+            filter = self._topics.resolve_archived(filter)
             model = model_of(connection, identity)
             if model is None or limit < 1:
                 return []
@@ -177,9 +182,9 @@ class SqliteVectors:
         }
 
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
-        return between(self.stored(identity, ids))
+        return between(self.read_vectors(identity, ids))
 
-    def stored(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
+    def read_vectors(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
         found: dict[str, list[StoredVector]] = {id: [] for id in ids}
         rows = self._database.rows(WITH_TOKENS, as_json_list(found), identity)
         for id, start, stop, vector, tokens in rows:
@@ -191,7 +196,7 @@ class SqliteVectors:
     def whole(self, identity: str) -> tuple[list[int], Vector]:
         keys: list[int] = []
         parts = [np.empty((0, 0), np.float16)]
-        with self._database.translated():
+        with self._database.translate_errors():
             rows = self._database.connection().execute(WHOLE, (identity,))
             while batch := list(islice(rows, WINDOW)):
                 keys += (int(str(key)) for key, _ in batch)
@@ -252,7 +257,7 @@ class SqliteVectors:
         among: Sequence[str] | None = None,
         without: Collection[int] = (),
     ) -> list[Waiting]:
-        with self._database.translated():
+        with self._database.translate_errors():
             connection = self._database.connection()
             rows = _smallest(connection, identity, limit, among, as_json_list(without))
             keys = [key for key, _ in rows]
@@ -297,7 +302,7 @@ class SqliteVectors:
             connection.execute("DELETE FROM models WHERE identity <> ?", (identity,))
         return gone
 
-    def embedded(self, identity: str, after: int, limit: int) -> list[EmbeddedText]:
+    def list_embedded(self, identity: str, after: int, limit: int) -> list[EmbeddedText]:
         with self._database.reading() as connection:
             rows: Any = self._database.rows(EMBEDDED, identity, after, limit)
             missing = without_tokens(rows)
@@ -305,7 +310,6 @@ class SqliteVectors:
         return [EmbeddedText(key, text, key not in missing) for key, text in texts.items()]
 
     def forget(self) -> None:
-        """Drop what is in memory; the next search reads it again."""
         with self._guard:
             self._indexes.clear()
             self._filtered.clear()
@@ -320,7 +324,7 @@ class SqliteVectors:
     ) -> ScoredRows:
         """Compare the query with the codes in the file, and keep none of them. If few memories pass
         the filter, read only their codes."""
-        among, without = self._narrowed(filter)
+        among, without = self._split_filter(filter)
         batches = read_codes(connection, model)
         if among is not None and len(among) <= FEW:
             keys = as_json_list(among.tolist())
@@ -352,14 +356,14 @@ class SqliteVectors:
         with self._guard:
             known, found = self._filtered.pop(asked, (None, None))
         if found is None or known is not coded:
-            found = vector_codes.select_passing(coded, *self._narrowed(filter))
+            found = vector_codes.select_passing(coded, *self._split_filter(filter))
         with self._guard:
             self._filtered[asked] = coded, found
             for oldest in list(self._filtered)[:-MOST_FILTERS]:
                 del self._filtered[oldest]
         return found
 
-    def _narrowed(self, filter: Filter) -> tuple[Keys | None, Keys | tuple[()]]:
+    def _split_filter(self, filter: Filter) -> tuple[Keys | None, Keys | tuple[()]]:
         """Return the memories to search (None: all) and those to leave out. Left-out kinds,
         archived memories and recent changes are few: if the filter needs nothing else, they are
         listed rather than all the others."""

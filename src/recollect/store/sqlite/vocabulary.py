@@ -47,7 +47,7 @@ class SqliteVocabulary:
 
     def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
         wanted = set(tokens)
-        known = self._known()
+        known = self._lookups()
         unseen = [token for token in wanted if token not in known]
         if unseen:
             known.update(dict.fromkeys(unseen, 0))
@@ -59,12 +59,11 @@ class SqliteVocabulary:
         return dict(rows)  # type: ignore[arg-type]
 
     def forget(self) -> None:
-        """Drop the tokens in memory."""
         self._local = threading.local()
 
-    def _known(self) -> dict[str, int]:
+    def _lookups(self) -> dict[str, int]:
         """Return the tokens that this thread has looked up since the vault last changed."""
-        with self._database.translated():
+        with self._database.translate_errors():
             connection = self._database.connection()
             state = (connection.pragma("data_version"), connection.total_changes())
         known: dict[str, int] = getattr(self._local, "known", {})
@@ -106,7 +105,7 @@ class VocabularyChange:
 
 def fill(connection: apsw.Connection) -> None:
     """Within a transaction, count all tokens again."""
-    counted = sorted(_counted(connection).items())
+    counted = sorted(_count_tokens(connection).items())
     connection.execute("DELETE FROM vocabulary")
     connection.executemany(ADD, counted)
     connection.execute("UPDATE corpus SET vocabulary = ?", (table_checksum(counted),))
@@ -121,7 +120,7 @@ def vocabulary_problem(connection: apsw.Connection, *, whole: bool) -> str | Non
         if kept == stored and not sample_problem(connection):
             return None
     recorded = set(connection.execute("SELECT token, documents FROM vocabulary"))
-    counted = _counted(connection)
+    counted = _count_tokens(connection)
     wrong = len({token for token, _ in recorded ^ set(counted.items())})
     if wrong or connection.execute("SELECT vocabulary FROM corpus").get != table_checksum(
         counted.items()
@@ -132,13 +131,13 @@ def vocabulary_problem(connection: apsw.Connection, *, whole: bool) -> str | Non
 
 def sample_problem(connection: apsw.Connection) -> str | None:
     """Return how many tokens of the newest memories have a count lower than these hold."""
-    counted = _counted(connection, f"{SEMANTIC} ORDER BY key DESC LIMIT {SAMPLE}")
+    counted = _count_tokens(connection, f"{SEMANTIC} ORDER BY key DESC LIMIT {SAMPLE}")
     known = dict(connection.execute(LOOK_UP, (as_json_list(counted),)))
     wrong = sum(known.get(token, 0) < count for token, count in counted.items())
     return f"{wrong} tokens have a wrong count" if wrong else None
 
 
-def _counted(connection: apsw.Connection, sql: str = SEMANTIC) -> Counter[str]:
+def _count_tokens(connection: apsw.Connection, sql: str = SEMANTIC) -> Counter[str]:
     counted: Counter[str] = Counter()
     for (text,) in connection.execute(sql):
         counted.update(set(keywords(str(text))))

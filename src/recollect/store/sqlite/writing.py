@@ -29,26 +29,25 @@ from recollect.errors import StoreError
 from recollect.lifetime import Lifetime
 from recollect.maths import parts
 from recollect.store.base import FeedbackEvent, Stored
-from recollect.store.feedback_log import complete_feedback
+from recollect.store.feedback import complete_feedback
 from recollect.store.folders import StoredFiles
 from recollect.store.history import Change
-from recollect.store.memory_rows import FIELDS, content_hash_of, values_of
-from recollect.store.prepared import PreparedMemories
+from recollect.store.memory_rows import FIELDS, PreparedMemories, content_hash_of, values_of
 from recollect.store.sqlite.checksums import checksum
 from recollect.store.sqlite.connection import Database, as_json_list, let_others_write, sqlite_sql
 from recollect.store.sqlite.feedback import remove_feedback
 from recollect.store.sqlite.filters import SqliteTopics
+from recollect.store.sqlite.fts5_index import SubwordsChange
 from recollect.store.sqlite.history import NoVersions, VersionsChange
 from recollect.store.sqlite.memories import READ, UNSCRUBBED, find_stored, from_row
 from recollect.store.sqlite.segments import buffer
-from recollect.store.sqlite.subwords import SubwordsChange
 from recollect.store.sqlite.vault_files import SET
 from recollect.store.sqlite.vocabulary import VocabularyChange
 from recollect.times import to_micros
 from recollect.types import Memory
 
 if TYPE_CHECKING:
-    from recollect.store.sqlite.segments.writer import StagedSegment
+    from recollect.store.sqlite.segments.tables import StagedSegment
     from recollect.store.sqlite.store import SqliteStore
 
 COLUMNS = (*FIELDS, "content_hash", "checksum")
@@ -74,8 +73,6 @@ WAIT = "INSERT INTO waiting SELECT o.key, m.key FROM models o JOIN memories m WH
 
 
 class SqliteWriting:
-    """One write transaction."""
-
     made_segments = False
     staged: StagedSegment | None = None  # the segment that `write_many` has written before it
 
@@ -99,7 +96,7 @@ class SqliteWriting:
         key = self._new_key()
         self._write_tags(key, memory.tags)
         self._insert(key, memory)
-        self._versions.made(key)
+        self._versions.note_made(key)
         return Stored(key, memory)
 
     def _insert(self, key: int, memory: Memory) -> None:
@@ -127,7 +124,7 @@ class SqliteWriting:
             self._vocabulary.remove(before.memory)
         self._index(before.key, after)
         stored = Stored(before.key, after)
-        self._versions.changed(before, stored)
+        self._versions.note_changed(before, stored)
         return stored
 
     def forget(self, before: Stored, at: datetime) -> None:
@@ -135,13 +132,13 @@ class SqliteWriting:
         self._set_forgotten(before, to_micros(at))
         self._vocabulary.remove(before.memory)
         self._subwords.remove(before.key)
-        self._versions.changed(before, before._replace(forgotten_at=at))
+        self._versions.note_changed(before, before._replace(forgotten_at=at))
 
     def restore(self, before: Stored) -> None:
         self._before_change(before.key)
         self._set_forgotten(before, None)
         self._index(before.key, before.memory)
-        self._versions.changed(before, before._replace(forgotten_at=None))
+        self._versions.note_changed(before, before._replace(forgotten_at=None))
 
     def purge(self, before: Stored) -> None:
         self._before_change(before.key)
@@ -205,7 +202,7 @@ class SqliteWriting:
         if name not in self._tag_keys:
             self._connection.execute(
                 "INSERT INTO tags (name, topic) VALUES (?, ?) ON CONFLICT DO NOTHING",
-                (name, self._topics.hashed(name)),
+                (name, self._topics.hash_word(name)),
             )
             sql = "SELECT key FROM tags WHERE name = ?"
             [(found,)] = self._connection.execute(sql, (name,)).fetchall()
@@ -268,17 +265,17 @@ class ManyMemories(SqliteWriting):
             for key, memory in zip(keys, memories, strict=True):
                 self._index(key, memory)
             return
-        from recollect.store.sqlite.segments import packing, writer  # noqa: PLC0415  numpy
+        from recollect.store.sqlite.segments import packing, tables  # noqa: PLC0415  numpy
 
         if prepared is not None and prepared.ids == [memory.id for memory in memories]:
             contents = iter([prepared])
             each = [keys]
         else:
-            some = parts(memories, writer.AT_ONCE)
-            contents = (packing.prepared(map(packing.fields_of, one)) for one in some)
-            each = [*parts(keys, writer.AT_ONCE)]
+            some = parts(memories, tables.AT_ONCE)
+            contents = (packing.prepare(map(packing.fields_of, one)) for one in some)
+            each = [*parts(keys, tables.AT_ONCE)]
         for content, own in zip(contents, each, strict=True):
-            writer.write(self._connection, content.indexes, own, self.staged)
+            tables.write(self._connection, content.indexes, own, self.staged)
             self._vocabulary.add_counts(content.vocabulary)
         self.made_segments = True
 
@@ -293,7 +290,6 @@ class ManyMemories(SqliteWriting):
 def write_memories(
     store: SqliteStore, change: Change, kind: type[SqliteWriting] = SqliteWriting
 ) -> Iterator[SqliteWriting]:
-    """Write memories to the vault in one transaction."""
     with store.database.writing() as connection:
         versions = (VersionsChange if store.keeps_history else NoVersions)(connection, change)
         write = kind(connection, store.topics, versions)
@@ -304,9 +300,9 @@ def write_memories(
             connection.config(TRIGGERS, 1)
         if counted := store.usage.due:
             store.usage.add_to(connection)
-    change.committed(versions.write)
+    change.set_number(versions.write)
     if counted:
-        store.usage.added()
+        store.usage.mark_added()
     store.merging.wrote(segments=write.made_segments)
 
 
@@ -318,7 +314,7 @@ def write_many(
     transaction, in short writes."""
     from recollect.store.sqlite.segments.merging import Merger  # noqa: PLC0415  start-up: numpy
 
-    with Merger(store.database).staged(prepared) as staged:
+    with Merger(store.database).stage(prepared) as staged:
         let_others_write()
         with write_memories(store, change, ManyMemories) as write:
             write.staged = staged
@@ -327,7 +323,6 @@ def write_many(
 
 
 def _values(key: int, memory: Memory) -> tuple[apsw.SQLiteValue, ...]:
-    """Return the columns of a live memory."""
     fields = values_of(memory)
     check = checksum((key, *fields, None), memory.tags)
     return *fields, content_hash_of(memory), check
@@ -349,7 +344,7 @@ class BackgroundMerging:
     def wrote(self, *, segments: bool = False) -> None:
         """Check for work after a write, which may have made segments. Those are joined after the
         next write without any: a continuing import would have to wait for it."""
-        with self._database.translated():
+        with self._database.translate_errors():
             full = buffer.is_full(self._database.connection())
         self._segments |= segments
         self._due = full or self._segments
@@ -358,7 +353,7 @@ class BackgroundMerging:
 
     def resume(self) -> None:
         """Merge what ended processes have left: an import joins none of its segments."""
-        with self._database.translated():
+        with self._database.translate_errors():
             connection = self._database.connection()
             if buffer.is_alone(connection) and not buffer.is_full(connection):
                 return

@@ -6,15 +6,8 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from recollect.store.base import (
-    AGES,
-    Dates,
-    Facets,
-    FeedbackEvent,
-    FeedbackState,
-    Store,
-    Verdict,
-)
+from recollect.store.base import AGES, Dates, Facets, Store
+from recollect.store.feedback import FeedbackEvent, FeedbackState, Verdict
 from recollect.types import Filter, Memory, Place
 from suites.stores.helpers import (
     Contract,
@@ -241,7 +234,7 @@ class MemoriesContract(Contract):
         assert store.feedback.on([words]) == [right]
         assert sorted(store.feedback.on(["anchor", words, "sail"])) == [wrong, right]
         assert store.feedback.on([]) == []
-        assert store.feedback.standing() == other.feedback.standing() == (1, 1)
+        assert store.feedback.count_standing() == other.feedback.count_standing() == (1, 1)
 
     def test_feedback_is_taken_back_whole(self) -> None:
         store = self.store()
@@ -260,9 +253,9 @@ class MemoriesContract(Contract):
         store, other = self.store(), self.store()
         for query in ("North?", "east", "south"):
             store.feedback.add(query, "a", True, NOON)
-        assert other.feedback.unembedded("m", 2) == {"south": "south", "east": "east"}
+        assert other.feedback.list_unembedded("m", 2) == {"south": "south", "east": "east"}
         store.feedback.embed("m", {"north": axis(0), "east": axis(1)})
-        assert other.feedback.unembedded("m", 9) == {"south": "south"}
+        assert other.feedback.list_unembedded("m", 9) == {"south": "south"}
         near = other.feedback.near("m", axis(0), 0.5)
         assert near == {"south": None, "north": pytest.approx(1.0, abs=1e-3)}
         nothing = dict.fromkeys(("north", "east", "south"))

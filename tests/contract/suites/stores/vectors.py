@@ -87,7 +87,7 @@ class VectorContract(Contract):
         spans = [Span(0, 5), Span(5, 9), Span(0, 5), Span(0, 5)]
         store.vectors.put(MODEL, WIDTH, rows, spans=spans)
         assert store.vectors.between(MODEL, ["long", "a", "b"]) == {("a", "b"): 0.0}
-        found = store.vectors.stored(MODEL, ["b", "nowhere", "long"])
+        found = store.vectors.read_vectors(MODEL, ["b", "nowhere", "long"])
         assert list(found) == ["b", "long"]
         assert [one.span for one in found["long"]] == spans[:2]
         assert [one.vector.tolist() for one in found["long"]] == [
@@ -256,7 +256,7 @@ class VectorContract(Contract):
         for place, tokens in enumerate([b"first", b"second"]):
             near = store.vectors.nearest_passages(MODEL, axis(place), asked)
             assert near == {"a": (spans[place], tokens)}, "A memory without tokens has a passage."
-        stored = store.vectors.stored(MODEL, ["a", "b"])
+        stored = store.vectors.read_vectors(MODEL, ["a", "b"])
         assert [one.tokens for id in "ab" for one in stored[id]] == [b"first", b"second", b""]
         store.vectors.put(MODEL, WIDTH, rows[:2], spans=spans, tokens=[b"first"])
         near = store.vectors.nearest_passages(MODEL, axis(1), ["a"])
@@ -274,13 +274,13 @@ class VectorContract(Contract):
             keys = [write.find(["a", "b", "c"])[id].key for id in "abc"]
         rows = [(key, axis(0)) for key in keys]
         store.vectors.put(MODEL, WIDTH, rows, tokens=[with_checksum(b"ok"), b"damaged"])
-        listed = store.vectors.embedded(MODEL, 0, 10)
+        listed = store.vectors.list_embedded(MODEL, 0, 10)
         assert [(one.key, one.has_tokens) for one in listed] == [
             (keys[0], True), (keys[1], False), (keys[2], False),
         ]  # fmt: skip
         assert listed[0].text.startswith("A")
-        assert store.vectors.embedded(MODEL, keys[0], 1) == listed[1:2]
-        assert store.vectors.embedded("toy:unknown", 0, 10) == []
+        assert store.vectors.list_embedded(MODEL, keys[0], 1) == listed[1:2]
+        assert store.vectors.list_embedded("toy:unknown", 0, 10) == []
 
     def test_a_large_store_finds_the_nearest_too(self) -> None:
         """More vectors than are compared one by one: what the scan proposes holds the answers."""

@@ -7,10 +7,8 @@ from collections.abc import Collection
 import apsw
 
 from recollect.store.base import COLUMNS, SEGMENTS_FROM
-from recollect.store.sqlite import subwords
-from recollect.store.sqlite.bm25 import counted
 from recollect.store.sqlite.connection import as_json_list
-from recollect.store.sqlite.fts5_index import TABLES
+from recollect.store.sqlite.fts5_index import TABLES, fill_subwords, index_statistics
 
 # The indexes that hold a memory's columns unchanged, with the condition on memories.
 OF_WORDS = {"stemmed": "true", "plain": "true", "details": "details <> ''"}
@@ -21,17 +19,14 @@ AMONG = "key IN (SELECT value FROM json_each(?))"
 
 
 def is_alone(connection: apsw.Connection) -> bool:
-    """Return True if there are no segments."""
     return not connection.execute("SELECT EXISTS (SELECT 1 FROM segments WHERE ready)").get
 
 
 def is_full(connection: apsw.Connection) -> bool:
-    """Return True if it is time to make a segment of the buffer."""
-    return counted(connection, TABLES["stemmed"], ()).rows >= limit(connection)
+    return index_statistics(connection, TABLES["stemmed"], ()).rows >= limit(connection)
 
 
 def limit(connection: apsw.Connection) -> int:
-    """Return how many memories make a segment."""
     return FIRST if is_alone(connection) else MOST
 
 
@@ -50,7 +45,7 @@ def fill(connection: apsw.Connection, among: Collection[int] | None = None) -> N
     """Put every live memory, or those with these keys, into the buffer, which has none of them."""
     fill_words(connection, among)
     condition, values = _chosen(among)
-    subwords.fill(connection, condition, *values)
+    fill_subwords(connection, condition, *values)
 
 
 def fill_words(connection: apsw.Connection, among: Collection[int] | None = None) -> None:

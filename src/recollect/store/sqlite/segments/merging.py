@@ -1,4 +1,6 @@
-"""Merging: the buffer becomes a segment, and many small segments become a large one.
+"""Merging segments, and scrubbing the words of purged memories.
+
+The buffer becomes a segment, and many small segments become a large one.
 
 No save waits for it. A segment is begun, made in short writes before any search reads it, and
 published in one small write, which also takes its memories out of the buffer or drops the segments
@@ -9,6 +11,7 @@ next merge removes it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,19 +21,35 @@ import apsw
 import numpy as np
 
 from recollect.files import exclusive
-from recollect.index.base import Row
-from recollect.index.joining import ReadBehind, joined_documents, joined_rows
-from recollect.index.segments import Documents, Segment
+from recollect.index import Row
+from recollect.index.postings import encode_rows, select_occurrences
+from recollect.index.segments import (
+    Documents,
+    ReadBehind,
+    Segment,
+    join_documents,
+    join_rows,
+    occurrences,
+    sort_occurrences,
+)
+from recollect.retry import waits
 from recollect.store.base import KeywordIndexName
-from recollect.store.prepared import Packed, PreparedMemories
+from recollect.store.memory_rows import Packed, PreparedMemories
 from recollect.store.sqlite.connection import Database, as_json_list, let_others_write
+from recollect.store.sqlite.errors import BUSY_SECONDS
+from recollect.store.sqlite.fts5_index import TABLES
+from recollect.store.sqlite.memories import UNSCRUBBED
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.packing import pack
-from recollect.store.sqlite.segments.reader import PLACES, POSTINGS, STORED, WORDS, Segments
-from recollect.store.sqlite.segments.writer import (
+from recollect.store.sqlite.segments.tables import (
     AT_ONCE,
+    PLACES,
+    POSTINGS,
+    STORED,
     TEXTS,
+    WORDS,
     RowsChecksum,
+    Segments,
     StagedSegment,
     begin,
     documents_of,
@@ -38,9 +57,12 @@ from recollect.store.sqlite.segments.writer import (
     make_ready,
     remove_rows,
     remove_segment,
+    remove_tokens,
+    rows_checksum,
     write_documents,
     write_rows,
 )
+from recollect.store.sqlite.vault_files import SET, log_copied
 
 LOCK = "-merging.lock"
 AT_THE_END = 4_096  # memories that a command merges before it ends: about a second
@@ -70,6 +92,11 @@ WITHIN = f"""
     SELECT p.token, {POSTINGS}, {PLACES} FROM {STORED} WHERE p.segment = ? AND p.words = ?
        AND p.token > ? AND (p.token <= ? OR ? IS NULL) ORDER BY p.token"""
 NOTHING = Documents(np.zeros(0, np.int64), np.zeros(0, np.uint32))
+# A segment that is not ready, or rows that belong to none: an interrupted import may leave both.
+REMOVABLE = """
+    SELECT number FROM segments WHERE NOT ready
+     UNION SELECT segment FROM postings WHERE segment NOT IN (SELECT number FROM segments)"""
+TOKEN = "SELECT token, large FROM postings WHERE segment = ? AND words = ? AND token = ?"
 
 
 class Size(NamedTuple):
@@ -113,7 +140,7 @@ class Merger:
                 self._return_pages()
 
     @contextmanager
-    def staged(self, prepared: PreparedMemories | None) -> Iterator[StagedSegment | None]:
+    def stage(self, prepared: PreparedMemories | None) -> Iterator[StagedSegment | None]:
         """Yield a segment of the prepared memories, written in short writes before the write that
         makes it ready, which then takes less time; None if nothing is prepared, another process
         merges, or a purge has removed the segment."""
@@ -142,7 +169,7 @@ class Merger:
             return None
         finally:
             connection.pragma("synchronous", "FULL")
-        checksums = {index: RowsChecksum().added(content.rows) for index, content in packed.items()}
+        checksums = {index: RowsChecksum().add(content.rows) for index, content in packed.items()}
         return StagedSegment(number, packed, checksums)
 
     def _step(self, *, briefly: bool) -> bool:
@@ -159,14 +186,13 @@ class Merger:
         with self._database.reading() as connection:
             found = self._segments.each(connection, "stemmed")
         sizes = {one.number: Size(one.rows, len(one.keys)) for one in found}
-        group = chosen(sizes)
+        group = choose_segments(sizes)
         if not group or (briefly and sum(sizes[number].live for number in group) > 2 * at_once):
             return False
         self._join(group)
         return True
 
     def _empty_buffer(self, most: int) -> None:
-        """Make a segment of memories in the buffer."""
         with self._database.writing() as connection:
             number = begin(connection)
         with self._database.reading() as connection:
@@ -179,7 +205,6 @@ class Merger:
         self._publish(number, keys, taken=waiting)
 
     def _join(self, group: Sequence[int]) -> None:
-        """Make one segment of several."""
         with self._database.writing() as connection:
             number = begin(connection)
         keys: list[int] = []
@@ -190,8 +215,8 @@ class Merger:
             if not sources:
                 self._write(number, index, NOTHING, [])
                 continue
-            documents, numbers = joined_documents(sources)
-            rows = joined_rows(stored_rows(self._database, sources), numbers)
+            documents, numbers = join_documents(sources)
+            rows = join_rows(stored_rows(self._database, sources), numbers)
             self._write(number, index, documents, rows)
             keys = keys or documents.keys.tolist()  # those of the first index: of every memory
         self._publish(number, keys, replaced=group)
@@ -206,7 +231,7 @@ class Merger:
         """Write an index in short writes."""
         checksum = RowsChecksum()
         for some in rows:
-            checksum.added(some)
+            checksum.add(some)
             for start in range(0, len(some), ROWS):
                 with self._building(number) as connection:
                     write_rows(connection, number, WORDS[index], some[start : start + ROWS])
@@ -269,7 +294,7 @@ class Merger:
         return int(str(free))
 
 
-def chosen(sizes: Mapping[int, Size]) -> list[int]:
+def choose_segments(sizes: Mapping[int, Size]) -> list[int]:
     """Return the segments to join next: one with many dead memories, or as many of the smallest as
     pay."""
     for number, size in sizes.items():
@@ -298,3 +323,74 @@ def stored_rows(database: Database, sources: Sequence[Segment]) -> ReadBehind:
         return high, rows  # type: ignore[return-value]
 
     return read
+
+
+def scrub(database: Database) -> None:
+    """Remove the remains of purged memories: unused tags, words that the indexes only mark as
+    deleted, and copies in the unused bytes of pages and in the log. If it is interrupted, or a
+    reader prevents it, it is repeated when the vault is next opened."""
+    mark = os.urandom(8).hex()
+    with database.writing() as connection:
+        connection.execute(SET, (UNSCRUBBED, mark))
+        connection.execute("DELETE FROM tags WHERE key NOT IN (SELECT tag FROM memory_tags)")
+        for table in TABLES.values():
+            connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+        words = connection.execute("SELECT 1 FROM postings LIMIT 1").get
+    if words:
+        _scrub_segments(database)
+    rewritten = database.rewrite()
+    with database.translate_errors():
+        done = log_copied(database.connection(), BUSY_SECONDS if waits() else 0)
+    if rewritten and done:
+        with database.writing() as connection:
+            sql = "DELETE FROM meta WHERE key = ? AND value = ?"
+            connection.execute(sql, (UNSCRUBBED, mark))
+
+
+def _scrub_segments(database: Database) -> None:
+    """Remove the words of dead documents. An unfinished segment is removed as a whole: it may hold
+    such words, and its maker begins again."""
+    with database.writing() as connection:
+        for (number,) in connection.execute(REMOVABLE).fetchall():
+            remove_segment(connection, number)  # type: ignore[arg-type]
+    segments = Segments()
+    for index in WORDS:
+        with database.reading() as connection:
+            found = segments.each(connection, index)
+        for segment in found:
+            _scrub_segment(database, segment)
+
+
+def _scrub_segment(database: Database, segment: Segment) -> None:
+    if segment.live is None:
+        return
+    dead = ~segment.live & (segment.lengths > 0)
+    if not dead.any():
+        return
+    number, words = segment.place
+    read = stored_rows(database, [segment])
+    for names, found in occurrences(read, [np.arange(len(dead))]):
+        holds = dead[found.places.documents]
+        changed = np.unique(found.tokens[holds])
+        if not len(changed):
+            continue
+        rest = select_occurrences(found, np.isin(found.tokens, changed) & ~holds)
+        with database.writing() as connection:
+            if not is_segment(connection, number, ready=True):
+                return  # merged meanwhile: what is dead is not taken along
+            before = [
+                row
+                for token in changed.tolist()
+                for row in connection.execute(TOKEN, (number, words, names[token]))
+            ]
+            remove_tokens(connection, number, words, before)
+            write_rows(connection, number, words, encode_rows(names, sort_occurrences(rest)))
+    # A dead document without a word needs no second look.
+    lengths = np.where(dead, 0, segment.lengths).astype(np.uint32)
+    with database.writing() as connection:
+        if is_segment(connection, number, ready=True):
+            documents, rows = (
+                Documents(segment.keys, lengths),
+                rows_checksum(connection, segment.place),
+            )
+            write_documents(connection, number, words, documents, rows)

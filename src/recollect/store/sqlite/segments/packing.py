@@ -1,6 +1,6 @@
 """Memories as the rows of a segment: tokenized by SQLite's own tokenizers, counted by numpy.
 
-It needs no vault: an import packs in worker processes, which send what `prepared` returns.
+It needs no vault: an import packs in worker processes, which send what `prepare` returns.
 """
 
 from __future__ import annotations
@@ -16,19 +16,24 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.index.postings import DOCUMENT, Numbers, Occurrences, Places, encoded
+from recollect.index.postings import DOCUMENT, Numbers, Occurrences, Places, encode_rows
 from recollect.query.subwords import subwords as of_text
 from recollect.query.subwords import subwords_by_piece
 from recollect.query.terms import DOTTED_I, STOP_WORDS, keywords
 from recollect.store.base import COLUMNS, KeywordIndexName
-from recollect.store.prepared import Packed, PackedIndex, PreparedMemories
-from recollect.store.sqlite import subwords
-from recollect.store.sqlite.fts5_index import LONGEST, tokenizer
+from recollect.store.memory_rows import Packed, PackedIndex, PreparedMemories
+from recollect.store.sqlite.fts5_index import (
+    LONGEST,
+    SUBWORD_FIELDS,
+    has_subwords,
+    subword_columns,
+    tokenizer,
+)
 from recollect.types import Memory
 
 FIELDS = (*COLUMNS["stemmed"], "details")  # of a memory, as the view `indexed` has them
 SEMANTIC_FIELDS = [FIELDS.index(name) for name in ("title", "text", "context", "tags")]
-SUBWORD_FIELDS = [FIELDS.index(name) for name in subwords.FIELDS]
+SUBWORD_PLACES = [FIELDS.index(name) for name in SUBWORD_FIELDS]
 TAGS = FIELDS.index("tags")
 _fields = attrgetter(*FIELDS)
 # A token for every tokenizer, and hardly in any text. It separates texts that are tokenized
@@ -45,18 +50,18 @@ class TokenizedTexts(NamedTuple):
     tokens: Numbers
     counts: Numbers  # of each text
 
-    def spelled(self, pieces: TokenizedTexts) -> TokenizedTexts:
+    def spell(self, pieces: TokenizedTexts) -> TokenizedTexts:
         """Return these texts, given by their pieces, with each piece replaced by its tokens."""
         several = pieces.counts[self.tokens]
-        return TokenizedTexts(pieces.taken(self.tokens).tokens, sums(several, self.counts))
+        return TokenizedTexts(pieces.take(self.tokens).tokens, sums(several, self.counts))
 
-    def taken(self, which: Numbers) -> TokenizedTexts:
+    def take(self, which: Numbers) -> TokenizedTexts:
         """Return some of these texts, in any order and any number of times."""
         counts = self.counts[which]
         places = np.repeat(starts(self.counts)[which] - starts(counts), counts)
         return TokenizedTexts(self.tokens[places + np.arange(len(places))], counts)
 
-    def replaced(self, which: NDArray[np.bool_], by: TokenizedTexts) -> TokenizedTexts:
+    def replace_marked(self, which: NDArray[np.bool_], by: TokenizedTexts) -> TokenizedTexts:
         """Return these texts with others in place of the marked ones."""
         counts = self.counts.copy()
         counts[which] = by.counts
@@ -79,7 +84,6 @@ class TokenizedTexts(NamedTuple):
 
 
 def starts(counts: Numbers) -> Numbers:
-    """Return the position at which each text begins."""
     return np.cumsum(counts) - counts
 
 
@@ -91,7 +95,7 @@ def sums(numbers: Numbers, sizes: Numbers) -> Numbers:
     return found
 
 
-def ordered(numbers: Numbers, below: int) -> Numbers:
+def sort_order(numbers: Numbers, below: int) -> Numbers:
     """Return the stable order of numbers below a bound. Numpy counts numbers of 16 bits, which
     takes a sixth of the time of comparing."""
     order = np.argsort(numbers.astype(np.uint16), kind="stable")
@@ -127,12 +131,11 @@ class SplitMemories(NamedTuple):
     texts: TokenizedTexts
 
     def having(self, pieces: Collection[int]) -> set[int]:
-        """Return the memories that have one of these pieces."""
         marked = np.zeros(len(self.pieces), np.bool_)
         marked[[*pieces]] = True
         return {*(np.flatnonzero(self.texts.having(marked)) // len(FIELDS)).tolist()}
 
-    def changed(self, changes: Mapping[int, Sequence[str] | None]) -> SplitMemories:
+    def with_changes(self, changes: Mapping[int, Sequence[str] | None]) -> SplitMemories:
         """Return these memories with some of them changed, or left out if None."""
         new = split(row for row in changes.values() if row is not None)
         rows = [*self.rows, *new.rows]
@@ -146,7 +149,7 @@ class SplitMemories(NamedTuple):
         texts = TokenizedTexts(np.concatenate(pieces), np.concatenate(counts))
         fields = np.array(which, np.int64)[:, None] * len(FIELDS) + np.arange(len(FIELDS))
         return SplitMemories(
-            [rows[at] for at in which], self.pieces + new.pieces, texts.taken(fields.ravel())
+            [rows[at] for at in which], self.pieces + new.pieces, texts.take(fields.ravel())
         )
 
 
@@ -157,11 +160,10 @@ def split(memories: Iterable[Sequence[str]]) -> SplitMemories:
 
 def pack(memories: Iterable[Sequence[str]]) -> Packed:
     """Return every index over these memories, each given by its FIELDS in order."""
-    return prepared(memories, counting=False).indexes
+    return prepare(memories, counting=False).indexes
 
 
 def fields_of(memory: Memory) -> list[str]:
-    """Return the FIELDS of a memory."""
     fields = [*_fields(memory)]
     fields[TAGS] = " ".join(memory.tags)
     return fields
@@ -170,13 +172,13 @@ def fields_of(memory: Memory) -> list[str]:
 def columns_of(fields: Sequence[str], index: KeywordIndexName) -> Sequence[str] | None:
     """Return the columns of a memory, given by its FIELDS; None if the index has no such row."""
     if index == "subwords":
-        columns = subwords.row(*(fields[at] for at in SUBWORD_FIELDS))
+        columns = subword_columns(*(fields[at] for at in SUBWORD_PLACES))
         return columns if any(columns) else None
     columns = tuple(fields[FIELDS.index(name)] for name in COLUMNS[index])
     return None if index == "details" and not columns[0] else columns
 
 
-def prepared(
+def prepare(
     memories: Iterable[Sequence[str]] | SplitMemories, *, counting: bool = True
 ) -> PreparedMemories:
     """Return the index rows of these memories, each given by its FIELDS in order, and with
@@ -187,16 +189,16 @@ def prepared(
     )
     rows, pieces, texts = memories if isinstance(memories, SplitMemories) else split(memories)
     plain = words.cut(pieces)
-    stemmed = texts.spelled(by_stem(plain, pieces, words, stems))
+    stemmed = texts.spell(by_stem(plain, pieces, words, stems))
     every = np.ones(len(rows), np.bool_)
     detailed = np.array([bool(row[-1]) for row in rows], np.bool_)
     subword = _subwords(rows, pieces, texts, parts)
     compound: Mask = subword.counts.reshape(-1, len(COLUMNS["subwords"])).sum(axis=1) > 0
     indexes: Packed = {
-        "stemmed": packed(stemmed, FIELDS, "stemmed", every, stems),
-        "plain": packed(texts.spelled(plain), FIELDS, "plain", every, words),
-        "subwords": packed(subword, COLUMNS["subwords"], "subwords", compound, parts),
-        "details": packed(stemmed, FIELDS, "details", detailed, stems),
+        "stemmed": pack_index(stemmed, FIELDS, "stemmed", every, stems),
+        "plain": pack_index(texts.spell(plain), FIELDS, "plain", every, words),
+        "subwords": pack_index(subword, COLUMNS["subwords"], "subwords", compound, parts),
+        "details": pack_index(stemmed, FIELDS, "details", detailed, stems),
     }
     counts = _vocabulary(rows, pieces, texts, plain, words) if counting else {}
     return PreparedMemories([row[0] for row in rows], indexes, counts)
@@ -216,16 +218,16 @@ def _vocabulary(
     odd = texts.tokens_of(semantic.ravel(), len(pieces))
     odd[odd] = [_is_odd(pieces[at]) for at in np.flatnonzero(odd).tolist()]
     each = [[words[token] for token in keywords(pieces[at])] for at in np.flatnonzero(odd).tolist()]
-    by_piece = plain.replaced(odd, _flat(each))
+    by_piece = plain.replace_marked(odd, _flat(each))
     # Where a text has this letter, its other words are put in lower case one by one too.
     dotted = np.array([DOTTED_I in piece for piece in pieces], np.bool_)
     whole = texts.having(dotted).reshape(semantic.shape)[:, SEMANTIC_FIELDS].any(axis=1)
     semantic[whole] = False
-    spelled = texts.spelled(by_piece)
+    spelled = texts.spell(by_piece)
     counted = np.repeat(semantic.ravel(), spelled.counts)
     found = spelled.tokens[counted]
     numbers = np.repeat(np.arange(semantic.size) // len(FIELDS), spelled.counts)[counted]
-    order = ordered(found, len(words))
+    order = sort_order(found, len(words))
     found, numbers = found[order], numbers[order]
     once = found[(np.diff(found, prepend=-1) != 0) | (np.diff(numbers, prepend=-1) != 0)]
     holding = np.bincount(once, minlength=len(words)).tolist()
@@ -251,28 +253,29 @@ def _subwords(
     texts: TokenizedTexts,
     parts: Numbering,
 ) -> TokenizedTexts:
-    """Return the subwords of the memories by the columns of their index, as in `subwords.row`."""
+    """Return the subwords of the memories by the columns of their index, as in
+    `subword_columns`."""
     included = np.zeros((len(rows), len(FIELDS)), np.bool_)
-    included[:, SUBWORD_FIELDS] = True
-    included[:, 0] = [subwords.is_split(row[0]) for row in rows]
+    included[:, SUBWORD_PLACES] = True
+    included[:, 0] = [has_subwords(row[0]) for row in rows]
     used = np.flatnonzero(texts.tokens_of(included.ravel(), len(pieces)))
     found, unspaced = subwords_by_piece([pieces[at] for at in used.tolist()])
     by_piece, marked = np.zeros(len(pieces), np.int64), np.zeros(len(pieces), np.bool_)
     cut = parts.cut([" ".join(one) for one in found])
     by_piece[used], marked[used[unspaced]] = cut.counts, True
-    spelled = texts.spelled(TokenizedTexts(cut.tokens, by_piece))
+    spelled = texts.spell(TokenizedTexts(cut.tokens, by_piece))
     # In scripts without spaces, blanks between two pieces do not count.
     whole = texts.having(marked)
     each = [
         " ".join(of_text(rows[at // len(FIELDS)][at % len(FIELDS)]))
         for at in np.flatnonzero(whole).tolist()
     ]
-    spelled = spelled.replaced(whole, parts.cut(each))
+    spelled = spelled.replace_marked(whole, parts.cut(each))
     kept = np.repeat(included.ravel(), spelled.counts)
-    ordered = TokenizedTexts(spelled.tokens[kept], spelled.counts * included.ravel()).taken(
-        (np.arange(len(rows))[:, None] * len(FIELDS) + SUBWORD_FIELDS).ravel()
+    ordered = TokenizedTexts(spelled.tokens[kept], spelled.counts * included.ravel()).take(
+        (np.arange(len(rows))[:, None] * len(FIELDS) + SUBWORD_PLACES).ravel()
     )
-    cells = ordered.counts.reshape(-1, len(SUBWORD_FIELDS))
+    cells = ordered.counts.reshape(-1, len(SUBWORD_PLACES))
     other = len(COLUMNS["subwords"]) - 1
     columns = np.column_stack([cells[:, :other], cells[:, other:].sum(axis=1)])
     return TokenizedTexts(ordered.tokens, columns.ravel())
@@ -295,7 +298,6 @@ class Numbering(dict[str, int]):
         return number
 
     def cut(self, texts: Sequence[str]) -> TokenizedTexts:
-        """Return the texts as numbers of tokens."""
         some = [self._cut(texts[at : at + TOGETHER]) for at in range(0, len(texts), TOGETHER)]
         if not some:
             return TokenizedTexts(np.zeros(0, np.int32), np.zeros(0, np.int64))
@@ -326,10 +328,10 @@ def by_stem(
     stem[single + 1] = alone.tokens[starts(alone.counts)[single]]
     odd = plain.having(~like)
     anew = stems.cut([text for text, is_odd in zip(texts, odd.tolist(), strict=True) if is_odd])
-    return TokenizedTexts(stem[plain.tokens], plain.counts).replaced(odd, anew)
+    return TokenizedTexts(stem[plain.tokens], plain.counts).replace_marked(odd, anew)
 
 
-def packed(
+def pack_index(
     cut: TokenizedTexts,
     fields: Sequence[str],
     index: KeywordIndexName,
@@ -348,16 +350,16 @@ def packed(
     return PackedIndex(
         np.flatnonzero(documents).astype(DOCUMENT).tobytes(),
         cells.sum(axis=1).astype(DOCUMENT).tobytes(),
-        encoded(names, _sorted(rank[tokens], cells, len(names))),
+        encode_rows(names, _to_occurrences(rank[tokens], cells, len(names))),
     )
 
 
-def _sorted(tokens: Numbers, cells: Numbers, below: int) -> Occurrences:
+def _to_occurrences(tokens: Numbers, cells: Numbers, below: int) -> Occurrences:
     counts = cells.ravel()
     positions = np.arange(len(tokens), dtype=np.int32)
     positions -= np.repeat(starts(counts).astype(np.int32), counts)
     documents = np.repeat(np.arange(len(cells), dtype=np.int32), cells.sum(axis=1))
     columns = np.tile(np.arange(cells.shape[1], dtype=np.uint8), len(cells))
-    order = ordered(tokens, below)
+    order = sort_order(tokens, below)
     places = Places(documents[order], np.repeat(columns, counts)[order], positions[order])
     return Occurrences(tokens[order], places)

@@ -11,20 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.deadline import NO_DEADLINE, Deadline
-from recollect.index.base import KeywordStatistics
-from recollect.index.evaluation import SegmentMatches, counted, evaluated, visited
+from recollect.index import KeywordStatistics
+from recollect.index.evaluation import SegmentMatches, count_holding, evaluate, visited_keys
 from recollect.index.phrases import Node, asked_tokens
 from recollect.index.postings import PostingsRow
-from recollect.index.ranking import least_of_best, scored
-from recollect.index.segmented import SEGMENT, PlacesRow, SegmentedSearch
-from recollect.index.segments import SegmentedIndex
+from recollect.index.ranking import least_of_best, score_matches
+from recollect.index.segments import SEGMENT, PlacesRow, SegmentedIndex, SegmentedSearch
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery, Match
 from recollect.store.memory_rows import LAST, stored_id
-from recollect.store.sqlite.bm25 import fts5_scores
 from recollect.store.sqlite.connection import as_json_list
-from recollect.store.sqlite.fts5_index import TABLES
+from recollect.store.sqlite.fts5_index import TABLES, fts5_scores
 from recollect.store.sqlite.segments.packing import FIELDS, columns_of
-from recollect.store.sqlite.segments.reader import PLACES, POSTINGS, STORED
+from recollect.store.sqlite.segments.tables import PLACES, POSTINGS, STORED
 from recollect.types import best_first
 
 if TYPE_CHECKING:
@@ -43,11 +41,9 @@ class Passing(Protocol):
 
     narrows: bool
 
-    def ids(self, keys: Keys) -> dict[int, str]:
-        """Return the ids of the memories that pass, among these."""
+    def ids(self, keys: Keys) -> dict[int, str]: ...
 
-    def every(self) -> Keys:
-        """Return the keys of all that pass."""
+    def every(self) -> Keys: ...
 
     def texts(self, index: KeywordIndexName, keys: Sequence[int]) -> Iterable[tuple[object, ...]]:
         """Return the key and the columns of each of these memories, and of those in no segment,
@@ -109,7 +105,7 @@ class PackedSearch:
         """Return the statistics of the whole index; `holding`: the segments' numbers for each
         phrase."""
         if holding is None:
-            holding = counted(self._segments, self._node, self._columns)
+            holding = count_holding(self._segments, self._node, self._columns)
         rows, tokens, others = self.buffered
         both = tuple(map(sum, zip(holding, others, strict=True)))
         return KeywordStatistics(self._segments.rows + rows, self._segments.tokens + tokens, both)
@@ -124,15 +120,16 @@ class PackedSearch:
         if passing.narrows:
             # Mostly enough of the best pass, and to find these not everything is scored.
             tried = max(query.limit * 4, FIRST_READ)
-            found = best_of(*scored(self._segments, matches, common, tried), tried, passing)
+            found = best_of(*score_matches(self._segments, matches, common, tried), tried, passing)
             if len(found) >= query.limit:
                 return found[: query.limit], common
             limit = None
-        return best(*scored(self._segments, matches, common, limit), query.limit, passing), common
+        return best(
+            *score_matches(self._segments, matches, common, limit), query.limit, passing
+        ), common
 
     def keys(self) -> list[int]:
-        """Return the keys of all that match."""
-        keys, _ = scored(self._segments, *self._matched((1.0,) * self._columns, None))
+        keys, _ = score_matches(self._segments, *self._matched((1.0,) * self._columns, None))
         return [int(key) for key in keys]
 
     def _by_fts5(
@@ -140,7 +137,7 @@ class PackedSearch:
     ) -> list[Match]:
         """Return the best by FTS5 itself, over all memories that it visits: its count in one may be
         left from an earlier one."""
-        keys = visited(self._segments, self._node, query.column_weights, query.deadline)
+        keys = visited_keys(self._segments, self._node, query.column_weights, query.deadline)
         found = fts5_scores(query, common, passing.texts(query.index, keys))
         self.buffered = NOTHING_COUNTED  # it is part of what was found
         every = np.array([key for key, _ in found], np.int64)
@@ -153,7 +150,7 @@ class PackedSearch:
         deadline: Deadline = NO_DEADLINE,
     ) -> tuple[SegmentMatches, KeywordStatistics]:
         """Return the matches of the expression, and the statistics for BM25."""
-        matches = evaluated(self._segments, self._node, weights, deadline)
+        matches = evaluate(self._segments, self._node, weights, deadline)
         return matches, common or self.statistics(matches.holding)
 
 
@@ -232,5 +229,5 @@ class StoredTokenRows:
         rows = self._rows(sql, start, start + LAST)
         return rows
 
-    def damaged(self, what: str) -> Exception:
+    def damage_error(self, what: str) -> Exception:
         return apsw.CorruptError(what)

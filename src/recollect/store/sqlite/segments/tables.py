@@ -1,6 +1,6 @@
-"""Writing segments into the vault, and taking them out of it.
+"""Segments in the vault's tables: writing, reading and removing them.
 
-Each index of a segment has a checksum, by which the doctor knows it without reading the memories.
+Each index of a segment has a checksum, so the doctor can check it without reading the memories.
 Rows count in the order of their tokens, many at a time: SQLite puts them together.
 """
 
@@ -15,16 +15,26 @@ from zlib import crc32
 import apsw
 import numpy as np
 
-from recollect.index.base import Row
+from recollect.index import Row
 from recollect.index.postings import DOCUMENT
-from recollect.index.segments import Documents
+from recollect.index.segments import Documents, Segment, SegmentCache, SegmentedIndex
 from recollect.store.base import KeywordIndexName
-from recollect.store.prepared import Packed, PackedIndex
+from recollect.store.memory_rows import Packed, PackedIndex
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.packing import FIELDS, pack
-from recollect.store.sqlite.segments.reader import KEY, PLACES, POSTINGS, STORED, WORDS
 
+# The column `words`.
+WORDS: Mapping[KeywordIndexName, int] = {"stemmed": 0, "plain": 1, "subwords": 2, "details": 3}
+KEY = np.dtype("<i8")
+STORED = "postings p LEFT JOIN large_postings l ON l.key = p.large"
+POSTINGS = "p.documents, p.bits, coalesce(p.postings, l.postings)"
+PLACES = "coalesce(p.places, l.places)"
+DOCUMENTS = "SELECT keys, lengths FROM segment_documents WHERE segment = ? AND words = ?"
+STATE = """
+    SELECT number, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'segment_changes'), 0)
+      FROM segments WHERE ready ORDER BY number"""
+CHANGES = "SELECT memory, segment FROM segment_changes WHERE seq > ?"
 ROWS_AT_ONCE = 5_000  # rows that are in memory at a time: some megabytes
 TOGETHER = f"""
     SELECT max(token), CAST(group_concat(token || ';', '') AS BLOB),
@@ -46,7 +56,7 @@ class RowsChecksum:
     def __init__(self) -> None:
         self._parts = [0, 0, 0, 0]
 
-    def added(self, rows: Sequence[Row]) -> RowsChecksum:
+    def add(self, rows: Sequence[Row]) -> RowsChecksum:
         """Add rows to this checksum, and return it."""
         if rows:
             tokens, documents, bits, postings, places = zip(*rows, strict=True)
@@ -60,7 +70,6 @@ class RowsChecksum:
         self._parts = [crc32(part, crc) for part, crc in zip(parts, self._parts, strict=True)]
 
     def with_documents(self, documents: Documents) -> bytes:
-        """Return the checksum of the whole index."""
         own = crc32(documents.lengths.tobytes(), crc32(documents.keys.tobytes()))
         return b"".join(crc.to_bytes(4, "little") for crc in (*self._parts, own))
 
@@ -98,7 +107,7 @@ def write(
         for index, content in packed.items():
             write_rows(connection, staged.number, WORDS[index], content.rows)
     for index, content in packed.items():
-        rows = staged.checksums.get(index) or RowsChecksum().added(content.rows)
+        rows = staged.checksums.get(index) or RowsChecksum().add(content.rows)
         write_documents(connection, staged.number, WORDS[index], documents_of(content, keys), rows)
     make_ready(connection, staged.number, keys[-1])
 
@@ -192,3 +201,48 @@ def write_all(connection: apsw.Connection) -> None:
         some = keys[start : start + AT_ONCE]
         texts = connection.execute(TEXTS, (as_json_list(some),)).fetchall()
         write(connection, pack([row[1:] for row in texts]), some)  # type: ignore[misc]
+
+
+class Segments:
+    """The segments of a vault. Segments in memory are known by their numbers, which are never used
+    again; all threads share them, and they are never changed, only replaced."""
+
+    def __init__(self) -> None:
+        self._cache = SegmentCache()
+
+    def current(
+        self, connection: apsw.Connection, index: KeywordIndexName
+    ) -> SegmentedIndex | None:
+        """Return the segments of an index, or None. Call it, and search, within one transaction."""
+        state = connection.execute(STATE).fetchall()
+        if not state:
+            return None
+        # What a write has not committed may be undone, and its numbers come again.
+        writing = connection.txn_state() == apsw.SQLITE_TXN_WRITE
+        cache = SegmentCache() if writing else self._cache
+        numbers = tuple(int(number) for number, _ in state)  # type: ignore[arg-type]
+        stored = StoredSegments(connection)
+        changes = cache.changes(stored, numbers, int(state[0][1]))  # type: ignore[arg-type]
+        return cache.index(stored, WORDS[index], changes)
+
+    def each(self, connection: apsw.Connection, index: KeywordIndexName) -> Sequence[Segment]:
+        """Return the segments of an index separately; like `current`."""
+        found = self.current(connection, index)
+        return () if found is None else found.each()
+
+
+class StoredSegments:
+    """The segments of a vault in SQLite, within a transaction."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._execute = connection.execute
+
+    def changes(self, after: int) -> Sequence[tuple[int, int]]:
+        return self._execute(CHANGES, (after,)).fetchall()  # type: ignore[return-value]
+
+    def documents(self, number: int, words: int) -> Documents:
+        row = self._execute(DOCUMENTS, (number, words)).fetchone()
+        if row is None or len(row[0]) != 2 * len(row[1]):
+            raise apsw.CorruptError(f"segment {number} cannot be read")
+        keys, lengths = row
+        return Documents(np.frombuffer(keys, KEY), np.frombuffer(lengths, DOCUMENT))

@@ -1,7 +1,11 @@
-"""Feedback, as every store keeps and reads it."""
+"""Feedback, and counts of how often memories were returned, opened and accepted, for every store.
+
+Some counts are in the vault, others pending: a memory's key with the kind of use, and a time.
+"""
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,16 +13,17 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recollect.query.likeness import normalise
-from recollect.store.base import FeedbackEvent, FeedbackState, Verdict
-from recollect.store.trash import merged
+from recollect.store.base import FeedbackEvent, FeedbackState, UseKind, Verdict
+from recollect.store.upkeep import find_merges
+from recollect.store.vault import SET_NOTE, SqlDatabase
 from recollect.times import from_micros, to_micros
+from recollect.types import Use
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from recollect.store.base import Vector
-    from recollect.store.vault import SqlDatabase
 
 # In `meta`: what was learned, and the last feedback that is not learned from any more.
 LESSON, LEARNED_UNTIL = "lesson", "learned_until"
@@ -48,13 +53,24 @@ INSERT INTO feedback ({key}query, memory_id, accepted, given_at, words)
 VALUES ({own}?, ?, ?, ?, ?)"""
 STORED = f"""
 SELECT {EVENT}, words, count(*) FROM feedback WHERE {{vault}} GROUP BY 1, 2, 3, 4, 5"""
-SET_NOTE = """
-INSERT INTO meta VALUES ({own}?, ?)
-    ON CONFLICT ({key}key) DO UPDATE SET value = excluded.value"""
 # The newest queries without a vector are compared word by word: at most this many.
 MOST_UNEMBEDDED = 1000
-
 FeedbackRow = tuple[str, str, bool, int, str]
+KINDS: tuple[UseKind, ...] = ("returned", "opened", "accepted", "taken back")
+SECONDS = 60.0  # between two writes of counts
+READ = """
+SELECT m.id, m.key, u.returned, u.opened, u.accepted, u.last_at
+  FROM memories m LEFT JOIN usage u ON {u.vault} AND u.memory = m.key
+ WHERE {m.vault} AND m.id {among} AND m.forgotten_at IS NULL"""
+TOTALS = """
+SELECT count(*), coalesce(sum(returned), 0), coalesce(sum(opened), 0), coalesce(sum(accepted), 0)
+  FROM usage u JOIN memories m ON {m.vault} AND m.key = u.memory AND m.forgotten_at IS NULL
+ WHERE {u.vault}"""
+NEW = """
+SELECT count(*) FROM memories m
+ WHERE {m.vault} AND m.key {among} AND m.forgotten_at IS NULL
+   AND NOT EXISTS (SELECT 1 FROM usage u WHERE {u.vault} AND u.memory = m.key)"""
+Counts = dict[int, list[int]]  # of a memory's key: returned, opened, accepted, when last
 
 
 class Queries(NamedTuple):
@@ -67,7 +83,7 @@ class Queries(NamedTuple):
     unembedded: list[str]
 
 
-class Said(NamedTuple):
+class StoredVerdict(NamedTuple):
     """A verdict on a memory for a query. `of`: the memory that it was merged into, if it was. A
     verdict on one holds for the other."""
 
@@ -105,13 +121,13 @@ class StoredFeedback:
             rows = [row for row in self._standing([words]) if row.of == memory_id]
             if not rows or accepted not in (None, rows[-1].accepted):
                 return False
-            ids = self._read.listed([row.memory_id for row in rows])
+            ids = self._read.among([row.memory_id for row in rows])
             connection.execute(self._read.sql(TAKE_BACK), (words, ids))
             connection.execute(self._read.sql(UNUSED), (words, words))
-            self._taken_back(connection)
+            self._after_removal(connection)
         return True
 
-    def _taken_back(self, connection: Any) -> None:
+    def _after_removal(self, connection: Any) -> None:
         """Do what else the store needs after feedback was removed."""
 
     def every(self) -> list[FeedbackEvent]:
@@ -120,13 +136,13 @@ class StoredFeedback:
 
     def counts(self) -> tuple[int, int]:
         """Return how often results were accepted and dismissed, repetitions included."""
-        return self._counted("feedback WHERE {vault}")
+        return self._count_verdicts("feedback WHERE {vault}")
 
-    def standing(self) -> tuple[int, int]:
+    def count_standing(self) -> tuple[int, int]:
         """Return how many results are accepted and dismissed now."""
-        return self._counted(f"({self.STANDING.replace(NARROWER, '')}) AS standing")
+        return self._count_verdicts(f"({self.STANDING.replace(NARROWER, '')}) AS standing")
 
-    def _counted(self, table: str) -> tuple[int, int]:
+    def _count_verdicts(self, table: str) -> tuple[int, int]:
         [(accepted, events)] = self._rows(f"{COUNTED} {table}")
         return accepted, events - accepted
 
@@ -136,7 +152,6 @@ class StoredFeedback:
         return FeedbackState(bool(exists), lesson or "")
 
     def learn(self, lesson: str) -> None:
-        """Keep what was learned."""
         with self._read.writing() as connection:
             connection.execute(self._read.sql(SET_NOTE), (LESSON, lesson))
 
@@ -154,7 +169,7 @@ class StoredFeedback:
         return events_of(self._rows(self.QUESTIONS, LEARNED_UNTIL))
 
     @abstractmethod
-    def unembedded(self, identity: str, limit: int) -> dict[str, str]:
+    def list_unembedded(self, identity: str, limit: int) -> dict[str, str]:
         """Return queries without a vector of this model, by their words, newest first."""
 
     @abstractmethod
@@ -162,21 +177,20 @@ class StoredFeedback:
         """Keep the vectors of queries, by their words."""
 
     def on(self, words: Sequence[str]) -> list[Verdict]:
-        """Return the verdicts that hold for these queries."""
         standing = {
             (row.words, row.of): Verdict(row.words, row.query, row.of, row.accepted)
             for row in self._standing(words)
         }
         return list(standing.values())
 
-    def _standing(self, words: Sequence[str]) -> list[Said]:
+    def _standing(self, words: Sequence[str]) -> list[StoredVerdict]:
         """Return the latest verdict on each result of these queries, oldest first."""
         standing = self.STANDING.replace(NARROWER, "AND words {among}")
         sql = f"SELECT words, query, memory_id, accepted FROM ({standing}) AS s ORDER BY key"
-        rows = self._rows(sql, self._read.listed(words))
-        into = merged(self._read, [id for _, _, id, _ in rows]) if rows else {}
+        rows = self._rows(sql, self._read.among(words))
+        into = find_merges(self._read, [id for _, _, id, _ in rows]) if rows else {}
         return [
-            Said(words, query, id, into.get(id, id), bool(accepted))
+            StoredVerdict(words, query, id, into.get(id, id), bool(accepted))
             for words, query, id, accepted in rows
         ]
 
@@ -185,7 +199,7 @@ class StoredFeedback:
     ) -> dict[str, float | None]:
         """Return the words of the queries with feedback whose cosine is at least `least`, with the
         cosine, and the newest of those without a vector of the model, with None."""
-        known = self._followed(identity or "")
+        known = self._current_queries(identity or "")
         found: dict[str, float | None] = dict.fromkeys(known.unembedded)
         if known.vectors is None or vector is None:
             return found | dict.fromkeys(known.words[:MOST_UNEMBEDDED])
@@ -197,17 +211,17 @@ class StoredFeedback:
             known.words[place]: float(cosines[place]) for place in (cosines >= least).nonzero()[0]
         }
 
-    def _followed(self, identity: str) -> Queries:
+    def _current_queries(self, identity: str) -> Queries:
         """Return the current queries; read them again if something has changed."""
         marks = self._rows(MARKS)[0]
         known = self._queries.get(identity)
         if known is None or known.marks != marks:
-            words, vectors = self._embedded(identity)
-            unembedded = [*self.unembedded(identity, MOST_UNEMBEDDED)]
+            words, vectors = self._read_vectors(identity)
+            unembedded = [*self.list_unembedded(identity, MOST_UNEMBEDDED)]
             known = self._queries[identity] = Queries(marks, words, vectors, unembedded)
         return known
 
-    def _embedded(self, identity: str) -> tuple[list[str], NDArray[np.float32] | None]:
+    def _read_vectors(self, identity: str) -> tuple[list[str], NDArray[np.float32] | None]:
         rows = self._rows(QUERY_VECTORS, identity)
         if not rows:
             return [], None
@@ -217,7 +231,6 @@ class StoredFeedback:
         return [words for words, _ in rows], joined.reshape(len(rows), -1).astype(np.float32)
 
     def forget(self) -> None:
-        """Drop what is in memory."""
         self._queries.clear()
 
 
@@ -248,3 +261,81 @@ def complete_feedback(
             rows.append(row)
     connection.cursor().executemany(sql(INSERT), rows)
     return len(rows)
+
+
+def sum_records(records: Iterable[tuple[int, int]]) -> Counts:
+    """Return the counts of records, each 4 × the memory's key + the kind, and microseconds."""
+    found: Counts = {}
+    for number, at in records:
+        key, kind = divmod(number, 4)
+        counted = found.setdefault(key, [0, 0, 0, 0])
+        if kind == KINDS.index("taken back"):
+            counted[2] -= 1
+        else:
+            counted[kind] += 1
+        counted[3] = max(counted[3], at)
+    return found
+
+
+class StoredUsage:
+    """Counts of uses. Counting never writes by itself: the next write includes the counts, or a
+    long-lived process writes them."""
+
+    def __init__(self, database: SqlDatabase) -> None:
+        self._read = database
+        self._guard = threading.Lock()
+        self._pending: list[tuple[int, int]] = []
+        self._added = -SECONDS
+
+    @property
+    @abstractmethod
+    def due(self) -> bool:
+        """True if counts are pending and this process last wrote some over a minute ago, or
+        never."""
+
+    @abstractmethod
+    def fold(self) -> None:
+        """Write the pending counts. Raise StoreError if another process holds the write lock; the
+        next call tries again."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Write all pending counts now if possible, before the table is read."""
+
+    @abstractmethod
+    def _keys(self, ids: Sequence[str]) -> list[int]: ...
+
+    @abstractmethod
+    def _waiting(self) -> Iterable[tuple[int, int]]: ...
+
+    def count(self, kind: UseKind, ids: Sequence[str], at: datetime) -> list[int]:
+        """Note a use of these memories; return their keys."""
+        keys = self._keys(ids)
+        number, moment = KINDS.index(kind), to_micros(at)
+        with self._guard:
+            self._pending += [(4 * key + number, moment) for key in keys]
+        return keys
+
+    def of(self, ids: Sequence[str]) -> dict[str, Use]:
+        """Return the use of each of these live memories that was ever used."""
+        found, waiting = {}, sum_records(self._waiting())
+        for id, key, *stored in self._read.rows(self._read.sql(READ), self._read.among(ids)):
+            *counts, last_at = (count or 0 for count in stored)
+            *more, last_waiting = waiting.get(key, (0, 0, 0, 0))
+            if last := max(last_at, last_waiting):
+                returned, opened, accepted = map(sum, zip(counts, more, strict=True))
+                found[id] = Use(returned, opened, max(accepted, 0), from_micros(last))
+        return found
+
+    def totals(self) -> dict[str, int]:
+        """Return how many memories were used, and how often in all."""
+        [row] = self._read.rows(self._read.sql(TOTALS))
+        counts = Counter(dict(zip(("memories", *KINDS), map(int, row), strict=False)))
+        waiting = list(self._waiting())
+        for number, _ in waiting:
+            counts[KINDS[number % 4]] += 1
+        keys = self._read.among({number // 4 for number, _ in waiting})
+        [(new,)] = self._read.rows(self._read.sql(NEW), keys)
+        counts["memories"] += new
+        accepted = counts["accepted"] - counts.pop("taken back", 0)
+        return dict(counts) | {"accepted": max(accepted, 0)}

@@ -1,25 +1,25 @@
-"""Decisions on review items, remarks captured from conversations, and captured memories that
-age."""
+"""Upkeep: decisions on review items, captured remarks, captures that age, and the trash."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from recollect.memory_json import memory_json
 from recollect.store.base import CAPTURED_KEPT, CapturedRemark, ReviewDecision
-from recollect.store.feedback_log import SET_NOTE
-from recollect.store.vault import SqlDatabase
-from recollect.times import from_micros, moved, to_micros
-from recollect.types import Filter
+from recollect.store.memory_rows import ListedMemories
+from recollect.store.vault import SET_NOTE, SqlDatabase
+from recollect.times import from_micros, iso, moved, to_micros
+from recollect.types import Filter, Memory
 
 ALL = "SELECT item, decision, at, until FROM reviews WHERE {vault}"
 DECIDE = """
 INSERT INTO reviews VALUES ({own}?, ?, ?, ?) ON CONFLICT ({key}item) DO UPDATE
    SET decision = excluded.decision, at = excluded.at, until = excluded.until"""
-BEHIND = """
+ABOVE = """
 SELECT key, id FROM memories
  WHERE {vault} AND key > ? AND forgotten_at IS NULL ORDER BY key LIMIT ?"""
 CHANGED = """
@@ -52,6 +52,16 @@ SELECT id FROM (
         ORDER BY {{greatest}}(m.updated_at, coalesce(u.last_at, 0)) DESC, m.id) AS place
     {CAPTURES}) AS placed
  WHERE place > ? ORDER BY updated_at, id"""
+# Why a memory is gone, where the write that forgot it gives no reason.
+REASONS = {"sync": "its file changed", "mirror": "its mirrored file is gone"}
+WRITES = """
+SELECT m.id, w.action, w.reason, w.target, w.interface, w.client, w.{author}
+  FROM memories m JOIN writes w ON {w.vault} AND w.seq =
+       (SELECT max(v.write) FROM versions v WHERE {v.vault} AND v.memory = m.key)
+ WHERE {m.vault} AND m.id {among} AND m.forgotten_at IS NOT NULL"""
+MOST_MERGES = 100  # of merged memories that were merged again: a bound, should they form a ring
+LAST_FIRST = "m.forgotten_at DESC, m.id"
+AFTER = " AND m.forgotten_at <= ? AND (m.forgotten_at < ? OR m.id > ?)"
 
 
 class Reviews:
@@ -59,7 +69,6 @@ class Reviews:
         self._database, self._sql = database, database.sql
 
     def all(self) -> dict[str, ReviewDecision]:
-        """Return every decision and proposal, by item."""
         return {
             item: ReviewDecision(
                 decision, from_micros(at), None if until is None else from_micros(until)
@@ -73,12 +82,12 @@ class Reviews:
             values = (item, decision, to_micros(at), end)
             connection.execute(self._sql(DECIDE), values)
 
-    def unchecked(self, key: int, changed_at: int, limit: int) -> list[tuple[int, str]]:
+    def list_unchecked(self, key: int, changed_at: int, limit: int) -> list[tuple[int, str]]:
         """Return the keys and ids of up to `limit` live memories with a key above `key`, and of
         those changed since `changed_at`."""
-        behind = self._database.rows(self._sql(BEHIND), key, limit)
+        above = self._database.rows(self._sql(ABOVE), key, limit)
         changed = self._database.rows(self._sql(CHANGED), changed_at, MOST_CHANGED)
-        return [(place, id) for place, id in behind + changed]
+        return [(place, id) for place, id in above + changed]
 
     def note(self, key: str) -> str:
         """Return the note under this key; '' without one."""
@@ -101,7 +110,7 @@ class CapturedRemarks:
             for mark, at, *texts, fields in self._database.rows(self._sql(WAITING))
         ]
 
-    def known(self, marks: Sequence[bytes]) -> dict[bytes, str | None]:
+    def find_places(self, marks: Sequence[bytes]) -> dict[bytes, str | None]:
         """Return the places of the marks that were captured before; None if decided."""
         if not marks:
             return {}
@@ -132,22 +141,22 @@ class Aging:
         self._database, self._sql = database, database.sql
         self._where = where
 
-    def unchanged(self, filter: Filter, before: datetime, *, unless_useful: bool) -> list[str]:
+    def list_unchanged(self, filter: Filter, before: datetime, *, unless_useful: bool) -> list[str]:
         """Return captures not changed since `before`, oldest first; `unless_useful` leaves out
         those opened or accepted."""
         useful = UNOPENED if unless_useful else ""
         return self._oldest(filter, " AND m.updated_at < ?" + useful, before)
 
-    def unreturned(self, filter: Filter, before: datetime) -> list[str]:
+    def list_unreturned(self, filter: Filter, before: datetime) -> list[str]:
         """Return captures that were not changed, returned, opened or accepted since `before`."""
         unused = " AND m.updated_at < ? AND coalesce(u.last_at, 0) < ?"
         return self._oldest(filter, unused, before, before)
 
-    def beyond(self, filter: Filter, most: int) -> list[str]:
+    def list_beyond(self, filter: Filter, most: int) -> list[str]:
         """Return the captures of each project without the `most` that were changed or used last."""
         return self._ids(BEYOND, filter, most)
 
-    def weak(self, before: datetime, limit: int) -> list[str]:
+    def list_weak(self, before: datetime, limit: int) -> list[str]:
         """Return captures without a source, made before `before` and never used."""
         nobody = " AND m.source = '' AND m.created_at < ? AND coalesce(u.last_at, 0) = 0"
         return self._oldest(Filter(), nobody, before)[:limit]
@@ -160,3 +169,111 @@ class Aging:
         condition, values = self._where(filter)
         sql = self._sql(sql).replace("<condition>", condition)
         return [id for (id,) in self._database.rows(sql, *values, *more)]
+
+
+class TrashPlace(NamedTuple):
+    """The position of a forgotten memory in the trash, for paging."""
+
+    at: datetime
+    id: str
+
+
+class Trashed(NamedTuple):
+    """A forgotten memory: when, by whom (the name of their token; empty: the owner), through which
+    interface and program, and why: the action, its reason, and the id of the memory that it was
+    merged into. Fields that history has lost are empty."""
+
+    memory: Memory
+    at: datetime
+    action: str = ""
+    reason: str = ""
+    target: str = ""
+    interface: str = ""
+    client: str = ""
+    user: str = ""
+
+    @property
+    def why(self) -> str:
+        """`forgotten`, `its file is gone`, `merged into deploy-2`, `policy session-notes`."""
+        if self.action == "merge":
+            return f"merged into {self.target}"
+        reason = self.reason.removesuffix(".")
+        return f"{reason[:1].lower()}{reason[1:]}" or REASONS.get(self.action, "forgotten")
+
+    @property
+    def by(self) -> str:
+        """The user and the program, as in `laptop, mcp`; the owner has no name."""
+        return ", ".join(filter(None, (self.user, self.client or self.interface)))
+
+    @property
+    def place(self) -> TrashPlace:
+        return TrashPlace(self.at, self.memory.id)
+
+
+def trashed_json(trashed: Trashed) -> dict[str, object]:
+    """Return a forgotten memory as JSON values."""
+    return {
+        "memory": memory_json(trashed.memory),
+        "forgotten_at": iso(trashed.at),
+        "why": trashed.why,
+        "user": trashed.user,
+        "interface": trashed.interface,
+        "client": trashed.client,
+    }
+
+
+class Trash:
+    def __init__(self, database: SqlDatabase, memories: ListedMemories) -> None:
+        self._database = database
+        self._memories = memories
+
+    def list_forgotten(
+        self, filter: Filter, limit: int, after: TrashPlace | None = None
+    ) -> list[Trashed]:
+        """Return forgotten memories, the latest first."""
+        behind: tuple[Any, ...] = ()
+        if after is not None:
+            at = to_micros(after.at)
+            behind = (AFTER, at, at, after.id)
+        with self._database.reading():
+            found = self._memories.select(filter, LAST_FIRST, limit, *behind, forgotten=True)
+            written = _written(self._database, [stored.memory.id for stored in found])
+        return [
+            Trashed(stored.memory, stored.forgotten_at, *written.get(stored.memory.id, ()))
+            for stored in found
+            if stored.forgotten_at is not None
+        ]
+
+    def count(self, filter: Filter) -> int:
+        return self._memories.count(filter, forgotten=True)
+
+    def find_merges(self, ids: Sequence[str]) -> dict[str, str]:
+        return find_merges(self._database, ids)
+
+
+def find_merges(database: SqlDatabase, ids: Sequence[str]) -> dict[str, str]:
+    """Return the ids that were merged into another memory, with its id."""
+    into: dict[str, str] = {}
+    asked = list(ids)
+    for _ in range(MOST_MERGES):
+        writes = _written(database, asked)
+        found = {id: target for id, (action, _, target, *_) in writes.items() if action == "merge"}
+        into |= found
+        asked = [target for target in found.values() if target not in into]
+        if not asked:
+            break
+    return {id: _last(into, id) for id in ids if id in into}
+
+
+def _last(into: dict[str, str], id: str) -> str:
+    for _ in range(MOST_MERGES):
+        if id not in into:
+            break
+        id = into[id]
+    return id
+
+
+def _written(database: SqlDatabase, ids: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the last write of each of these memories that is forgotten."""
+    rows = database.rows(database.sql(WRITES), database.among(ids))
+    return {id: write for id, *write in rows}
