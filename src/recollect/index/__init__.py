@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 # A token, its number of documents, its columns and widths as bits, its postings and its positions.
 Row = tuple[str, int, int, bytes, bytes]
-K1, B = 1.2, 0.75  # FTS5's own
-LEAST_IDF = 1e-6  # what FTS5 gives to a word that most rows have
+K1, B = 1.2, 0.75  # as in FTS5
+LEAST_IDF = 1e-6  # as in FTS5 for a word in most rows
 ALMOST = 1 - 1e-9  # a factor that allows for rounding of scores
 
 

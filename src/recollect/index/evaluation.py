@@ -18,6 +18,7 @@ from recollect.index.segments import NO_HITS, DocumentNumbers, Hits, SegmentedSe
 COLUMN, DOCUMENT = 32, 36
 Occurrences = NDArray[np.int64]
 Columns = frozenset[int] | None
+Mask = NDArray[np.bool_]
 
 
 class PhraseOccurrences:
@@ -35,19 +36,40 @@ class PhraseOccurrences:
         self._weights = np.array(weights, np.float64)
         self._hits: dict[tuple[tuple[PhraseToken, ...], bool, Columns], Hits] = {}
         self._read: dict[tuple[PhraseToken, Columns], Occurrences] = {}
-        self._standing: dict[str, DocumentNumbers] = {}
+        self._documents: dict[str, DocumentNumbers] = {}
+
+    def match(self, node: Node) -> tuple[Mask, list[Hits]]:
+        """Return the matching documents, and each phrase's hits in the matches of its parents."""
+        if isinstance(node, Branch):
+            matches = [self.match(side) for side in node.sides]
+            masks = [matched for matched, _ in matches]
+            hits = [one for _, each in matches for one in each]
+            if node.operator == "OR":
+                return np.logical_or.reduce(masks), hits
+            both = node.operator == "AND"
+            matched = np.logical_and.reduce(masks) if both else masks[0] & ~masks[1]
+            return matched, [one.among(matched) for one in hits]
+        size = len(self._segments.keys)
+        if node.nothing:
+            return np.zeros(size, bool), [NO_HITS] * len(node.phrases)
+        if len(node.phrases) == 1:
+            hits = [self.hits(node.phrases[0], node.columns)]
+        else:
+            near = self.near(node)
+            hits = [self.count_by_document(some).among(self._segments.live) for some in near]
+        return mask(hits[0].documents, size), hits
 
     def hits(self, phrase: Phrase, columns: Columns) -> Hits:
         """Return the live documents that hold the phrase, with its frequency in each."""
-        asked = (phrase.tokens, phrase.first, columns)
-        if asked not in self._hits:
+        key = (phrase.tokens, phrase.first, columns)
+        if key not in self._hits:
             self._check()
             if phrase.single:
                 found = self._count_token(phrase.tokens[0], columns)
             else:
                 found = self.count_by_document(self.phrase(phrase, columns))
-            self._hits[asked] = found.among(self._segments.live)
-        return self._hits[asked]
+            self._hits[key] = found.among(self._segments.live)
+        return self._hits[key]
 
     def count_by_document(self, places: Occurrences) -> Hits:
         if not len(places):
@@ -58,9 +80,8 @@ class PhraseOccurrences:
         return Hits(documents[starts], (1.0, np.add.reduceat(weights, starts)))
 
     def phrase(self, phrase: Phrase, columns: Columns) -> Occurrences:
-        """Return the occurrences of the phrase by their first token. Most words of a query are in
-        no segment of the subwords, or never together in one document: then their positions are not
-        read."""
+        """Return the occurrences of the phrase by their first token. Positions are not read for the
+        many words that are in no segment, or never together in one document."""
         common = self._together(phrase.tokens)
         if common is not None and not len(common):
             return common
@@ -73,12 +94,12 @@ class PhraseOccurrences:
         return found[found & 0xFFFFFFFF == 0] if phrase.first else found
 
     def near(self, leaf: Leaf) -> list[Occurrences]:
-        """Return the occurrences of each phrase that are part of a match of NEAR, as FTS5 counts
-        them (`fts5ExprNearIsMatch`): a phrase begins at most its size and the distance before the
-        last one."""
+        """Return the occurrences of each phrase in matches of NEAR, as FTS5 counts them
+        (`fts5ExprNearIsMatch`): a phrase begins at most its size and the distance before the
+        last."""
         found = [self.phrase(phrase, leaf.columns) for phrase in leaf.phrases]
         reaches = [len(phrase.tokens) + leaf.distance for phrase in leaf.phrases]
-        lasts = np.sort(np.concatenate(found))  # of a match: where the last of its phrases begins
+        lasts = np.sort(np.concatenate(found))  # where the last phrase of a match begins
         for every, reach in sorted(zip(found, reaches, strict=True), key=lambda pair: len(pair[0])):
             self._check()
             places = np.searchsorted(every, lasts, side="right")
@@ -91,21 +112,19 @@ class PhraseOccurrences:
         ]
 
     def _together(self, tokens: Sequence[PhraseToken]) -> DocumentNumbers | None:
-        """Return the documents that hold all of these tokens, prefixes ignored; None if all are
-        prefixes."""
+        """Return the documents that hold all tokens but prefixes; None if all are prefixes."""
         common: DocumentNumbers | None = None
         for text in dict.fromkeys(token.text for token in tokens if not token.prefix):
-            documents = self._documents(text)
+            if text not in self._documents:
+                postings = self._segments.postings(text)
+                self._documents[text] = (
+                    NO_HITS.documents if postings is None else postings.documents
+                )
+            documents = self._documents[text]
             common = documents if common is None else common[_contains(documents, common)]
             if not len(common):
                 break
         return common
-
-    def _documents(self, text: str) -> DocumentNumbers:
-        if text not in self._standing:
-            found = self._segments.postings(text)
-            self._standing[text] = np.zeros(0, np.int64) if found is None else found.documents
-        return self._standing[text]
 
     def _count_token(self, token: PhraseToken, columns: Columns) -> Hits:
         """Return the documents that hold a token, with its frequency in each."""
@@ -115,8 +134,7 @@ class PhraseOccurrences:
         return NO_HITS if postings is None else self._weigh(postings, columns)
 
     def _beginning(self, start: str, columns: Columns) -> Hits:
-        """Return the documents with tokens that begin with `start`, and how often all of them
-        together."""
+        """Return the documents with tokens that begin with `start`, and their total frequency."""
         large, small = self._segments.cells(start)
         size = len(self._segments.keys)
         total, marked = np.zeros(size), np.zeros(size, bool)
@@ -162,14 +180,19 @@ class PhraseOccurrences:
         return self._read[token, columns]
 
     def _occurrences(self, texts: Sequence[str], columns: Columns) -> Occurrences:
-        found = [_join_numbers(*places) for places in self._segments.places(texts)]
+        found = [
+            places.documents.astype(np.int64) << DOCUMENT
+            | places.columns.astype(np.int64) << COLUMN
+            | places.positions
+            for places in self._segments.places(texts)
+        ]
         every = np.concatenate(found) if found else np.zeros(0, np.int64)
         if columns is not None:
             every = every[np.isin((every >> COLUMN) & 15, list(columns))]
         return every
 
 
-def mask(documents: NDArray[np.integer], size: int) -> NDArray[np.bool_]:
+def mask(documents: NDArray[np.integer], size: int) -> Mask:
     marked = np.zeros(size, bool)
     marked[documents] = True
     return marked
@@ -179,17 +202,6 @@ def _contains(every: Occurrences, wanted: Occurrences) -> NDArray[np.bool_]:
     """Return which of the wanted values are in `every`; both are in order."""
     places = np.searchsorted(every, wanted)
     return every.take(places, mode="clip") == wanted if len(every) else np.zeros(len(wanted), bool)
-
-
-def _join_numbers(
-    documents: NDArray[np.integer], columns: NDArray[np.integer], positions: NDArray[np.integer]
-) -> Occurrences:
-    joined = documents.astype(np.int64) << DOCUMENT
-    joined |= columns.astype(np.int64) << COLUMN
-    return joined | positions
-
-
-Mask = NDArray[np.bool_]
 
 
 class SegmentMatches(NamedTuple):
@@ -218,24 +230,22 @@ def evaluate(
     """Return the matches of the expression in the segments; raise DeadlineOver at the deadline."""
     occurring = PhraseOccurrences(segments, weights, deadline)
     holding = _holding(occurring, node)
-    if _any_of(node, weights):
+    if _matches_any_phrase(node, weights):
         hits = [
             NO_HITS if leaf.nothing else occurring.hits(leaf.phrases[0], leaf.columns)
             for leaf in leaves(node)
         ]
         return SegmentMatches(None, holding, hits)
-    evaluation = _Evaluation(segments, occurring)
-    found = evaluation.found(node)
-    hits = [hits.among(found.matched) for hits in found.hits]
-    miscounted = is_miscounted(node, lambda side: bool(evaluation.found(side).matched.any()))
-    return SegmentMatches(found.matched, holding, hits, miscounted)
+    matched, hits = occurring.match(node)
+    hits = [each.among(matched) for each in hits]
+    miscounted = is_miscounted(node, lambda side: bool(occurring.match(side)[0].any()))
+    return SegmentMatches(matched, holding, hits, miscounted)
 
 
 def visited_keys(
     segments: SegmentedSearch, node: Node, weights: Sequence[float], deadline: Deadline
 ) -> list[int]:
-    """Return the keys of the live memories in segments that FTS5 visits: each holds all words of a
-    phrase or of a NEAR."""
+    """Return the live memories that FTS5 visits: each has all words of a phrase or of a NEAR."""
     occurring = PhraseOccurrences(segments, weights, deadline)
     size = len(segments.keys)
     marked = np.zeros(size, bool)
@@ -247,7 +257,7 @@ def visited_keys(
     return keys
 
 
-def _any_of(node: Node, weights: Sequence[float]) -> bool:
+def _matches_any_phrase(node: Node, weights: Sequence[float]) -> bool:
     """Return True if any phrase makes a document match with a score above 0."""
     sides = node.sides if isinstance(node, Branch) and node.operator == "OR" else [node]
     return all(
@@ -264,39 +274,3 @@ def _holding(occurring: PhraseOccurrences, node: Node) -> list[int]:
         for leaf in leaves(node)
         for phrase in leaf.phrases
     ]
-
-
-class _Found(NamedTuple):
-    matched: Mask
-    hits: list[Hits]
-
-
-class _Evaluation:
-    """Evaluates nodes. A phrase counts in the documents that match everything it is part of."""
-
-    def __init__(self, segments: SegmentedSearch, occurring: PhraseOccurrences) -> None:
-        self._size = len(segments.keys)
-        self._live = segments.live
-        self._occurring = occurring
-
-    def found(self, node: Node) -> _Found:
-        if isinstance(node, Leaf):
-            return self._leaf(node)
-        sides = [self.found(side) for side in node.sides]
-        masks = [side.matched for side in sides]
-        hits = [one for side in sides for one in side.hits]
-        if node.operator == "OR":
-            return _Found(np.logical_or.reduce(masks), hits)
-        both = node.operator == "AND"
-        matched = np.logical_and.reduce(masks) if both else masks[0] & ~masks[1]
-        return _Found(matched, [one.among(matched) for one in hits])
-
-    def _leaf(self, leaf: Leaf) -> _Found:
-        if leaf.nothing:
-            return _Found(np.zeros(self._size, bool), [NO_HITS] * len(leaf.phrases))
-        if len(leaf.phrases) == 1:
-            hits = [self._occurring.hits(leaf.phrases[0], leaf.columns)]
-        else:
-            near = self._occurring.near(leaf)
-            hits = [self._occurring.count_by_document(some).among(self._live) for some in near]
-        return _Found(mask(hits[0].documents, self._size), hits)

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from recollect.query.fts5 import Expression, Group, Near, Text, Within
 
-DISTANCE = 10  # of NEAR, where none is given
-FARTHEST = 1 << 30  # any two words of a column are nearer
+DISTANCE = 10  # the default of NEAR
+FARTHEST = 1 << 30  # more than the length of any column
 
 Tokenize = Callable[[str], Sequence[str]]
 
@@ -41,8 +41,7 @@ class Phrase(NamedTuple):
 
 
 class Leaf(Struct):
-    """Phrases near each other, mostly a single one. `columns`: the numbers of those that count;
-    None for all."""
+    """Phrases near each other, mostly a single one. `columns`: those that count; None for all."""
 
     phrases: list[Phrase]
     distance: int = DISTANCE
@@ -71,7 +70,26 @@ Node = Leaf | Branch
 
 def resolve(expression: Expression, columns: Sequence[str], tokenize: Tokenize) -> Node:
     """Return the expression over an index with these columns; `tokenize` splits its texts."""
-    return _Resolver(columns, tokenize).node(expression)
+    if isinstance(expression, Group):
+        return resolve(expression.inner, columns, tokenize)
+    if isinstance(expression, Near):
+        every = [_read_phrase(texts, expression.first, tokenize) for texts in expression.phrases]
+        phrases = [phrase for phrase in every if phrase.tokens] or every[:1]
+        distance = DISTANCE if expression.distance is None else int(expression.distance)
+        return Leaf(phrases, min(distance, FARTHEST))
+    if isinstance(expression, Within):
+        inner = resolve(expression.inner, columns, tokenize)
+        named = {columns.index(name) for name in expression.columns}
+        numbers = frozenset(range(len(columns))) - named if expression.others else named
+        for leaf in leaves(inner):  # a column filter inside another counts in both
+            leaf.columns = frozenset(numbers if leaf.columns is None else leaf.columns & numbers)
+        return inner
+    sides = [resolve(side, columns, tokenize) for side in expression.sides]
+    if expression.operator == "NOT":
+        return reduce(lambda left, right: Branch("NOT", [left, right]), sides)
+    if expression.operator == "":  # side by side: sides without a word are skipped
+        sides = [side for side in sides if not _empty(side)] or sides[:1]
+    return _branch(expression.operator or "AND", sides)
 
 
 def leaves(node: Node) -> list[Leaf]:
@@ -115,47 +133,13 @@ def asked_tokens(node: Node) -> tuple[set[str], set[str]]:
     return alone - placed, placed
 
 
-class _Resolver:
-    def __init__(self, columns: Sequence[str], tokenize: Tokenize) -> None:
-        self.columns = columns
-        self.tokenize = tokenize
-
-    def node(self, expression: Expression) -> Node:
-        if isinstance(expression, Group):
-            return self.node(expression.inner)
-        if isinstance(expression, Near):
-            return self.leaf(expression)
-        if isinstance(expression, Within):
-            inner = self.node(expression.inner)
-            self.narrow(inner, expression)
-            return inner
-        sides = [self.node(side) for side in expression.sides]
-        if expression.operator == "NOT":
-            return reduce(lambda left, right: Branch("NOT", [left, right]), sides)
-        if expression.operator == "":  # side by side: what holds no word is passed over
-            sides = [side for side in sides if not _empty(side)] or sides[:1]
-        return _branch(expression.operator or "AND", sides)
-
-    def leaf(self, near: Near) -> Leaf:
-        every = [self.phrase(texts, near.first) for texts in near.phrases]
-        phrases = [phrase for phrase in every if phrase.tokens] or every[:1]
-        distance = DISTANCE if near.distance is None else min(int(near.distance), FARTHEST)
-        return Leaf(phrases, distance)
-
-    def phrase(self, texts: Sequence[Text], first: bool) -> Phrase:
-        tokens: list[PhraseToken] = []
-        for text in texts:
-            tokens += (PhraseToken(token) for token in self.tokenize(text.text))
-            if tokens:
-                tokens[-1] = PhraseToken(tokens[-1].text, text.prefix)
-        return Phrase(tuple(tokens), first, tuple(texts))
-
-    def narrow(self, node: Node, within: Within) -> None:
-        """Let only these columns match; a filter inside another counts in both."""
-        named = {self.columns.index(name) for name in within.columns}
-        numbers = frozenset(range(len(self.columns))) - named if within.others else named
-        for leaf in leaves(node):
-            leaf.columns = frozenset(numbers if leaf.columns is None else leaf.columns & numbers)
+def _read_phrase(texts: Sequence[Text], first: bool, tokenize: Tokenize) -> Phrase:
+    tokens: list[PhraseToken] = []
+    for text in texts:
+        tokens += (PhraseToken(token) for token in tokenize(text.text))
+        if tokens:
+            tokens[-1] = PhraseToken(tokens[-1].text, text.prefix)
+    return Phrase(tuple(tokens), first, tuple(texts))
 
 
 def _empty(node: Node) -> bool:

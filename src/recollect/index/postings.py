@@ -66,7 +66,7 @@ class Layout(NamedTuple):
     places: int
 
 
-@cache  # a few hundred of them come again and again
+@cache  # a few hundred different values
 def layout(bits: int) -> Layout:
     columns = tuple(column for column in range(COLUMN_BITS) if bits >> column & 1)
     widths = (bits >> COLUMN_BITS + WIDTH_BITS * place & 7 for place in range(3))
@@ -96,8 +96,7 @@ def read_postings(rows: Sequence[PostingsRow], bounds: Bounds) -> Postings:
 
 
 def read_cells(rows: Sequence[PostingsRow], bounds: Bounds) -> Places:
-    """Return the documents and columns of several rows, with the frequency instead of a
-    position."""
+    """Return the documents and columns of several rows, with frequencies as positions."""
     alike: defaultdict[int, list[PostingsRow]] = defaultdict(list)
     for row in rows:
         alike[row[2]].append(row)
@@ -116,7 +115,7 @@ def read_cells(rows: Sequence[PostingsRow], bounds: Bounds) -> Places:
             raise ValueError("it has no such document")
         found.append(cells._replace(documents=documents))
     every = [np.concatenate(values) for values in zip(*found, strict=True)]
-    there = np.flatnonzero(every[2])  # of a token in several columns, a document may have but one
+    there = np.flatnonzero(every[2])  # a document may lack some of the token's columns
     return Places(*(values[there] for values in every))
 
 
@@ -168,7 +167,7 @@ def _read_small(rows: Sequence[Row], rank: dict[str, int], how: Layout) -> Occur
     names, counts, _, postings, places = zip(*rows, strict=True)
     documents, columns, times = cells_alike(how, counts, postings)
     row: Numbers = np.repeat(np.arange(len(rows)), np.array(counts) * len(how.columns))
-    if len(how.columns) > 1:  # the cells are there column by column, the places by document
+    if len(how.columns) > 1:  # cells are stored by column, positions by document
         order = np.argsort(row << 32 | documents, kind="stable")
         row, documents, columns, times = (v[order] for v in (row, documents, columns, times))
     tokens: Numbers = np.array([rank[name] for name in names], np.int64)[row]
@@ -192,11 +191,11 @@ def encode_rows(tokens: Sequence[str], occurrences: Occurrences) -> list[Row]:
     numbers, (documents, columns, positions) = occurrences
     if not len(numbers):
         return []
-    # A cell is what a document has of a token in one column.
-    cells = _begins(numbers, documents, columns)
+    # A cell: a token's occurrences in one column of one document.
+    cells = _find_starts(numbers, documents, columns)
     times = np.diff(cells, append=len(numbers))
     cell_tokens, cell_columns = numbers[cells], columns[cells].astype(np.int64)
-    postings = _begins(cell_tokens, documents[cells])
+    postings = _find_starts(cell_tokens, documents[cells])
     first_cell = np.flatnonzero(np.diff(cell_tokens, prepend=-1))
     first_posting = np.searchsorted(postings, first_cell)
     counts = np.diff(first_posting, append=len(postings))
@@ -213,9 +212,9 @@ def encode_rows(tokens: Sequence[str], occurrences: Occurrences) -> list[Row]:
     first = cells[first_cell]
     gaps = np.diff(documents[cells[postings]], prepend=0)
     gaps[first_posting] = documents[first]
-    by_gap, gaps_of = _parts(gaps, first_posting)
-    by_times, times_of = _parts(wide, starts)
-    by_position, positions_of = _parts(positions, first)
+    by_gap, gaps_of = _encode_parts(gaps, first_posting)
+    by_times, times_of = _encode_parts(wide, starts)
+    by_position, positions_of = _encode_parts(positions, first)
     widths = by_gap | by_times << WIDTH_BITS | by_position << 2 * WIDTH_BITS
     return [
         *zip(
@@ -229,9 +228,8 @@ def encode_rows(tokens: Sequence[str], occurrences: Occurrences) -> list[Row]:
     ]
 
 
-def _parts(numbers: Numbers, begins: Numbers) -> tuple[Numbers, list[bytes]]:
-    """Return the bytes that each number takes in the part that begins at each place, and the
-    encoded parts."""
+def _encode_parts(numbers: Numbers, begins: Numbers) -> tuple[Numbers, list[bytes]]:
+    """Return the bytes for each number in the part that begins at each place, and the parts."""
     largest = np.maximum.reduceat(numbers, begins)
     widths = np.array(WIDTHS)[np.searchsorted([1 << 8, 1 << 16], largest, "right")]
     known = {width: numbers.astype(UNSIGNED[width]).tobytes() for width in WIDTHS}
@@ -244,7 +242,7 @@ def _parts(numbers: Numbers, begins: Numbers) -> tuple[Numbers, list[bytes]]:
     ]
 
 
-def _begins(*sorted_by: Numbers) -> NDArray[np.intp]:
+def _find_starts(*sorted_by: Numbers) -> NDArray[np.intp]:
     """Return the positions where a new combination of values begins."""
     new = np.zeros(len(sorted_by[0]), np.bool_)
     new[:1] = True

@@ -28,13 +28,12 @@ def score_matches(
     statistics: KeywordStatistics,
     limit: int | None = None,
 ) -> tuple[Keys, Scores]:
-    """Return the key and score of every match, unordered; with `limit`, at least of the best
-    ones."""
+    """Return the key and score of every match, unordered; with `limit`, at least of the best."""
     bm25 = Bm25(inverse_frequencies(statistics), statistics.tokens / max(1, statistics.rows) or 1.0)
     chosen = None if limit is None else candidates(segments, matches, bm25, limit)
     if chosen is None:
-        return _every(segments, matches, bm25)
-    return _some(segments, matches, bm25, chosen)
+        return _score_all(segments, matches, bm25)
+    return _score_some(segments, matches, bm25, chosen)
 
 
 class Bm25(NamedTuple):
@@ -49,8 +48,7 @@ class Bm25(NamedTuple):
         return norm.astype(np.float64, copy=False)
 
     def part(self, phrase: int, frequencies: Scores, norm: Scores) -> Scores:
-        """Return a phrase's addition to the scores of documents: `idf · f · (k1 + 1) / (f +
-        norm)`."""
+        """Return a phrase's addition to scores: `idf · f · (k1 + 1) / (f + norm)`."""
         added = frequencies * (K1 + 1.0)
         added /= frequencies + norm
         added *= self.inverse[phrase]
@@ -61,12 +59,14 @@ class Bm25(NamedTuple):
         return self.inverse[phrase] * (K1 + 1.0)
 
 
-def _every(segments: SegmentedSearch, matches: SegmentMatches, bm25: Bm25) -> tuple[Keys, Scores]:
+def _score_all(
+    segments: SegmentedSearch, matches: SegmentMatches, bm25: Bm25
+) -> tuple[Keys, Scores]:
     hit = sum(len(hits.documents) for hits in matches.hits)
     if hit * SPARSE < len(segments.keys):
         marked = [] if matches.matched is None else [np.flatnonzero(matches.matched)]
         documents = np.unique(np.concatenate([h.documents for h in matches.hits] + marked))
-        return _some(segments, matches, bm25, documents)
+        return _score_some(segments, matches, bm25, documents)
     scores = _add_phrases(
         segments, matches, bm25, range(len(matches.hits)), np.zeros(len(segments.keys))
     )
@@ -89,7 +89,7 @@ def _add_phrases(
     return scores
 
 
-def _some(
+def _score_some(
     segments: SegmentedSearch, matches: SegmentMatches, bm25: Bm25, documents: Keys
 ) -> tuple[Keys, Scores]:
     """Return the scores of these documents, which are in order."""

@@ -31,8 +31,8 @@ Keys = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 DocumentNumbers = NDArray[np.int64]
 EVERY = slice(None)
-SEGMENT = itemgetter(0)  # of a row. SQLite, which would copy all postings to sort them, does not
-LARGE = 256  # documents of a row that is quicker read by itself
+SEGMENT = itemgetter(0)  # of a row. Sorting by it in SQLite would copy all postings
+LARGE = 256  # documents of a row that is read alone, which is quicker
 PlacesRow = tuple[int, int, int, bytes, bytes]
 # Reads the tokens after this one: returns the last token read, None at the end, and the rows of
 # each source in token order.
@@ -43,8 +43,7 @@ class SegmentSource(Protocol):
     """The segments of a vault in one snapshot, in any database."""
 
     def changes(self, after: int) -> Sequence[tuple[int, int]]:
-        """Return the log after this entry: each memory, and the last segment that it was changed
-        for."""
+        """Return the log after this entry: memories, and the last segment each changed for."""
 
     def documents(self, number: int, words: int) -> Documents: ...
 
@@ -82,7 +81,7 @@ class SegmentedIndex(NamedTuple):
     seq: int
     numbers: tuple[int, ...]
     words: int
-    starts: list[int]  # of each segment's documents, and the end
+    starts: list[int]  # of each segment, and the end
     keys: Keys
     lengths: NDArray[np.uint32]
     live: Mask | None
@@ -106,7 +105,7 @@ class SegmentedIndex(NamedTuple):
 class Changes(NamedTuple):
     """The log up to `seq`: the keys of memories, and the last segment that each was changed for."""
 
-    numbers: tuple[int, ...]  # of the segments
+    numbers: tuple[int, ...]
     seq: int
     memories: Keys
     segments: Keys
@@ -130,7 +129,7 @@ class SegmentCache:
         before = (known.memories, known.segments) if follows else read[:, :0]
         both = (np.concatenate(two) for two in zip(before, read, strict=True))
         new = Changes(numbers, seq, *both)
-        if seq >= known.seq:  # else another thread has come further
+        if seq >= known.seq:  # otherwise another thread has read further
             self._changes = new
         return new
 
@@ -139,7 +138,7 @@ class SegmentCache:
         if known is not None and (known.numbers, known.seq) == (changes.numbers, changes.seq):
             return known
         if known is not None and known.numbers == changes.numbers:
-            new = _living(known, changes)
+            new = _apply_changes(known, changes)
         else:
             read = {} if known is None else {one.number: one for one in known.each()}
             parts = [
@@ -149,13 +148,13 @@ class SegmentCache:
             keys = np.concatenate([part.keys for part in parts])
             lengths = np.concatenate([part.lengths for part in parts])
             every = SegmentedIndex(0, changes.numbers, words, starts, keys, lengths, None, 0, 0)
-            new = _living(every, changes)
+            new = _apply_changes(every, changes)
         if known is None or known.seq <= changes.seq:
             self._indexes[words] = new
         return new
 
 
-def _living(index: SegmentedIndex, changes: Changes) -> SegmentedIndex:
+def _apply_changes(index: SegmentedIndex, changes: Changes) -> SegmentedIndex:
     """Return the index with these changes applied."""
     live: Mask | None = None
     for segment, start in zip(
@@ -179,8 +178,7 @@ def changed_places(keys: Keys, memories: Keys) -> NDArray[np.intp]:
 
 
 class Hits:
-    """Documents in order, and how often each holds a phrase: the counts of each column with its
-    weight."""
+    """Documents in order, and how often each holds a phrase: counts of each column, weighted."""
 
     __slots__ = ("counts", "documents")
 
@@ -219,8 +217,7 @@ class TokenRows(Protocol):
     def postings(self, token: str) -> Sequence[PostingsRow]: ...
 
     def places(self, tokens: Sequence[str]) -> Sequence[PlacesRow]:
-        """Return the rows of all these tokens, in order of the segments, with the positions
-        last."""
+        """Return the rows of these tokens in order of the segments, positions last."""
 
     def beginning(self, start: str) -> Sequence[PostingsRow]:
         """Return the rows of all tokens that begin with `start`, in any order."""
@@ -300,8 +297,7 @@ class SegmentedSearch:
 
 
 def join_documents(sources: Sequence[Segment]) -> tuple[Documents, list[Numbers]]:
-    """Return the live documents of all sources, and for each source the new numbers of its
-    documents, -1 for the dead."""
+    """Return the live documents of all sources, and each source's new numbers (-1: dead)."""
     live = [np.ones(len(s.keys), np.bool_) if s.live is None else s.live for s in sources]
     every = [source.keys[mask] for source, mask in zip(sources, live, strict=True)]
     lengths = [source.lengths[mask] for source, mask in zip(sources, live, strict=True)]
@@ -345,8 +341,7 @@ def occurrences(
 
 
 def sort_occurrences(found: Occurrences) -> Occurrences:
-    """Sort occurrences by token and document. A document's occurrences of a token come from one row
-    and are already in order."""
+    """Sort occurrences by token and document; within a document they are already in order."""
     return select_occurrences(
         found, np.argsort(found.tokens << 32 | found.places.documents, kind="stable")
     )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
     import numpy as np
     from numpy.typing import NDArray
 
-    from recollect.store.feedback import StoredFeedback, StoredUsage
+    from recollect.store.feedback import FeedbackEvent, StoredFeedback, StoredUsage
     from recollect.store.folders import StoredFiles, StoredFolders
     from recollect.store.history import Change, StoredHistory
     from recollect.store.memory_rows import PreparedMemories
@@ -29,13 +29,13 @@ MomentField = Literal["created_at", "updated_at"]
 UsedColumn = Literal["kind", "project"]
 WriteOutcome = Literal["added", "updated", "unchanged"]
 
-# From this many memories on, words are in segments. Measured with 1,000 to 10,000 passages: here
-# `blend` takes as long as with FTS5 alone, `echovault` half as long; below it FTS5 is quicker.
+# With this many memories, words are in segments. Measured with 1,000 to 10,000 passages: here
+# `blend` takes as long as with FTS5 alone, `echovault` half as long; with fewer, FTS5 is quicker.
 SEGMENTS_FROM = 2_000
 
-# The columns of each keyword index, in the order of the index. `subwords` holds no words but
-# what `query.subwords` finds in a memory's id, title, text, context, tags, why, impact, source and
-# details. `details` is an index of its own: another column of `stemmed` would change its BM25.
+# The columns of each keyword index, in order. `subwords` holds the results of `query.subwords`
+# for a memory's id, title, text, context, tags, why, impact, source and details. `details` is a
+# separate index: another column of `stemmed` would change its BM25.
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "stemmed": (
         "id", "title", "text", "context", "tags", "why", "impact", "kind", "project", "source",
@@ -79,8 +79,8 @@ class StoredVector(NamedTuple):
 
 
 class NearPassage(NamedTuple):
-    """A passage of a memory: its characters (empty if it is the whole memory), and the packed
-    vectors of its tokens."""
+    """A passage of a memory: its characters (empty: the whole memory), and its packed token
+    vectors."""
 
     span: Span
     tokens: bytes
@@ -95,9 +95,8 @@ class KeywordMatches(NamedTuple):
 
 class KeywordQuery(Struct, frozen=True):
     """A query to a keyword index: the best `limit` memories that match an FTS5 expression and pass
-    the filter, by BM25 with a weight for each column (0 for a column that is not named). BM25 uses
-    the statistics of the index, or `common`: those of several indexes together. Matching raises
-    DeadlineOver at `deadline`."""
+    the filter, by BM25 with a weight for each column (0 if not named). BM25 uses the statistics of
+    the index, or `common`: those of several indexes. Matching raises DeadlineOver at `deadline`."""
 
     index: KeywordIndexName
     expression: str
@@ -148,61 +147,7 @@ class Stored(NamedTuple):
         return self.forgotten_at is not None
 
 
-class FeedbackEvent(NamedTuple):
-    """A user's verdict on a memory for a query, with its time."""
-
-    query: str
-    memory_id: str
-    accepted: bool
-    at: datetime
-
-
-class Verdict(NamedTuple):
-    """The latest verdict on a memory for a query. `words` is the normalised query; queries with
-    equal words count as one."""
-
-    words: str
-    query: str
-    memory_id: str
-    accepted: bool
-
-
-# How long a decided remark is remembered: its transcript may be read again until then.
-CAPTURED_KEPT = timedelta(days=180)
-UseKind = Literal["returned", "opened", "accepted", "taken back"]
-
-
-class ReviewDecision(NamedTuple):
-    """A decision on a review item, with its time. The item comes back at `until`."""
-
-    decision: str
-    at: datetime
-    until: datetime | None
-
-
-class CapturedRemark(NamedTuple):
-    """Something a user said that may be worth keeping: when and where, in which form (see
-    `capture.forms`), and the fields of the memory it would become. Equal sentences of one session
-    have equal `mark`s."""
-
-    mark: bytes
-    at: datetime
-    client: str
-    session: str
-    user: str
-    form: str
-    place: str
-    fields: Mapping[str, str]
-
-
-class FeedbackState(NamedTuple):
-    """`given`: there is feedback. `lesson`: the weights learned from it; '' if none."""
-
-    given: bool
-    lesson: str
-
-
-# The names are those that the filter `since` takes.
+# The names are values of the filter `since`.
 AGES = {f"{days}d": timedelta(days=days) for days in (1, 7, 30, 365)}
 
 
@@ -261,12 +206,10 @@ class VectorIndex(Protocol):
     def nearest_passages(
         self, identity: str, vector: Vector, ids: Sequence[str]
     ) -> dict[str, NearPassage]:
-        """Return the passage nearest by cosine of each of these memories that has token vectors of
-        the model."""
+        """Return the nearest passage of each of these memories with token vectors."""
 
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
-        """Return the cosine of each pair of these memories, in this order, that have one vector
-        each."""
+        """Return the cosines of pairs of these memories, in order, that have one vector each."""
 
     def read_vectors(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
         """Return the vectors of each of these memories that has any, in this order: one for the
@@ -311,16 +254,14 @@ class VectorIndex(Protocol):
         """Return how many live memories have a vector of this model."""
 
     def model(self) -> str | None:
-        """Return the identity of the vault's model, whose vectors serve searches; None before the
-        first vector."""
+        """Return the identity of the model that serves searches; None before the first vector."""
 
     def begin(self, identity: str, dimensions: int) -> None:
         """Allow vectors of this model next to those of the vault's model, whatever their dimension.
         Without a vault's model, it becomes the vault's model."""
 
     def adopt(self, identity: str) -> int:
-        """Make this the vault's model and remove every other model's vectors, in one transaction;
-        return their number."""
+        """Make this the vault's model, remove all others' vectors, and return their number."""
 
     def list_embedded(self, identity: str, after: int, limit: int) -> list[EmbeddedText]:
         """Return up to `limit` live memories with a vector of this model, by key, above `after`."""
@@ -328,8 +269,7 @@ class VectorIndex(Protocol):
 
 class TopicIndex(Protocol):
     def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Match]:
-        """Return memories with a tag equal to one of the words: most words first, then newest, then
-        id."""
+        """Return memories with one of these tags: most of them first, then newest, then id."""
 
 
 class Vocabulary(Protocol):
@@ -340,8 +280,7 @@ class Vocabulary(Protocol):
         """Return how many live memories contain each token; unknown tokens are left out."""
 
     def beginning(self, start: str, shortest: int, longest: int) -> dict[str, int]:
-        """Return the tokens of these lengths that begin with `start`, and how many live memories
-        contain each."""
+        """Return how many live memories contain each token of these lengths with this start."""
 
 
 class Memories(Protocol):
@@ -359,8 +298,7 @@ class Memories(Protocol):
         followed by those of the forgotten ones."""
 
     def browse(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
-        """Return memories of tier core, then capture, then file, newest first in each; only those
-        after `after`."""
+        """Return core memories, then captures, then files, newest first, only after `after`."""
 
     def newest(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
         """Return the memories changed last, newest first; only those after `after`."""
@@ -389,8 +327,7 @@ class Memories(Protocol):
         `since`, all that expire until then, latest first. Equal times are ordered by id."""
 
     def dates(self, filter: Filter) -> Dates:
-        """Count the memories that pass the filter by the day (UTC) they were made and the day they
-        expire."""
+        """Count the memories that pass the filter by day (UTC) of creation and of expiry."""
 
 
 class Writing(Protocol):
@@ -422,8 +359,7 @@ class Writing(Protocol):
         of these memories, in the order in which they were added."""
 
     def complete_feedback(self, events: Iterable[tuple[FeedbackEvent, int]]) -> int:
-        """Record, in order, each event that is stored less often than its number says; return how
-        many were added."""
+        """Record, in order, events stored less often than their numbers; return how many."""
 
 
 class Store(Protocol):

@@ -23,7 +23,7 @@ from recollect.store.memory_rows import BadRow
 from recollect.times import from_micros, to_micros
 from recollect.types import TIMES
 
-# A field is kept by its place here: new ones are added at the end.
+# Fields are stored by their place here: add new ones at the end.
 FIELDS = (
     "forgotten_at", "title", "text", "context", "why", "impact", "details", "tags", "kind",
     "severity", "domain", "project", "source", "tier", "space", "path", "created_at", "updated_at",

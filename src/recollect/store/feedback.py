@@ -10,10 +10,9 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from recollect.query.likeness import normalise
-from recollect.store.base import FeedbackEvent, FeedbackState, UseKind, Verdict
 from recollect.store.upkeep import find_merges
 from recollect.store.vault import SET_NOTE, SqlDatabase
 from recollect.times import from_micros, to_micros
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from recollect.store.base import Vector
 
-# In `meta`: what was learned, and the last feedback that is not learned from any more.
+# Keys in `meta`: the learned weights, and the last feedback that learning ignores.
 LESSON, LEARNED_UNTIL = "lesson", "learned_until"
 EVENT = "query, memory_id, accepted, given_at"
 NARROWER = "<narrower>"  # is replaced by a condition in `STANDING`
@@ -56,8 +55,9 @@ SELECT {EVENT}, words, count(*) FROM feedback WHERE {{vault}} GROUP BY 1, 2, 3, 
 # The newest queries without a vector are compared word by word: at most this many.
 MOST_UNEMBEDDED = 1000
 FeedbackRow = tuple[str, str, bool, int, str]
+UseKind = Literal["returned", "opened", "accepted", "taken back"]
 KINDS: tuple[UseKind, ...] = ("returned", "opened", "accepted", "taken back")
-SECONDS = 60.0  # between two writes of counts
+SECONDS = 60.0  # the least time between two writes of counts
 READ = """
 SELECT m.id, m.key, u.returned, u.opened, u.accepted, u.last_at
   FROM memories m LEFT JOIN usage u ON {u.vault} AND u.memory = m.key
@@ -70,10 +70,36 @@ NEW = """
 SELECT count(*) FROM memories m
  WHERE {m.vault} AND m.key {among} AND m.forgotten_at IS NULL
    AND NOT EXISTS (SELECT 1 FROM usage u WHERE {u.vault} AND u.memory = m.key)"""
-Counts = dict[int, list[int]]  # of a memory's key: returned, opened, accepted, when last
+Counts = dict[int, list[int]]  # by a memory's key: returned, opened, accepted, last time
 
 
-class Queries(NamedTuple):
+class FeedbackEvent(NamedTuple):
+    """A user's verdict on a memory for a query, with its time."""
+
+    query: str
+    memory_id: str
+    accepted: bool
+    at: datetime
+
+
+class Verdict(NamedTuple):
+    """The latest verdict on a memory for a query. `words` is the normalise query, which identifies
+    it."""
+
+    words: str
+    query: str
+    memory_id: str
+    accepted: bool
+
+
+class FeedbackState(NamedTuple):
+    """`given`: there is feedback. `lesson`: the weights learned from it; '' if none."""
+
+    given: bool
+    lesson: str
+
+
+class FeedbackQueries(NamedTuple):
     """The queries with feedback: those with a vector of a model, and the others. `marks` shows
     whether anything has changed since they were read."""
 
@@ -102,7 +128,7 @@ class StoredFeedback:
     QUESTIONS: str
 
     def __init__(self, database: SqlDatabase) -> None:
-        self._queries: dict[str, Queries] = {}
+        self._queries: dict[str, FeedbackQueries] = {}
         self._read = database
 
     def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -111,12 +137,12 @@ class StoredFeedback:
     def add(self, query: str, memory_id: str, accepted: bool, at: datetime) -> None:
         """Record that a result was accepted or dismissed."""
         with self._read.writing() as connection:
-            row = row_of(FeedbackEvent(query, memory_id, accepted, at))
+            row = feedback_row(FeedbackEvent(query, memory_id, accepted, at))
             connection.execute(self._read.sql(INSERT), row)
 
     def take_back(self, words: str, memory_id: str, accepted: bool | None = None) -> bool:
-        """Remove the verdicts on a memory for a query, or only if the latest is `accepted`; return
-        True if there were any."""
+        """Remove a memory's verdicts for a query, or only if the latest one is `accepted`; return
+        True if any were removed."""
         with self._read.writing() as connection:
             rows = [row for row in self._standing([words]) if row.of == memory_id]
             if not rows or accepted not in (None, rows[-1].accepted):
@@ -211,14 +237,14 @@ class StoredFeedback:
             known.words[place]: float(cosines[place]) for place in (cosines >= least).nonzero()[0]
         }
 
-    def _current_queries(self, identity: str) -> Queries:
+    def _current_queries(self, identity: str) -> FeedbackQueries:
         """Return the current queries; read them again if something has changed."""
         marks = self._rows(MARKS)[0]
         known = self._queries.get(identity)
         if known is None or known.marks != marks:
             words, vectors = self._read_vectors(identity)
             unembedded = [*self.list_unembedded(identity, MOST_UNEMBEDDED)]
-            known = self._queries[identity] = Queries(marks, words, vectors, unembedded)
+            known = self._queries[identity] = FeedbackQueries(marks, words, vectors, unembedded)
         return known
 
     def _read_vectors(self, identity: str) -> tuple[list[str], NDArray[np.float32] | None]:
@@ -234,7 +260,7 @@ class StoredFeedback:
         self._queries.clear()
 
 
-def row_of(event: FeedbackEvent) -> FeedbackRow:
+def feedback_row(event: FeedbackEvent) -> FeedbackRow:
     """Return the columns of a feedback row: query, memory, verdict, time, and the query's words."""
     words = normalise(event.query)
     return event.query, event.memory_id, event.accepted, to_micros(event.at), words
@@ -255,7 +281,7 @@ def complete_feedback(
     stored: Counter[Any] = Counter({tuple(row): count for *row, count in counted})
     rows = []
     for event, number in events:
-        row = row_of(event)
+        row = feedback_row(event)
         if stored[row] < number:
             stored[row] += 1
             rows.append(row)
@@ -290,13 +316,11 @@ class StoredUsage:
     @property
     @abstractmethod
     def due(self) -> bool:
-        """True if counts are pending and this process last wrote some over a minute ago, or
-        never."""
+        """True if counts are pending, and this process wrote none in the last minute."""
 
     @abstractmethod
     def fold(self) -> None:
-        """Write the pending counts. Raise StoreError if another process holds the write lock; the
-        next call tries again."""
+        """Write the pending counts; raise StoreError if another process holds the write lock."""
 
     @abstractmethod
     def settle(self) -> None:

@@ -63,8 +63,7 @@ SELECT m.id FROM files f JOIN {chunks} c ON {c.vault} AND c.file = f.key
 
 
 class Folder(NamedTuple):
-    """A folder whose files are memories. `followed`: its changes are followed. `files`: how many it
-    has."""
+    """A folder whose files are memories; `followed` if its changes are; `files` is their number."""
 
     key: int
     path: str
@@ -121,8 +120,7 @@ class FileCopy(NamedTuple):
 
 
 class StoredFolders:
-    """The folders of a vault, and reading their files. `first_parts` is the statement for the
-    method."""
+    """The folders of a vault and their files. `first_parts`: the statement of the method."""
 
     def __init__(self, database: SqlDatabase, first_parts: str) -> None:
         self._database, self._sql = database, database.sql
@@ -159,8 +157,7 @@ class StoredFolders:
         return [FileChunk(*row) for row in rows]
 
     def first_parts(self, paths: Sequence[str]) -> dict[str, str]:
-        """Return the first memory of each of these files; a path is absolute, or relative to a
-        folder."""
+        """Return the first memory of each file, given by absolute or relative path."""
         return dict(self._database.rows(self._first_parts, self._database.among(paths)))
 
     def copies(self) -> list[list[FileCopy]]:
@@ -172,8 +169,7 @@ class StoredFolders:
 
 
 class StoredFiles:
-    """The part of a write transaction that is about files. `flush` writes delayed memories, to
-    which chunks refer."""
+    """The files in a write transaction. `flush` writes delayed memories, to which chunks refer."""
 
     def __init__(
         self,
@@ -208,15 +204,13 @@ class StoredFiles:
         self._change(sql, folder.key, path)
 
     def chunks(self, file: int, after: int = 0) -> list[FileChunk]:
-        """Return the memories of a file with a chunk number above `after`, in order, forgotten ones
-        included."""
+        """Return a file's memories with a chunk above `after`, in order, with forgotten ones."""
         self._flush()
         sql = f"{OF_FILE} AND c.number > ?{IN_ORDER}"
         return [FileChunk(*row) for row in self._rows(sql, file, after)]
 
     def put_chunks(self, file: int, chunks: Mapping[int, FileChunk], after: int = 0) -> None:
-        """Replace the file's chunks with a number above `after`; `chunks` gives the chunk of each
-        memory by its key."""
+        """Replace the file's chunks above `after` by these, given by their memories' keys."""
         self._flush()
         self._change(REMOVE_CHUNKS, file, after)
         rows = [(memory, file, *chunk[1:]) for memory, chunk in chunks.items()]

@@ -22,7 +22,7 @@ UNITS = {"kB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}
 # The most versions that are removed at once, so that no other writer waits long.
 MOST_REMOVED = 1_000
 LATEST = (1 << 63) - 1
-LATELY = 100  # writes
+LATELY = 100  # the last writes
 BEGIN = "begin"
 VERSION_BYTES = 30  # of a version without its difference, with its index
 WRITE_BYTES = 80
@@ -222,7 +222,7 @@ def versions_of(
             undoes, last.memory, last.forgotten_at, changed_by(before),
         )  # fmt: skip
         last = earlier(last, before)
-    if last is not None:  # it was there when history began
+    if last is not None:  # it existed when history began
         yield Version(
             number - 1, 0, 0, begins, BEGIN, Author(""), "", "", None, last.memory,
             last.forgotten_at, (),
@@ -232,8 +232,7 @@ def versions_of(
 def wind_back(
     rows: Iterable[tuple[int, bytes]], now: Mapping[int, Stored]
 ) -> dict[int, Stored | None]:
-    """Return memories as they were before these differences, which come newest first for each
-    key."""
+    """Return memories as they were before these differences, newest first for each key."""
     then: dict[int, Stored | None] = {**now}
     for key, before in rows:
         after = then[key]
@@ -262,8 +261,7 @@ def author_of(row: Sequence[Any]) -> Author:
 
 
 class StoredHistory:
-    """The history of a store. A subclass says when it begins, how many bytes it takes, and how to
-    remove versions."""
+    """A store's history. A subclass defines its begin, its size, and how to remove versions."""
 
     BEGINS: str
     NOW: str  # the bytes of history, and the number of the last write
@@ -273,8 +271,7 @@ class StoredHistory:
         self._rows, self._sql = database.rows, database.sql
 
     def of(self, id: str) -> list[Version]:
-        """Return the versions of a memory, live or forgotten, newest first; none if it is
-        unknown."""
+        """Return a memory's versions, live or forgotten, newest first; none if unknown."""
         with self._database.reading():
             if not (found := self._memories.find([id])):
                 return []
@@ -282,8 +279,7 @@ class StoredHistory:
             return [*versions_of(rows, found[id], self.begins() or EPOCH)]
 
     def last_write(self, at: datetime) -> int:
-        """Return the number of the last write at that time: the one before the first later write. 0
-        if there is none."""
+        """Return the last write at that time: the one before the first later write, or 0."""
         return int(self._rows(self._sql(LAST_WRITE), to_micros(at))[0][0])
 
     def changed_since(self, at: datetime) -> dict[int, Stored | None]:
@@ -301,9 +297,9 @@ class StoredHistory:
     ) -> Sequence[LoggedWrite]:
         """Return the writes between these numbers, newest first: all, or those of a memory of the
         project, or by the client, interface or user of that name."""
-        asked = (after, before, by, by, project, project, limit)
+        values = (after, before, by, by, project, project, limit)
         writes = []
-        for seq, operation, at, action, *author, size, keys in self._rows(self._sql(LOG), *asked):
+        for seq, operation, at, action, *author, size, keys in self._rows(self._sql(LOG), *values):
             few = msgspec.json.decode(keys) if isinstance(keys, str) else keys or ()
             write = (seq, operation, from_micros(at), action, author_of(author), size, tuple(few))
             writes.append(LoggedWrite(*write))
@@ -343,8 +339,7 @@ class StoredHistory:
     def compact(
         self, keep: Keep, now: datetime, *, whole: bool = False, most: int = MOST_REMOVED
     ) -> int:
-        """Remove up to `most` versions that need not be kept, oldest first; return how many.
-        `whole`: see `due`."""
+        """Remove up to `most` versions, oldest first; return how many. `whole`: see `due`."""
         if self._database.frozen or not self.due(keep, now, whole=whole):
             return 0
         with self._database.writing() as connection:
@@ -356,7 +351,7 @@ class StoredHistory:
         self, keep: Keep, now: datetime, most: int, *, whole: bool
     ) -> list[RemovableVersion]:
         """Return up to `most` of the oldest versions that need not be kept."""
-        size, last = self._now()
+        [(size, last)] = self._rows(self.NOW)
         if keep.versions is not None:
             since = 0 if whole else last - LATELY
             return self._versions(MANY, since, keep.versions, most)
@@ -364,10 +359,6 @@ class StoredHistory:
             return []
         start = LATEST if keep.days is None else to_micros(moved(now, -timedelta(days=keep.days)))
         return _take_until_enough(self._versions(OLDEST, start, most), size, keep.size)
-
-    def _now(self) -> tuple[int, int]:
-        size, last = self._rows(self.NOW)[0]
-        return size, last
 
     def _versions(self, sql: str, *values: int) -> list[RemovableVersion]:
         found: list[Any] = self._rows(self._sql(sql), *values)

@@ -35,7 +35,7 @@ MOMENTS = {
 STAMPS = """
 SELECT id, content_hash, updated_at FROM memories
  WHERE {vault} AND forgotten_at IS NULL AND id {among}"""
-# From one value to the next in the index: there are few, however many memories there are.
+# Reads one value after the other in the index: there are few, even with many memories.
 USED = {
     column: f"""
 WITH RECURSIVE used (value) AS (
@@ -84,8 +84,7 @@ def content_hash_of(memory: Memory) -> bytes:
 
 
 def as_stored(key: Any, forgotten_at: Any, tags: Sequence[str], fields: Sequence[Any]) -> Stored:
-    """Return a row as a memory; `fields` are the columns FIELDS. Raise BadRow if a time is not
-    valid."""
+    """Return a row as a memory (`fields`: the columns FIELDS); raise BadRow for an invalid time."""
     values: dict[str, Any] = dict(zip(FIELDS, fields, strict=True))
     for name in TIMES:
         if (micros := values[name]) is not None:
@@ -140,8 +139,7 @@ class Conditions:
             self.add(f"(m.valid_until IS NULL OR m.valid_until > {self._sign})", at)
 
     def tags(self, filter: Filter, tagged: str, stored: Callable[[str], Any]) -> None:
-        """Add conditions on tags. `tagged` is the condition for one tag; `stored` returns a tag as
-        the store writes it."""
+        """Add conditions on tags: `tagged` for each tag, with the value from `stored`."""
         for no, tags in (("", filter.tags), ("NOT ", filter.without_tags)):
             for tag in tags:
                 self.add(no + tagged, stored(tag))
@@ -151,9 +149,8 @@ class Conditions:
 
 
 class ListedMemories:
-    """Memories by their ids and keys, and lists of them, each along an index or sorted by it. A
-    store defines how it reads a row (`READ`, `from_row`), its orders, and its form of a filter
-    (`where`)."""
+    """Memories by ids and keys, and lists of them, along an index or sorted by it. A store defines
+    its rows (`READ`, `from_row`), its orders, and its form of a filter (`where`)."""
 
     READ: str
     BROWSING: str
@@ -220,9 +217,9 @@ class ListedMemories:
     def list_replaced(self, ids: Sequence[str]) -> list[Memory]:
         if not ids:
             return []
-        linked, asked = " AND m.superseded_by <> '' AND m.superseded_by {among}", [*ids]
+        linked = " AND m.superseded_by <> '' AND m.superseded_by {among}"
         everything = Filter(archived=True)
-        return self._memories(everything, self.NEWEST, LIMITLESS, linked, self._read.among(asked))
+        return self._memories(everything, self.NEWEST, LIMITLESS, linked, self._read.among([*ids]))
 
     def values(self, column: UsedColumn) -> list[str]:
         return [value for (value,) in self._read.rows(self._read.sql(USED[column]))]

@@ -24,8 +24,7 @@ POSTGRES = ("postgres", "postgresql")
 
 
 class StoreType(Protocol):
-    """The object of an entry point of the group: a module or an object that opens vaults at a
-    URL."""
+    """The object of an entry point of the group: it opens vaults at a URL."""
 
     def open_store(self, place: StoreSettings, *, lifetime: Lifetime) -> VaultStore:
         """Open the vault named `place.vault`."""
@@ -49,8 +48,7 @@ def open_access_at(home: Path, place: StoreSettings) -> Access:
 
 
 def store_type(url: str) -> StoreType:
-    """Return the object that opens URLs of this scheme. No error quotes the URL: it may hold a
-    password."""
+    """Return what opens URLs of this scheme. No error quotes the URL: it may hold a password."""
     scheme, separator, _ = url.partition("://")
     known = entry_points_of(GROUP)
     if separator and scheme in known:

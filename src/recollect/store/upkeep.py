@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import msgspec
 
 from recollect.memory_json import memory_json
-from recollect.store.base import CAPTURED_KEPT, CapturedRemark, ReviewDecision
 from recollect.store.memory_rows import ListedMemories
 from recollect.store.vault import SET_NOTE, SqlDatabase
 from recollect.times import from_micros, iso, moved, to_micros
@@ -52,16 +51,40 @@ SELECT id FROM (
         ORDER BY {{greatest}}(m.updated_at, coalesce(u.last_at, 0)) DESC, m.id) AS place
     {CAPTURES}) AS placed
  WHERE place > ? ORDER BY updated_at, id"""
-# Why a memory is gone, where the write that forgot it gives no reason.
+# Why a memory is gone, by the action of a write without a reason.
 REASONS = {"sync": "its file changed", "mirror": "its mirrored file is gone"}
 WRITES = """
 SELECT m.id, w.action, w.reason, w.target, w.interface, w.client, w.{author}
   FROM memories m JOIN writes w ON {w.vault} AND w.seq =
        (SELECT max(v.write) FROM versions v WHERE {v.vault} AND v.memory = m.key)
  WHERE {m.vault} AND m.id {among} AND m.forgotten_at IS NOT NULL"""
-MOST_MERGES = 100  # of merged memories that were merged again: a bound, should they form a ring
+MOST_MERGES = 100  # of merged memories merged again: a bound in case of a cycle
 LAST_FIRST = "m.forgotten_at DESC, m.id"
 AFTER = " AND m.forgotten_at <= ? AND (m.forgotten_at < ? OR m.id > ?)"
+# How long a decided remark is remembered: its transcript may be read again until then.
+CAPTURED_KEPT = timedelta(days=180)
+
+
+class ReviewDecision(NamedTuple):
+    """A decision on a review item, with its time. The item comes back at `until`."""
+
+    decision: str
+    at: datetime
+    until: datetime | None
+
+
+class CapturedRemark(NamedTuple):
+    """A remark of a user that may be worth keeping: when and where, its form (see `capture.forms`),
+    and the fields of a memory. Equal sentences of one session have equal `mark`s."""
+
+    mark: bytes
+    at: datetime
+    client: str
+    session: str
+    user: str
+    form: str
+    place: str
+    fields: Mapping[str, str]
 
 
 class Reviews:
@@ -237,7 +260,7 @@ class Trash:
             behind = (AFTER, at, at, after.id)
         with self._database.reading():
             found = self._memories.select(filter, LAST_FIRST, limit, *behind, forgotten=True)
-            written = _written(self._database, [stored.memory.id for stored in found])
+            written = _last_writes(self._database, [stored.memory.id for stored in found])
         return [
             Trashed(stored.memory, stored.forgotten_at, *written.get(stored.memory.id, ()))
             for stored in found
@@ -254,18 +277,18 @@ class Trash:
 def find_merges(database: SqlDatabase, ids: Sequence[str]) -> dict[str, str]:
     """Return the ids that were merged into another memory, with its id."""
     into: dict[str, str] = {}
-    asked = list(ids)
+    left = list(ids)
     for _ in range(MOST_MERGES):
-        writes = _written(database, asked)
+        writes = _last_writes(database, left)
         found = {id: target for id, (action, _, target, *_) in writes.items() if action == "merge"}
         into |= found
-        asked = [target for target in found.values() if target not in into]
-        if not asked:
+        left = [target for target in found.values() if target not in into]
+        if not left:
             break
-    return {id: _last(into, id) for id in ids if id in into}
+    return {id: _follow_merges(into, id) for id in ids if id in into}
 
 
-def _last(into: dict[str, str], id: str) -> str:
+def _follow_merges(into: dict[str, str], id: str) -> str:
     for _ in range(MOST_MERGES):
         if id not in into:
             break
@@ -273,7 +296,7 @@ def _last(into: dict[str, str], id: str) -> str:
     return id
 
 
-def _written(database: SqlDatabase, ids: Sequence[str]) -> dict[str, list[Any]]:
+def _last_writes(database: SqlDatabase, ids: Sequence[str]) -> dict[str, list[Any]]:
     """Return the last write of each of these memories that is forgotten."""
     rows = database.rows(database.sql(WRITES), database.among(ids))
     return {id: write for id, *write in rows}

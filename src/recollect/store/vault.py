@@ -87,8 +87,7 @@ class VaultMemories(Memories, Protocol):
         """Return the memories of these keys, forgotten ones included, purged ones left out."""
 
     def beginning(self, start: str, limit: int, *, forgotten: bool = False) -> list[str]:
-        """Return the ids that begin with `start`, sorted: of live memories, or of forgotten
-        ones."""
+        """Return the sorted ids that begin with `start`, of live or of forgotten memories."""
 
     def ending(self, end: str, limit: int, *, forgotten: bool = False) -> list[str]:
         """Return the ids that end with `end`, like `beginning`. This reads every id."""
@@ -97,8 +96,7 @@ class VaultMemories(Memories, Protocol):
         self, filter: Filter, at: datetime, limit: int, *, field: MomentField, later: bool
     ) -> list[Memory]:
         """Return the memories whose `field` is nearest to a moment, nearest first: later ones, or
-        those at the moment and before it. For `updated_at`, only those changed after their
-        creation."""
+        those until then. For `updated_at`, only those changed after their creation."""
 
 
 class VaultTopics(TopicIndex, Protocol):
@@ -114,7 +112,7 @@ class VaultVectors(VectorIndex, Protocol):
 class VaultStore(Store, Protocol):
     """A vault that a home can have."""
 
-    kept: local  # what others have in memory of the vault, by thread
+    kept: local  # values that callers keep with the vault, by thread
 
     @property
     def database(self) -> VaultDatabase: ...
@@ -145,8 +143,7 @@ class VaultStore(Store, Protocol):
         database with round trips uses one transaction for all reads."""
 
     def moment(self) -> AbstractContextManager[object]:
-        """Enter a block that reads one snapshot. It yields a value that stays equal until something
-        is written."""
+        """Enter a block that reads one snapshot, with a value that changes with every write."""
 
     def changes(self) -> int:
         """Return a number that changes whenever another connection has written."""

@@ -47,8 +47,8 @@ MOST_READ = 4096
 MOST_COPIED = 0.25
 # With more vectors than this, sign bits are scanned, which a new process reads five times as fast.
 LARGE = 250_000
-# Of sign bits: the share of rows, and the least number, that differ least from those of the query
-# and are compared with the query itself; and how many vectors are read then. Chosen by
+# With sign bits: the share of rows, and the least number, that differ least from the query's bits
+# and are compared with the query itself; and how many vectors are then read. Chosen by
 # benchmarks/bench_vectors.py: of a million, 99 % of the nearest ten are among them.
 NEAR_SHARE, NEAR_LEAST = 0.03, 20_000
 SIGNS_READ = 1024
@@ -171,8 +171,7 @@ def select(coded: CodedVectors, rows: Rows | slice) -> CodedVectors:
 def select_passing(
     coded: CodedVectors, among: Keys | None, without: Keys | tuple[()]
 ) -> PassingVectors:
-    """Return the vectors of the memories with these keys (None: of all), except of those in
-    `without`."""
+    """Return the vectors of these memories (None: of all), except of those in `without`."""
     if among is None and not len(without):
         return PassingVectors(coded, None)
     keys = coded.keys[: coded.size]
@@ -190,7 +189,7 @@ def score(passing: PassingVectors, query: Vector) -> ScoredRows:
     size, seqs, keys, scales, numbers = select(passing.coded, slice(passing.coded.size))
     [scale], [code] = encode(query[None, :])
     scores = np.empty(size, np.float32)
-    if size:  # simsimd refuses none
+    if size:  # simsimd refuses empty arrays
         products = np.asarray(simsimd.dot(code, numbers))
         np.multiply(products, scales * scale, out=scores, casting="same_kind")
     error = ERROR * float(np.hypot(scales.max(initial=0), scale))  # the query is rounded, too
@@ -219,7 +218,7 @@ def search(passing: PassingVectors, query: Vector, limit: int, read: Read) -> li
         best = nearest(scored, query, limit, read)
         if len(best) >= limit or len(scored.seqs) < count:
             return best
-        count *= 4  # several passages of one memory, or removed vectors, are among the best
+        count *= 4  # the best include passages of one memory, or removed vectors
 
 
 def score_signs(passing: PassingVectors, query: Vector, count: int) -> ScoredRows:
@@ -232,7 +231,7 @@ def score_signs(passing: PassingVectors, query: Vector, count: int) -> ScoredRow
     places: Rows = np.arange(len(distances))
     most = max(int(NEAR_SHARE * len(distances)), NEAR_LEAST, count)
     if len(distances) > most:
-        part = distances[:: len(distances) // NEAR_LEAST]  # tells well enough where to cut
+        part = distances[:: len(distances) // NEAR_LEAST]  # a sample is enough to choose the cut
         place = most * len(part) // len(distances)
         places = np.flatnonzero(distances <= np.partition(part, place)[place])
     rows = places if rows is None else rows[places]
@@ -240,7 +239,7 @@ def score_signs(passing: PassingVectors, query: Vector, count: int) -> ScoredRow
     [scale], [code] = encode(query[None, :])
     bits = np.unpackbits(near.numbers, axis=1)[:, : len(query)].view(np.int8)
     products = np.empty(0)
-    if near.size:  # simsimd refuses none
+    if near.size:  # simsimd refuses empty arrays
         products = 2 * np.asarray(simsimd.dot(code, bits)) - int(code.sum())
     scores = np.multiply(products, near.scales * scale).astype(np.float32)
     if len(scores) > count:
@@ -275,11 +274,11 @@ def nearest(scored: ScoredRows, query: Vector, limit: int, read: Read) -> list[N
         if len(seqs) < proposed:  # removed since they were coded
             rows = rows[np.isin(scored.seqs[rows], seqs)]
         best = _by_memory(scored.keys[rows], seqs, cosines(vectors, query), limit)
-        # What was not proposed has a cosine of less than `least` and the error.
+        # Other rows have a cosine of less than `least` and the error.
         complete = len(best) >= limit and best[limit - 1].cosine >= least + scored.error
         if complete or proposed == len(scores):
             return best
-        wanted *= 4  # several passages of one memory, or removed vectors, are among the best
+        wanted *= 4  # the best include passages of one memory, or removed vectors
 
 
 def _propose(scores: Floats, wanted: int, slack: float) -> tuple[Rows, float]:
@@ -297,8 +296,7 @@ def _propose(scores: Floats, wanted: int, slack: float) -> tuple[Rows, float]:
 
 
 def _by_memory(keys: Keys, seqs: Keys, found: NDArray[np.float64], limit: int) -> list[NearVector]:
-    """Return each memory once, by its best vector, best first: `limit` of them, and those as good
-    as the last."""
+    """Return the `limit` best memories by their best vectors, and those equal to the last."""
     best: dict[int, NearVector] = {}
     order = np.argsort(-found, kind="stable")
     columns = keys[order].tolist(), seqs[order].tolist(), found[order].tolist()

@@ -1,8 +1,8 @@
 """The doctor's checks: of the file, of every memory, and of everything that is made from them.
 
 What a segment holds, and the vocabulary of a vault that has segments, is compared with checksums
-that were written with it, and with a sample of the memories. Making it anew would take a hundred
-times as long. What is in the buffer is made anew and compared whole.
+that were written with it, and with a sample of the memories. Rebuilding it would take a hundred
+times as long. What is in the buffer is rebuilt and compared whole.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ WRONGLY_WAITING = f"""
              WHERE EXISTS (SELECT 1 FROM vectors v WHERE v.memory = w.memory AND v.model = w.model)
                 OR NOT EXISTS (SELECT 1 FROM memories m
                                 WHERE m.key = w.memory AND m.forgotten_at IS NULL))"""
-# Each memory is read once, and once in each index of the segment that it is in.
+# Each memory is read once, and once in each index of its segment.
 STEPS = """
     SELECT documents, documents + (SELECT coalesce(sum(length(lengths) / 4), 0)
                                      FROM segment_documents) FROM corpus"""
@@ -157,7 +157,7 @@ def _by_memory(connection: apsw.Connection, advance: Advance) -> Advance:
 
 def _finding(connection: apsw.Connection, check: str, look: Check) -> Finding:
     try:
-        with connection:  # what is compared is read at one moment
+        with connection:  # compared values must come from one snapshot
             problem = look()
     except UnicodeDecodeError:
         problem = "a text is not valid UTF-8"
@@ -194,8 +194,7 @@ class QuickChecks:
         return _not_saved(self._connection, sorted(keys))
 
     def _words(self, index: KeywordIndexName) -> str | None:
-        """Check that as many memories are indexed as there are, and that a sample has the right
-        words."""
+        """Check that all memories are indexed, and that a sample has the right words."""
         rows = self._connection.execute(f"SELECT count(*) FROM {TABLES[index]}_docsize").get
         packed, problem = check_segments(self._connection, index, None)
         indexed, live = int(rows) + len(packed), self._connection.execute(
@@ -255,13 +254,13 @@ class FullChecks(QuickChecks):
         """Check FTS5's structure, compare its rows, lengths and words with a new index, and check
         the segments: each memory must be in one place."""
         connection, table = self._connection, TABLES[index]
-        # An idle connection remembers the index as it was; only a search makes it read it again.
+        # An idle connection keeps the index in memory; only a search makes FTS5 read it again.
         connection.execute(f"SELECT 1 FROM {table} WHERE {table} MATCH '\"\"'").fetchall()
         if broken := integrity(connection, table):
             return "; ".join(broken)
         buffered = keys_of(connection.execute(f"SELECT id FROM {table}_docsize"))
-        with closing(rebuild_in_memory(index, connection, buffered.tolist())) as anew:
-            same = index_contents(table, connection) == index_contents(table, anew)
+        with closing(rebuild_in_memory(index, connection, buffered.tolist())) as rebuilt:
+            same = index_contents(table, connection) == index_contents(table, rebuilt)
         packed, problem = check_segments(connection, index, self._advance)
         expected, indexed = self._expected_keys(index, packed), np.sort(np.append(buffered, packed))
         if np.array_equal(expected, indexed):

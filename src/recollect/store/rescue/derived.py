@@ -63,9 +63,9 @@ Words = dict[int, set[tuple[str, int, int]]]
 
 
 def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
-    """Within a transaction, rebuild the keyword indexes, the vocabulary, the topic hashes, the list
-    of memories without a vector, and the vectors' codes. Vectors of a wrong size are removed and
-    wait to be embedded."""
+    """Within a transaction, rebuild the keyword indexes, the vocabulary, the topic hashes, the
+    waiting memories, and the vectors' codes. Vectors of a wrong size are removed and will be made
+    again."""
     _rebuild_words(connection)
     connection.execute("UPDATE corpus SET documents = (SELECT count(*) FROM indexed)")
     vocabulary.fill(connection)
@@ -101,8 +101,7 @@ def history_problem(connection: apsw.Connection) -> str | None:
 
 
 def find_unreadable(connection: apsw.Connection) -> list[RemovableVersion]:
-    """Return the versions that cannot be read back, with all older ones: each is made from the one
-    after it."""
+    """Return the versions that cannot be read back, and all older ones, which depend on them."""
     found: list[RemovableVersion] = []
     rows: Any = connection.execute(EVERY)
     for memory, versions in groupby(rows, itemgetter(0)):
@@ -121,8 +120,7 @@ def find_unreadable(connection: apsw.Connection) -> list[RemovableVersion]:
 
 
 def repair_history(connection: apsw.Connection, altered: Collection[int]) -> int:
-    """Remove the versions that cannot be read back, and those of memories that were `altered`, by
-    key; return how many."""
+    """Remove unreadable versions, and those of memories that were `altered`; return how many."""
     lost = {*find_unreadable(connection)}
     for memory in altered:
         rows: Any = connection.execute(OF, (memory, LATEST))
@@ -147,7 +145,7 @@ def check_segments(
     compared with their checksum, and the words of some memories with their texts. Without
     `advance`, only a few memories are compared."""
     found = Segments().each(connection, index)
-    return _live_keys(found), _problem(connection, index, found, advance)
+    return _live_keys(found), _segments_problem(connection, index, found, advance)
 
 
 def _live_keys(found: Sequence[Segment]) -> Keys:
@@ -155,7 +153,7 @@ def _live_keys(found: Sequence[Segment]) -> Keys:
     return np.concatenate([np.empty(0, np.int64), *keys])
 
 
-def _problem(
+def _segments_problem(
     connection: apsw.Connection,
     index: KeywordIndexName,
     found: Sequence[Segment],
@@ -164,16 +162,16 @@ def _problem(
     some = max(1, (FEW if advance is None else SAMPLE) // max(1, len(found)))
     for segment in found:
         try:
-            if advance is not None and not _rows_right(connection, segment, advance):
+            if advance is not None and not _are_rows_intact(connection, segment, advance):
                 return DIFFERENT
-            if not _sample_right(connection, segment, index, some):
+            if not _is_sample_intact(connection, segment, index, some):
                 return DIFFERENT
         except (ValueError, TypeError, IndexError, KeyError) as error:
             return f"segment {segment.number} cannot be read: {error}"
     return None
 
 
-def _rows_right(connection: apsw.Connection, segment: Segment, advance: Advance) -> bool:
+def _are_rows_intact(connection: apsw.Connection, segment: Segment, advance: Advance) -> bool:
     stored = connection.execute(CHECKSUM, segment.place).get
     found = rows_checksum(connection, segment.place)
     advance(len(segment.keys))
@@ -181,7 +179,7 @@ def _rows_right(connection: apsw.Connection, segment: Segment, advance: Advance)
     return stored == found.with_documents(documents) and bool((np.diff(segment.keys) > 0).all())
 
 
-def _sample_right(
+def _is_sample_intact(
     connection: apsw.Connection, segment: Segment, index: KeywordIndexName, most: int
 ) -> bool:
     """Return True if some memories have the right words, and the right number of them."""
@@ -190,7 +188,7 @@ def _sample_right(
     sample[np.linspace(0, size - 1, min(size, most), dtype=np.intp)] = True
     sample &= True if segment.live is None else segment.live
     keys = segment.keys[sample].tolist()
-    real = _real(connection, index, keys)
+    real = _expected_words(connection, index, keys)
     if segment.lengths[sample].tolist() != [len(real.get(key, ())) for key in keys]:
         return False
     words: Words = {key: set() for key in keys}
@@ -199,11 +197,11 @@ def _sample_right(
         if row is None:
             return False
         places = read_places(*row)
-        _note(words, token, segment.keys, places, sample[places.documents])
+        _add_words(words, token, segment.keys, places, sample[places.documents])
     return words == real
 
 
-def _note(
+def _add_words(
     words: Words, token: str, keys: Keys, places: Places, chosen: NDArray[np.bool_] | slice
 ) -> None:
     columns = (values[chosen].tolist() for values in places)
@@ -211,14 +209,16 @@ def _note(
         words[int(keys[document])].add((token, column, position))
 
 
-def _real(connection: apsw.Connection, index: KeywordIndexName, keys: Sequence[int]) -> Words:
+def _expected_words(
+    connection: apsw.Connection, index: KeywordIndexName, keys: Sequence[int]
+) -> Words:
     texts = connection.execute(TEXTS, (as_json_list(keys),)).fetchall()
     packed = pack([row[1:] for row in texts])[index]  # type: ignore[misc]
     mine = documents_of(packed, [int(row[0]) for row in texts]).keys  # type: ignore[arg-type]
     words: Words = {int(key): set() for key in mine}
     for token, count, bits, postings, occurring in packed.rows:
         places = read_places(count, bits, postings, occurring)
-        _note(words, token, mine, places, slice(None))
+        _add_words(words, token, mine, places, slice(None))
     return words
 
 
@@ -230,21 +230,21 @@ def rebuild_in_memory(
     index: str, connection: apsw.Connection, keys: Sequence[apsw.SQLiteValue]
 ) -> apsw.Connection:
     """Return an index in memory with the content that this one should have for these memories."""
-    anew = apsw.Connection(":memory:")
+    rebuilt = apsw.Connection(":memory:")
     columns = ", ".join(COLUMNS[index])
     options = f"content = '', tokenize = \"{TOKENIZERS[index]}\""
-    anew.execute(f"CREATE VIRTUAL TABLE {TABLES[index]} USING fts5 ({columns}, {options})")
+    rebuilt.execute(f"CREATE VIRTUAL TABLE {TABLES[index]} USING fts5 ({columns}, {options})")
     places = ", ?" * len(COLUMNS[index])
     among = as_json_list(keys)  # type: ignore[arg-type]
     holds = f"{buffer.OF_WORDS.get(index)} AND {buffer.AMONG}"
-    with anew:
-        anew.executemany(
+    with rebuilt:
+        rebuilt.executemany(
             f"INSERT INTO {TABLES[index]} (rowid, {columns}) VALUES (?{places})",
             connection.execute(f"SELECT key, {columns} FROM indexed WHERE {holds}", (among,))
             if index in buffer.OF_WORDS
             else subword_rows(connection, buffer.AMONG, among),
         )
-    return anew
+    return rebuilt
 
 
 def index_contents(

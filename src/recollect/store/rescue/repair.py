@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 TOPIC_KEY = "topic_key"
 HEXADECIMAL = re.compile("[0-9a-f]{64}")
-# The tables that are taken over as they are, each after those that its rows refer to.
+# The tables that are copied unchanged, each after those that its rows refer to.
 COPIED = (
     "folders", "files", "cuts", "models", "vectors", "token_vectors", "writes", "versions", "usage",
     "reviews", "candidates",
@@ -165,8 +165,7 @@ def _insert(made: apsw.Connection, table: str, rows: Iterable[Record]) -> None:
 
 
 class RepairResult(NamedTuple):
-    """The loss, and the path of the damaged file, which is kept; None if the vault was repaired in
-    place."""
+    """The loss, and the path of the damaged file; None if it was repaired in place."""
 
     report: SalvageReport
     kept: Path | None = None

@@ -20,7 +20,8 @@ from typing import NamedTuple, TypeAlias
 
 import apsw
 
-from recollect.store.base import FeedbackEvent, Stored
+from recollect.store.base import Stored
+from recollect.store.feedback import FeedbackEvent
 from recollect.store.memory_rows import BadRow, as_stored
 from recollect.store.sqlite.checksums import FIELDS, HALF, row_half, tags_half
 from recollect.times import from_micros
@@ -34,8 +35,8 @@ INTEGER_BYTES = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)
 MAIN, LOG = 0, 1  # what a connection reads from
 Record: TypeAlias = "tuple[apsw.SQLiteValue, ...]"
 # The kinds of values in the rows of each table: (n)ull, (i)nteger, (t)ext, (b)lob. The key of a
-# row is null in the record. Of memories the last three values came later, with versions 5 and 8; so
-# did the last one of feedback, with version 5.
+# row is null in the record. The last three values of memories came with versions 5 and 8, the last
+# one of feedback with version 5.
 SCHEMA = "[tn]{3}[in][tn]"
 ROWS = {
     "memories": "nt{8}[tn]t{6}ii[in]{2}b[in]b?(t[in])?",
@@ -129,8 +130,7 @@ class Pages:
         return holding, complete
 
     def records(self, number: int) -> Iterator[tuple[int, Record | None]]:
-        """Yield the rows on a page with their rowid (0 in an index); None for one that cannot be
-        read."""
+        """Yield the rows on a page, or None, with their rowid (0 in an index)."""
         page, kind = self[number], self.kind(number)
         for at in self._cells(page, number):
             try:
@@ -185,7 +185,7 @@ class Pages:
     def _frames(self) -> dict[int, int]:
         """Return the offset in the log of the newest committed version of each page."""
         connection = self._connection
-        with suppress(apsw.Error):  # it opens the log, whatever it finds
+        with suppress(apsw.Error):  # opens the log, even if it fails
             connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
         try:
             header = connection.read("main", LOG, 0, LOG_HEADER)[1]
@@ -278,7 +278,7 @@ class Salvage:
         visited: set[int] = set()
         holding, complete = pages.tree(1, visited)
         if not complete:
-            holding += self._like(SCHEMA, TABLE_LEAF, visited)
+            holding += self._pages_like(SCHEMA, TABLE_LEAF, visited)
         roots = self._roots(holding)
         self.found = bool(roots)
         trees = {name: pages.tree(root, visited) for name, root in roots.items()}
@@ -288,8 +288,8 @@ class Salvage:
             holding, complete = trees.get(name, ([], False))
             if not complete and not 0 < self.version < SINCE.get(name, 0):
                 self.incomplete.add(name)
-                holding += self._like(shape, kind, visited)
-            self._rows[name] = self._fitting(name, re.compile(shape), holding)
+                holding += self._pages_like(shape, kind, visited)
+            self._rows[name] = self._matching_rows(name, re.compile(shape), holding)
         self._tag_names = self._names("tags", "sqlite_autoindex_tags_1")
         self._tags, self._unplaced = self._tags_of_memories()
 
@@ -304,7 +304,9 @@ class Salvage:
         every = [self._memory(key, record) for key, record in self._rows["memories"]]
         whole = [memory for memory in every if memory.whole]
         ids = {memory.id for memory in whole}
-        return whole + [one for one in every if not one.whole and one.id not in ids and _sane(one)]
+        return whole + [
+            one for one in every if not one.whole and one.id not in ids and _is_readable(one)
+        ]
 
     def _memory(self, key: int, record: Record) -> SalvagedMemory:
         values = dict(zip(COLUMNS, record, strict=False)) | {"key": key}
@@ -316,8 +318,7 @@ class Salvage:
         return SalvagedMemory(fields, tags, whole, tagged)
 
     def lost(self) -> list[str]:
-        """Return the memories that existed and cannot be read: their ids, or row numbers if the ids
-        are lost."""
+        """Return the ids of memories that cannot be read, or their row numbers."""
         keys = (*self._tags, *self._unplaced, *(key for key, _ in self._rows["memories"]))
         known: dict[int, str] = dict.fromkeys(keys, "")
         for name in ("sqlite_autoindex_memories_1", "memories_recent"):
@@ -337,14 +338,13 @@ class Salvage:
 
     def _roots(self, holding: Sequence[int]) -> dict[str, int]:
         roots = {}
-        for _, record in self._fitting("", re.compile(SCHEMA), holding):
+        for _, record in self._matching_rows("", re.compile(SCHEMA), holding):
             if isinstance(record[3], int) and record[3] > 1:
                 roots[str(record[1])] = record[3]
         return roots
 
-    def _like(self, shape: str, kind: int, visited: set[int]) -> list[int]:
-        """Return the pages that no tree leads to and whose rows all look like those of this
-        table."""
+    def _pages_like(self, shape: str, kind: int, visited: set[int]) -> list[int]:
+        """Return the pages outside of trees whose rows all look like those of this table."""
         pattern, found = re.compile(shape), []
         for number in range(1, self._pages.count + 1):
             if number in visited or self._pages.kind(number) != kind:
@@ -355,7 +355,7 @@ class Salvage:
                 found.append(number)
         return found
 
-    def _fitting(
+    def _matching_rows(
         self, name: str, pattern: re.Pattern[str], holding: Sequence[int]
     ) -> list[tuple[int, Record]]:
         fitting = []
@@ -404,7 +404,7 @@ class Salvage:
         return [self._tag_names[tag] for _, tag in sorted(tags.items()) if tag in self._tag_names]
 
 
-def _sane(memory: SalvagedMemory) -> bool:
+def _is_readable(memory: SalvagedMemory) -> bool:
     try:
         memory.as_stored()
     except BadRow:

@@ -24,7 +24,7 @@ STEP = 1_000  # memories between two reports of progress
 HALF = 8  # bytes: enough to notice damage; it resists no attacker
 TAGS = """(SELECT json_group_array(t.name ORDER BY mt.position)
           FROM memory_tags mt JOIN tags t ON t.key = mt.tag WHERE mt.memory = m.key)"""
-# As bytes: a damaged text may not be one any more.
+# As bytes: a damaged text may not be valid UTF-8.
 _BYTES = [f"CAST(m.{name} AS BLOB)" if name in COLUMNS else f"m.{name}" for name in FIELDS]
 _READ = [*_BYTES, f"CAST({TAGS} AS BLOB)", "m.content_hash", "m.checksum"]
 RAW = f"SELECT {', '.join(_READ)} FROM memories m"
@@ -100,8 +100,7 @@ def find_altered(
     among: Sequence[int] | None = None,
     advance: Callable[[int], None] = lambda done: None,
 ) -> Iterator[AlteredMemory]:
-    """Yield every memory, forgotten ones included, that is not what was written; with `among`, only
-    of these keys."""
+    """Yield every memory, forgotten or not, that is not what was written; or only `among` keys."""
     half_of = cache(_half_of)  # most memories have the tags of others
     chosen = "" if among is None else f" WHERE m.key IN ({', '.join(map(str, among))})"
     found: Iterator[RawMemory] = iter(connection.execute(RAW + chosen))
@@ -145,7 +144,7 @@ def accept_altered(
 def _half_of(tags: bytes) -> bytes:
     try:
         return bytes_digest(msgspec.msgpack.encode(msgspec.json.decode(tags)), HALF)
-    except ValueError:  # not even a text any more
+    except ValueError:  # not even valid JSON
         return b""
 
 

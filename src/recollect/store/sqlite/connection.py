@@ -36,12 +36,12 @@ from recollect.store.sqlite.vault_files import (
 
 # How long a call waits for other threads before it opens a vault that was replaced.
 ALONE_SECONDS = 10.0
-TRIES = 3  # a vault that is replaced again and again is not written to
-TRIES_TO_OPEN = 100  # other processes that open and close the vault make its log anew each time
+TRIES = 3  # attempts to write to a vault that keeps being replaced
+TRIES_TO_OPEN = 100  # other processes that open and close the vault recreate its log each time
 # The names in braces of statements that both stores share (see `SqlDatabase`).
 SQLITE = {
     "own": "",  # before the values of a new row
-    "key": "",  # before the columns by which a row is known
+    "key": "",  # before the columns of a row's key
     "among": "IN (SELECT value FROM json_each(?))",
     "author": "user",
     "chunks": "cuts",
@@ -80,7 +80,7 @@ class Database:
         self._at_rest = at_rest
         self._refused = False  # the last attempt to open it failed
         self._may_create = True
-        self.openings = 0  # grows whenever another file is opened
+        self.openings = 0  # incremented when another file is opened
         self._start()
         if not at_rest:
             with self.translate_errors():
@@ -91,8 +91,8 @@ class Database:
         self._opener.locate()
         self._local = threading.local()
         self._opened: list[apsw.Connection] = []
-        self._files: VaultFiles | None = None  # what the connections have open
-        self._stamp = (0, 0)  # when the vault's file was changed, and its size
+        self._files: VaultFiles | None = None  # the open files
+        self._stamp = (0, 0)  # modification time and size of the vault's file
         self.openings += 1
 
     def connection(self) -> apsw.Connection:
@@ -145,7 +145,7 @@ class Database:
             with _rolled_back_on_error(connection):
                 yield connection
                 if connection.in_transaction:
-                    connection.execute("COMMIT")  # temporary tables that were made in it stay
+                    connection.execute("COMMIT")  # keeps temporary tables made in it
 
     def writing(self) -> AbstractContextManager[apsw.Connection]:
         """Like `repairing`; raise Damaged if the vault is known to be damaged."""
@@ -175,7 +175,7 @@ class Database:
         """Return this thread's connection with a transaction on the files at the vault's path."""
         for _ in range(TRIES):
             connection = self.connection()
-            _begin(connection, "BEGIN IMMEDIATE")
+            _execute_locked(connection, "BEGIN IMMEDIATE")
             with _rolled_back_on_error(connection):
                 current = self._is_current() and self._find_files() == self._files
                 if current and connection.pragma("user_version") == VERSION:
@@ -194,16 +194,16 @@ class Database:
         if a statement of this thread is in progress."""
         with self.translate_errors():
             try:
-                _begin(self.connection(), "VACUUM")
+                _execute_locked(self.connection(), "VACUUM")
             except apsw.SQLError:
                 return False
         return True
 
     @contextmanager
     def translate_errors(self, *, counts: bool = True) -> Iterator[None]:
-        """Raise SQLite's errors as StoreError; the vault counts as in use meanwhile. On entry,
-        reopen the vault if another file is at its path. `counts=False` does not restart the time of
-        the idle lock."""
+        """Raise SQLite's errors as StoreError; the vault is in use meanwhile. On entry, reopen
+        it if another file is at its path. `counts=False` does not restart the time of the idle
+        lock."""
         came_in = self._usage.enter()
         try:
             with as_store_errors(self.path):
@@ -211,7 +211,7 @@ class Database:
                     self._reopen()
                 yield
         except Damaged as error:
-            if self._files in (None, self._find_files()):  # else it was replaced meanwhile
+            if self._files in (None, self._find_files()):  # otherwise it was replaced meanwhile
                 self.note_damage(str(error))
             raise
         finally:
@@ -236,8 +236,7 @@ class Database:
             remove_note(self._opener.real)
 
     def reader(self, file: Path) -> apsw.Connection:
-        """Return a connection that reads a copy of this vault, or the vault itself, in any
-        state."""
+        """Return a connection that reads this vault or a copy, in any state."""
         return self._opener.reader(f"{file.absolute().as_uri()}?mode=ro")
 
     @property
@@ -245,8 +244,7 @@ class Database:
         return str(self.path)
 
     def release(self) -> None:
-        """Close every connection; the next call opens the vault again. Raise StoreError if another
-        thread uses it."""
+        """Close every connection until the next call; StoreError if another thread uses it."""
         with self._usage.lock:
             if not self._usage.idle(0):
                 raise StoreError(f"The vault {self.path} is being used; try again.")
@@ -307,7 +305,7 @@ class Database:
         self._opened.clear()
         self._opener.sealed = None
 
-    # Which file it is
+    # Identity of the file
 
     def _find_files(self) -> VaultFiles:
         """Return the files at the vault's path; for a read-only vault, without its log."""
@@ -316,8 +314,7 @@ class Database:
         return files_at(self.path, self._opener.real)
 
     def _is_current(self) -> bool:
-        """Return True if the file at the vault's path is the open one, and the log continues its
-        content."""
+        """Return True if the file at the vault's path is open, and the log continues it."""
         try:
             found = self.path.stat()
         except OSError as error:
@@ -350,8 +347,7 @@ class Database:
             ) from error
 
     def _close_all(self) -> None:
-        """Close every connection. No data of files that have left their path gets into those that
-        are there now."""
+        """Close every connection, without writing to files that took the place of theirs."""
         files, opened, real = self._files, self._opened, self._opener.real
         if files is not None and opened and not self.frozen:
             same = file_id(real) == files.vault
@@ -363,7 +359,7 @@ class Database:
             opened.pop().close()
 
 
-def _begin(connection: apsw.Connection, sql: str) -> None:
+def _execute_locked(connection: apsw.Connection, sql: str) -> None:
     """Run a statement that needs the write lock."""
     start = partial(connection.execute, sql)
     try:
@@ -391,8 +387,7 @@ def _rolled_back_on_error(connection: apsw.Connection) -> Iterator[None]:
 
 
 def as_json_list(values: Iterable[str | int]) -> str:
-    """Return the values as one JSON text for `json_each(?)`: one prepared statement serves any
-    number."""
+    """Return the values as JSON for `json_each(?)`: one prepared statement for any number."""
     return msgspec.json.encode(list(values)).decode()
 
 

@@ -120,7 +120,7 @@ class SqliteUsage(StoredUsage):
     def add_to(self, connection: apsw.Connection) -> None:
         """Add the pending counts as a part of a write; call `mark_added` after it."""
         with suppress(FileNotFoundError):
-            if not self._taken.exists():  # else a killed process had begun
+            if not self._taken.exists():  # otherwise a killed process left it
                 self._spool.replace(self._taken)
         with self._guard:
             pending, self._pending = self._pending, []

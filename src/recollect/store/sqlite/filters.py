@@ -46,7 +46,7 @@ def where(
 ) -> Condition:
     """Return a condition on the table memories, named `m`, and its values; never empty. `by`: of
     INDEXED only this column may choose the index. `forgotten`: only memories in the trash pass."""
-    # SQLite takes no index for what has a plus before it.
+    # SQLite uses no index for a term with a unary plus.
     made = Conditions("?", [column for column in INDEXED if by not in (None, column)])
     made.add(f"m.forgotten_at IS {'NOT ' if forgotten else ''}NULL")
     if not forgotten and topics.resolve_archived(filter).archived is False:
@@ -115,8 +115,7 @@ class SqliteTopics:
         return filter
 
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> list[int] | None:
-        """Return the keys of the memories whose words in an index's segments include all of these;
-        None without segments."""
+        """Return the memories with all these words in an index's segments, or None without any."""
         with self._database.reading():
             packed = self._packed.search(index, all_of(words))
             return None if packed is None else packed.keys()

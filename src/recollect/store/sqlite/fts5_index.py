@@ -43,10 +43,10 @@ TABLES: Mapping[str, str] = {
 TOKENIZERS: Mapping[str, str] = {
     "stemmed": "porter unicode61",
     "plain": "unicode61",
-    "subwords": "ascii tokenchars '.'",  # tokens come ready made: every letter beyond ASCII stays
+    "subwords": "ascii tokenchars '.'",  # tokens are made in Python: every non-ASCII letter stays
     "details": "porter unicode61",
 }
-LONGEST = 32768  # bytes of a token: FTS5 cuts what is beyond
+LONGEST = 32768  # bytes of a token: FTS5 cuts longer ones
 SNIPPET = (
     "coalesce(nullif(snippet(found, 1, '<mark>', '</mark>', '...', 32), ''),"
     " nullif(snippet(found, 2, '<mark>', '</mark>', '...', 32), ''),"
@@ -64,9 +64,8 @@ Scoring = tuple[list[float], list[float], float]
 
 
 class SubwordsChange:
-    """The memories that one write adds to the index, in batches. That halves the time, and each
-    statement that fires triggers makes FTS5 write a segment: without batches, one for each
-    memory."""
+    """The memories that one write adds to the index, in batches: that halves the time, and FTS5
+    writes one segment for each statement that fires triggers."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -98,8 +97,7 @@ def fill_subwords(connection: apsw.Connection, condition: str = "true", *values:
 def subword_rows(
     connection: apsw.Connection, condition: str = "true", *values: str
 ) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
-    """Yield the rows that the index should have: a key and the columns. Memories without subwords
-    have none."""
+    """Yield a key and the columns for each memory that has subwords."""
     sql = f"SELECT key, {', '.join(SUBWORD_FIELDS)} FROM indexed WHERE {condition}"
     for key, *texts in connection.execute(sql, values):
         columns = subword_columns(*map(str, texts))
@@ -146,8 +144,8 @@ def tokenizer(connection: apsw.Connection, index: str) -> Callable[[str], list[s
 def parse_expression(connection: apsw.Connection, index: str, expression: str) -> Node:
     """The match expression with its texts tokenised. An empty one matches nothing, as in FTS5."""
     columns = COLUMNS[index]
-    asked = parse(expression or quote(""), columns)
-    return resolve(asked, columns, tokenizer(connection, index))
+    parsed = parse(expression or quote(""), columns)
+    return resolve(parsed, columns, tokenizer(connection, index))
 
 
 def phrases(index: str, node: Node) -> list[str]:
@@ -189,7 +187,7 @@ def snippets(
     connection = apsw.Connection(":memory:")
     columns = dict.fromkeys(("title", "text", "tags", *COLUMNS[index], "id"))
 
-    def declare(name: str) -> str:  # what the index does not hold cannot match here either
+    def declare(name: str) -> str:  # columns that the index lacks cannot match
         return name if name in COLUMNS[index] else f"{name} UNINDEXED"
 
     connection.execute(
@@ -234,7 +232,7 @@ def index_statistics(
         f"SELECT (SELECT block FROM {table}_data WHERE id = 1){holding}",
         phrases,
     ).fetchall()
-    # In the first row of its data FTS5 keeps the number of rows, then the tokens of each column, as
+    # The first row of FTS5's data has the number of rows, then the tokens of each column, as
     # integers of variable length.
     rows, *tokens = _integers(block) if isinstance(block, bytes) and block else (0,)
     return KeywordStatistics(rows, sum(tokens), tuple(numbers))  # type: ignore[arg-type]
@@ -307,8 +305,8 @@ def fts5_scores(
         sql = f"INSERT INTO words (rowid, {', '.join(columns)}) VALUES (?{', ?' * len(columns)})"
         connection.executemany(sql, rows)
         sql = f"SELECT rowid, -{FUNCTION}(words, ?) FROM words (?)"
-        asked = (scoring(common, query.column_weights), query.expression)
-        return connection.execute(sql, asked).fetchall()  # type: ignore[return-value]
+        values = (scoring(common, query.column_weights), query.expression)
+        return connection.execute(sql, values).fetchall()  # type: ignore[return-value]
 
 
 @contextmanager

@@ -59,8 +59,7 @@ class VersionsChange:
             self._changed[before.key] = first, after
 
     def purge(self, stored: Stored) -> None:
-        """Remove a memory's versions, the writes that changed nothing else, and its id as a target
-        of writes."""
+        """Remove a memory's versions, writes of nothing else, and its id as a target."""
         self._made.discard(stored.key)
         self._changed.pop(stored.key, None)
         self._purged.add(stored.memory.id)
@@ -93,9 +92,8 @@ class VersionsChange:
         return stored._replace(memory=replace(stored.memory, superseded_by=""))
 
     def _unlink(self) -> None:
-        """Remove links to purged memories from the versions of others: an id has words of a
-        title. Each version is made from the one after it, so all versions of a memory are
-        written again."""
+        """Remove links to purged memories from versions of others: an id has words of a title. All
+        versions of a memory are written again, since each is made from the next."""
         rows = self._connection.execute(LINKED).fetchall()
         keys = {int(str(key)) for key, before in rows if LINK in changed_by(before)}  # type: ignore[arg-type]
         for key in sorted(keys):
@@ -110,13 +108,13 @@ class VersionsChange:
                 earlier_one = earlier(after, before)
                 assert earlier_one is not None
                 made = self._without_links(earlier_one)
-                anew = difference(made, clean, number_of(before))
-                if not anew:
+                new = difference(made, clean, number_of(before))
+                if not new:
                     self._remove(key, [(write, before)])
-                elif anew != before:
+                elif new != before:
                     sql = "UPDATE versions SET before = ? WHERE memory = ? AND write = ?"
-                    self._connection.execute(sql, (anew, key, write))
-                    self.grow(len(anew) - len(before))
+                    self._connection.execute(sql, (new, key, write))
+                    self.grow(len(new) - len(before))
                 after, clean = earlier_one, made
         self._changed = {
             key: (self._without_links(before), self._without_links(now))
@@ -163,8 +161,7 @@ class NoVersions(VersionsChange):
 
 
 def remove(connection: apsw.Connection, versions: Sequence[RemovableVersion]) -> None:
-    """Remove these versions, and writes without versions. History then begins with the last of
-    them."""
+    """Remove versions, and writes without versions; history then begins with the last of them."""
     if not versions:
         return
     connection.executemany(

@@ -105,19 +105,19 @@ class SqliteKeyword:
     def match(self, query: KeywordQuery) -> KeywordMatches:
         filter = self._topics.resolve_archived(query.filter)
         query = msgspec.structs.replace(query, filter=filter)
-        if not query.expression or query.limit < 1 or self._nothing_is(filter.kind):
+        if not query.expression or query.limit < 1 or self._lacks_kinds(filter.kind):
             return KeywordMatches([])
         with self._database.reading() as connection, stopped_at(connection, query.deadline):
             packed = self._packed.search(query.index, query.expression)
             if packed is not None:
-                from recollect.store.sqlite.segments.search import MemoriesThat  # noqa: PLC0415  numpy
+                from recollect.store.sqlite.segments.search import FilteredMemories  # noqa: PLC0415  numpy
 
                 condition = where(filter, self._topics) if filter.narrows() else None
-                found, common = packed.best(query, MemoriesThat(connection, condition))
-                buffered = self._match_buffer(query, packed.buffered, common, found)
-                if buffered:
-                    found = best_first(found + buffered)[: query.limit]
-                return KeywordMatches(found)
+                found, common = packed.best(query, FilteredMemories(connection, condition))
+                if any(packed.buffered.holding):
+                    least = found[-1].score if len(found) == query.limit else 0.0
+                    found += self._by_common(query, packed.buffered, common, least)
+                return KeywordMatches(best_first(found)[: query.limit])
             score = self._score(query)
             try:
                 best = self._best(query, score)
@@ -126,63 +126,44 @@ class SqliteKeyword:
                     raise
                 return KeywordMatches(self._best(query, "rank"), NO_BM25)
             if query.common is not None and best:
-                best = self._rank_pooled(query, query.common, best)
+                own, common = self.statistics(query.index, query.expression), query.common
+                if own != common:
+                    full, last = len(best) == query.limit, best[-1].score
+                    least = least_by_common(own, common, last) if full else 0.0
+                    best = self._by_common(query, own, common, least)
         return KeywordMatches(best)
 
-    def _rank_pooled(
-        self, query: KeywordQuery, common: KeywordStatistics, best: Sequence[Match]
-    ) -> list[Match]:
-        """Return the best by the common statistics, among those that score high enough by their
-        own."""
-        own = self.statistics(query.index, query.expression)
-        if own == common:
-            return list(best)
-        least = least_by_common(own, common, best[-1].score) if len(best) == query.limit else 0.0
-        return self._by_common(query, common, least_by_own(own, common, least))
-
-    def _match_buffer(
+    def _by_common(
         self,
         query: KeywordQuery,
         own: KeywordStatistics,
         common: KeywordStatistics,
-        best: Sequence[Match],
+        least: float,
     ) -> list[Match]:
-        """Return the matches in the buffer that may be better than the best of the segments."""
-        if not any(own.holding):
-            return []
-        least = best[-1].score if len(best) == query.limit else 0.0
-        return self._by_common(query, common, least_by_own(own, common, least))
-
-    def _by_common(
-        self, query: KeywordQuery, common: KeywordStatistics, least: float
-    ) -> list[Match]:
-        """Return the best by the common statistics, among those with `least` by their own."""
+        """Return the best by the common statistics that score at least `least`."""
+        connection = self._database.connection()
+        if getattr(self._local, "connection", None) is not connection:
+            connection.register_fts5_function(FUNCTION, pooled_bm25)
+            self._local.connection = connection
         table = TABLES[query.index]
         join, condition, values = self._join_filter(table, query.filter)
         every = f"""
             WITH best AS MATERIALIZED (
               SELECT {table}.rowid AS key, {FUNCTION}({table}, ?) AS score FROM {table} {join}
                WHERE {table} MATCH ? {condition} AND {self._score(query)} <= ?)"""
-        how = self._pooled_scoring(query, common)
-        asked = (how, query.expression, *values, -least * ALMOST)
-        return self._run(every, asked, query.limit)
-
-    def _pooled_scoring(self, query: KeywordQuery, common: KeywordStatistics) -> str:
-        connection = self._database.connection()
-        if getattr(self._local, "connection", None) is not connection:
-            connection.register_fts5_function(FUNCTION, pooled_bm25)
-            self._local.connection = connection
-        return scoring(common, query.column_weights)
+        how = scoring(common, query.column_weights)
+        least_own = least_by_own(own, common, least) * ALMOST
+        return self._run(every, (how, query.expression, *values, -least_own), query.limit)
 
     def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
         """Return the statistics of the index. They are kept until the next write: matching by
         common statistics needs them again."""
         with self._database.reading() as connection:
             state = (connection.pragma("data_version"), connection.total_changes())
-            asked = (index, expression, connection, state)
-            if getattr(self._local, "asked", None) != asked:
+            key = (index, expression, connection, state)
+            if getattr(self._local, "key", None) != key:
                 self._local.counted = self._read_statistics(connection, index, expression)
-                self._local.asked = asked
+                self._local.key = key
         found: KeywordStatistics = self._local.counted
         return found
 
@@ -200,9 +181,8 @@ class SqliteKeyword:
         weights = ", ".join(map(repr, query.column_weights))
         return f"{self._scorer}({TABLES[query.index]}, {weights})"
 
-    def _nothing_is(self, kind: AnyOf | None) -> bool:
-        """Return True if the filter asks for kinds that no memory has: this lookup saves a
-        match."""
+    def _lacks_kinds(self, kind: AnyOf | None) -> bool:
+        """Return True if no memory is of the filter's kinds: this lookup saves a match."""
         sql = "SELECT 1 FROM memories WHERE forgotten_at IS NULL AND kind = ? LIMIT 1"
         return kind is not None and not any(self._database.rows(sql, one) for one in any_of(kind))
 
@@ -214,11 +194,11 @@ class SqliteKeyword:
         every = f"""
             SELECT {table}.rowid AS key, {score} AS score FROM {table} {join}
              WHERE {table} MATCH ? {condition}"""
-        asked = (query.expression, *values)
+        parameters = (query.expression, *values)
         best = f"WITH best AS ({every} ORDER BY score LIMIT ?) "
-        found = self._run(best, (*asked, limit + 1))
+        found = self._run(best, (*parameters, limit + 1))
         if len(found) > limit and found[limit].score == found[limit - 1].score:
-            found = self._run(f"WITH best AS ({every})", asked, limit)
+            found = self._run(f"WITH best AS ({every})", parameters, limit)
         return found[:limit]
 
     def _run(self, best: str, values: Sequence[apsw.SQLiteValue], limit: int = -1) -> list[Match]:
@@ -231,8 +211,8 @@ class SqliteKeyword:
     def _join_filter(self, table: str, filter: Filter) -> tuple[str, str, list[apsw.SQLiteValue]]:
         """Return the join and the condition for the filter. The indexes contain only live memories,
         so without a filter no memory is read. Left-out kinds are few and looked up once."""
-        asked = msgspec.structs.replace(filter, without_kinds=())
-        if asked.narrows():
+        rest = msgspec.structs.replace(filter, without_kinds=())
+        if rest.narrows():
             condition, values = where(filter, self._topics)
             return f"CROSS JOIN memories m ON m.key = {table}.rowid", f"AND {condition}", values
         if not filter.without_kinds:
@@ -243,7 +223,7 @@ class SqliteKeyword:
         return "", condition, [*filter.without_kinds]
 
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> dict[str, int]:
-        return each_counted(words, lambda asked: self.statistics(index, asked).holding)
+        return each_counted(words, lambda expression: self.statistics(index, expression).holding)
 
     def tokens(self, text: str) -> list[str]:
         connection = self._database.connection()

@@ -32,7 +32,7 @@ BEHIND = f" AND ({BROWSE_TIER}, -m.updated_at, m.id) > (?, ?, ?)"
 OLDER = " AND m.updated_at <= ? AND (m.updated_at < ? OR m.id > ?)"
 ALONG = "updated_at"  # no column of a filter: the list uses the index of all memories
 FEW = 2_000  # memories, which are read and sorted in some milliseconds
-MANY = 20_000  # memories: whether there are more makes no difference, and counting them takes time
+MANY = 20_000  # memories: the exact number of more makes no difference, and counting takes time
 COUNTED = """
     SELECT count(*) FROM (SELECT 1 FROM memories WHERE {column} = ? AND forgotten_at IS NULL
                            LIMIT {most})"""
@@ -47,12 +47,12 @@ SELECT m.key, m.forgotten_at, m.checksum,
        {TAGS},
        {", ".join("m." + column for column in FIELDS)}
   FROM memories m"""
-# The list travels as one value: any number of ids, one prepared statement. CROSS JOIN keeps the
+# The list is one value: any number of ids, one prepared statement. CROSS JOIN keeps the
 # planner from scanning the memories and probing the list.
 READ_IDS = READ.replace(
     "FROM memories m", "FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value"
 )
-UNSCRUBBED = "unscrubbed"  # in `meta` from a purge until nothing of it is left in the file
+UNSCRUBBED = "unscrubbed"  # key in `meta` from a purge until its remains are scrubbed
 EPOCH = date(1970, 1, 1)
 DAY = 86_400_000_000  # microseconds
 # Division truncates towards zero; a day before 1970 has to be rounded down as well.
@@ -109,8 +109,7 @@ class ListRanges:
         self._sql, self._values = found.sql + tagged.sql, [*found.values, *tagged.values]
 
     def pages(self, after: Place | None) -> Iterator[Range]:
-        """Yield parts in browsing order, after a place: core, then capture, then file; the newest
-        first in each."""
+        """Yield parts after a place: core, then capture, then file; newest first in each."""
         tier, at = (TIERS.index(after.tier), to_micros(after.updated_at)) if after else (-1, 0)
         if self._few:
             behind = (BEHIND, tier, -at, after.id) if after else ("",)

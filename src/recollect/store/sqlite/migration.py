@@ -20,7 +20,7 @@ VERSION = 12
 
 def checked_version(connection: apsw.Connection, path: Path) -> int:
     """Return the file's version, 0 for an empty file; raise StoreError for any other database."""
-    # One statement sees one moment: another process may be making the vault just now.
+    # One statement reads one snapshot: another process may be making the vault.
     [(version, application, empty)] = connection.execute(
         "SELECT user_version, application_id, NOT EXISTS (SELECT 1 FROM sqlite_schema) "
         "FROM pragma_user_version, pragma_application_id"

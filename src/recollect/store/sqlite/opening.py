@@ -26,7 +26,6 @@ from recollect.store.sqlite.vault_files import (
     WRONG_PASSPHRASE,
     KeySource,
     Sealed,
-    alone,
     give_key,
     header_at,
     header_of,
@@ -37,6 +36,7 @@ from recollect.store.sqlite.vault_files import (
     log_is_lost,
     real_path,
     remove_orphans,
+    uri_without_log,
     wait_for_others,
 )
 
@@ -48,7 +48,7 @@ GONE = (
     "The vault {path} was moved or deleted while it was in use; put it back, or restart Recollect "
     "to begin a new one."
 )
-# Statements that stay prepared: all those of searches, which take longer to prepare than to run.
+# Prepared statements to keep: all those of searches, which take longer to prepare than to run.
 STATEMENTS = 400
 
 
@@ -96,11 +96,10 @@ class Opener:
         return connection
 
     def without_log(self) -> apsw.Connection:
-        return self.reader(alone(self.real))
+        return self.reader(uri_without_log(self.real))
 
     def _open_writable(self) -> apsw.Connection:
-        """Finish a change of the key that was interrupted, then open. While the vault is open, no
-        other change can begin."""
+        """Finish an interrupted change of the key, then open, which excludes other changes."""
         remove_orphans(self.real)
         while True:
             if is_key_change_pending(self.real):
@@ -195,14 +194,16 @@ class Opener:
                 "open it once where it can be written."
             )
         if version < VERSION:
-            # Of a file that is still empty: merges then return the pages that they free.
+            # Only an empty file can be changed so: merges then return the pages that they free.
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("PRAGMA journal_mode = WAL")
             migrate(connection, self.path, lambda old: keep_as_it_was(self.path, old, self.sealed))
         elif not self.frozen and connection.pragma("journal_mode") != "wal":
-            connection.execute("PRAGMA journal_mode = WAL")  # restored, or a key change interrupted
-            connection.pragma("user_version")  # the log is there from the first read on
-        connection.execute("PRAGMA synchronous = FULL")  # acknowledged means on the disk
+            connection.execute(
+                "PRAGMA journal_mode = WAL"
+            )  # after a restore or an interrupted key change
+            connection.pragma("user_version")  # the first read creates the log
+        connection.execute("PRAGMA synchronous = FULL")  # an acknowledged write is on the disk
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA cache_size = -32768")  # 32 MB; mapping the file gained nothing
 

@@ -34,23 +34,23 @@ from recollect.store.sqlite.vault_files import (
     NEXT,
     SPOOLS,
     Sealed,
-    alone,
     exclusive,
     give_key,
     header_of,
     is_copy_left,
     is_key_change_pending,
     real_path,
+    uri_without_log,
     vault_id,
 )
 
 PAGE = 4096
 NOTE = b"rekeyed copy of "
 NOTE_BYTES = len(NOTE) + 2 * HEADER_BYTES
-CHUNK = 1 << 16  # what SQLite writes at once is a page: 64 KiB at most
+CHUNK = 1 << 16  # bytes: SQLite's largest page
 # Running commands end within this time; servers do not and must be stopped first.
 ALONE_SECONDS = 5.0
-# As long as a command waits for others: the process that has the vault open sees the change soon.
+# As long as a command waits for others: a process that has the vault open sees the change soon.
 FINISH_SECONDS = 60.0
 BEING_CHANGED = (
     "The key of the vault {path} is being changed, and another process has the vault open; stop "
@@ -77,7 +77,7 @@ def change_key(path: Path, old: bytes | None, new: Sealed | None) -> None:
     real = real_path(path)
     refuse_damaged(real)
     copy = Path(real + COPY)
-    with closing(_alone(path, old)) as connection:
+    with closing(_open_alone(path, old)) as connection:
         if is_key_change_pending(real):
             raise StoreError(CHANGED.format(path=path))
         try:
@@ -107,7 +107,7 @@ def finish(real: str) -> None:
 
 def install(vault: apsw.VFSFile, real: str, coming: Path) -> None:
     """Copy the file, which has its note, over the vault, which is locked, and remove it."""
-    for ending in ("-wal", "-shm", "-journal"):  # they belong to what the vault was
+    for ending in ("-wal", "-shm", "-journal"):  # they belong to the old content
         Path(real + ending).unlink(missing_ok=True)
     sync_folder(coming.parent)
     _overwrite(vault, coming)
@@ -124,7 +124,7 @@ def _check_origin(vault: apsw.VFSFile, real: str, coming: Path) -> None:
         stream.seek(max(0, coming.stat().st_size - NOTE_BYTES))
         note = stream.read()
     half_copied = begin.startswith(note) and note.startswith(NOTE)
-    if not half_copied and begin != first and note != _note(begin, real):
+    if not half_copied and begin != first and note != _copy_note(begin, real):
         raise StoreError(
             f"The file {coming} does not belong to the vault {real}; move it away and try again."
         )
@@ -138,31 +138,30 @@ def begin_of(vault: apsw.VFSFile) -> bytes:
 def add_note(copy: Path, begin: bytes, real: str) -> None:
     """Note at the end of a copy which vault it is to overwrite, and write it to the disk."""
     with copy.open("ab") as stream:
-        stream.write(_note(begin, real))
+        stream.write(_copy_note(begin, real))
         stream.flush()
         os.fsync(stream.fileno())
 
 
-def _note(begin: bytes, real: str) -> bytes:
+def _copy_note(begin: bytes, real: str) -> bytes:
     """Return the note that ends a copy, and begins the vault while it is copied: the vault's
     identity. A locked vault is known by its header, an open one by its id."""
     if begin.startswith(MAGIC):
         known = begin[:HEADER_BYTES].hex()
     else:
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        with closing(apsw.Connection(alone(real), flags)) as connection:
+        with closing(apsw.Connection(uri_without_log(real), flags)) as connection:
             known = vault_id(connection) or ""
     return NOTE + known.encode().ljust(NOTE_BYTES - len(NOTE))
 
 
 def tidy(real: str) -> None:
-    """Remove the unfinished copy of an interrupted change. The caller has the vault open, so no
-    other process is making one."""
+    """Remove the copy of an interrupted change; no process makes one while the vault is open."""
     if is_copy_left(real):
         remove_database(Path(real + COPY))
 
 
-def _alone(path: Path, key: bytes | None) -> apsw.Connection:
+def _open_alone(path: Path, key: bytes | None) -> apsw.Connection:
     """Return a connection with the exclusive lock until it is closed, and without a log file."""
     deadline = time.monotonic() + ALONE_SECONDS
     while True:
@@ -238,8 +237,8 @@ def _overwrite(vault: apsw.VFSFile, coming: Path) -> None:
 
 def replace_vault(path: Path, aside: Path, write: Callable[[Path], object]) -> Path | None:
     """Replace the vault at `path`, in any state, by the file that `write` makes at the path it is
-    given. First copy the old one to `aside`; return that, or None if there was nothing. No process
-    may have the vault open."""
+    given. First copy the old one to `aside`; return that, or None if it was empty. No process may
+    have the vault open."""
     real = real_path(path)
     made = _create_missing(real)
     try:
@@ -247,14 +246,14 @@ def replace_vault(path: Path, aside: Path, write: Callable[[Path], object]) -> P
         with exclusive(real, ALONE_SECONDS, IN_USE) as vault:
             if _log_in_use(real):
                 raise StoreError(IN_USE.format(path=path))
-            kept = _keep(vault, real, aside)
+            kept = _copy_aside(vault, real, aside)
             copy = Path(real + COPY)
             write(copy)
             add_note(copy, begin_of(vault), real)
             copy.replace(real + NEXT)
             sync_folder(copy.parent)
             install(vault, real, Path(real + NEXT))
-            for ending in SPOOLS:  # their numbers are of other memories now
+            for ending in SPOOLS:  # their keys belong to other memories now
                 Path(f"{path}{ending}").unlink(missing_ok=True)
             return kept
     finally:
@@ -272,8 +271,7 @@ def _create_missing(real: str) -> bool:
 
 
 def _log_in_use(real: str) -> bool:
-    """Return True if a process uses the vault's log. It may have opened another file than the one
-    now at the vault's path."""
+    """Return True if a process uses the log, even if it opened another file at the vault's path."""
     if fcntl is None:
         return False
     try:
@@ -289,7 +287,7 @@ def _log_in_use(real: str) -> bool:
     return False
 
 
-def _keep(vault: apsw.VFSFile, real: str, aside: Path) -> Path | None:
+def _copy_aside(vault: apsw.VFSFile, real: str, aside: Path) -> Path | None:
     """Copy the vault's bytes, and the log or journal that a killed process left, unchanged."""
     size = vault.xFileSize()
     if not size:

@@ -31,15 +31,15 @@ from recollect.store.sqlite.vault_files import (
     mark_copy,
 )
 
-STEP = 1024  # pages, 4 MB: what is copied between two reports of progress
+STEP = 1024  # pages, 4 MB, between two reports of progress
 OPEN_MAGIC = b"SQLite format 3\x00"
 # https://www.sqlite.org/fileformat2.html, section 1.3; in clear in a locked vault as well.
 WRITE_VERSION_AT, WITHOUT_LOG = 18, 1
 APPLICATION_ID_AT = 68
 CHECKSUMS_SINCE = 5  # the version of the vault
-MOST_NAMED = 5  # ids in a message: it is one line
+MOST_NAMED = 5  # ids in a message of one line
 
-Progress = Callable[[int], None]  # is called with the number of bytes copied since the last call
+Progress = Callable[[int], None]  # called with the number of bytes since the last call
 Check = Callable[[apsw.Connection], str | None]
 ORPHANS = """
 SELECT (SELECT count(*) FROM postings WHERE segment NOT IN (SELECT number FROM segments))
@@ -75,8 +75,7 @@ class VaultFile(NamedTuple):
 
 @contextmanager
 def reading(file: Path, keys: KeySource) -> Iterator[VaultFile]:
-    """Open the vault file, of any version, without changing it or its folder. A file with a log is
-    read through its log."""
+    """Open a vault file of any version, with its log, without changing it or its folder."""
     log = file.with_name(f"{file.name}-wal")
     how = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
@@ -117,8 +116,7 @@ def problem(connection: apsw.Connection) -> str | None:
 
 
 def contents_problem(connection: apsw.Connection) -> str | None:
-    """Return which memories are not what was saved. A vault older than checksums has a hash of the
-    texts alone."""
+    """Return which memories are altered; old vaults have only a hash of the texts."""
     columns = ", ".join(SAME_CONTENT)
     if connection.pragma("user_version") < CHECKSUMS_SINCE:
         rows = connection.execute(f"SELECT id, content_hash, {columns} FROM memories")
@@ -145,7 +143,7 @@ def write_copy(
     """
     remove_leftovers(file.with_name(name or file.name))
     with writing(file), new_beside(file, name) as (beside, _):
-        with source.connection:  # one moment: whatever others write now stays out
+        with source.connection:  # one snapshot: later writes stay out
             expected = row_counts(source.connection)
             _copy_pages(source, beside, progress)
         with reading(beside, _key_of(source.sealed)) as made:
@@ -205,8 +203,7 @@ def backup_folder(vault: Path) -> Path:
 
 
 def dated_file(folder: Path, vault: Path, what: str, now: datetime) -> Path:
-    """Return a new name in the folder, with the time; `-2` and so on if the name of this second
-    exists."""
+    """Return a new name in the folder with the time, and `-2` and so on if it exists."""
     first = folder / f"{vault.stem}-{what}-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}.db"
     names = (first.with_stem(f"{first.stem}-{number}") for number in count(2))
     return next(file for file in chain([first], names) if not file.exists())
@@ -218,8 +215,7 @@ def path_aside(vault: Path, what: str) -> Path:
 
 
 def is_backup(file: Path) -> bool:
-    """Return True if the file looks like a copy that `write_copy` made; a vault in use has a
-    log."""
+    """Return True if the file looks like a copy by `write_copy`; a vault in use has a log."""
     # Through SQLite: opening and closing the file in another way would drop this process's locks.
     with closing(apsw.Connection(str(file), apsw.SQLITE_OPEN_READONLY)) as connection:
         _, begin = connection.read("main", 0, 0, 100)

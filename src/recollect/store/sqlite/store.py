@@ -123,9 +123,8 @@ class SqliteStore:
         mend(self, None)
 
     def scrub(self) -> None:
-        """Remove the remains of purged memories from the file, and warn of copies that may hold
-        them. If other processes or a full disk prevent that, warn: it is repeated when the vault is
-        next opened."""
+        """Remove the remains of purged memories from the file, or warn that this is repeated when
+        it is next opened; and warn of copies that may hold them."""
         self._scrub()
         vault = self.database.path
         if copies := sorted(vault.parent.glob(f"backups/{escape(vault.stem)}-*.db")):

@@ -37,7 +37,7 @@ ASIDE = "-wal-replaced"  # the log of a vault whose content was overwritten whil
 SPOOLS = ("-usage", "-usage-taken")
 LEASE = "-embedding.lock"  # the process that holds it embeds
 LOG_HEADER_BYTES = 32  # https://www.sqlite.org/fileformat2.html, section 4.1
-SALTS_AT, SALTS_BYTES = 16, 8  # new ones whenever the log starts again at its beginning
+SALTS_AT, SALTS_BYTES = 16, 8  # new whenever the log restarts
 VAULT_ID = "vault_id"
 MARK = "log_mark"
 SET = "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
@@ -112,7 +112,7 @@ def log_is_lost(connection: apsw.Connection, real: str) -> bool:
     return int(str(written)) > 0 and not log_in_use(real)
 
 
-def alone(real: str) -> str:
+def uri_without_log(real: str) -> str:
     """Return the URI that opens the vault's file without its log."""
     return f"{Path(real).as_uri()}?immutable=1"
 
@@ -142,13 +142,12 @@ def mark_copy(connection: apsw.Connection) -> None:
 
 
 def log_fits(connection: apsw.Connection, without_log: Callable[[], apsw.Connection]) -> bool:
-    """Return True if the log that this connection reads belongs to the vault's file. `without_log`
-    opens the file alone."""
+    """Return True if the connection's log belongs to the file, which `without_log` opens alone."""
     return any(_fits(connection, without_log) for _ in range(TRIES))
 
 
 def _fits(connection: apsw.Connection, without_log: Callable[[], apsw.Connection]) -> bool:
-    # The file first: what another process adds meanwhile makes the log newer, never older.
+    # The file first: writes of another process meanwhile make the log newer, never older.
     try:
         with closing(without_log()) as file:
             stored = _state(file)
@@ -186,10 +185,10 @@ def _salts(connection: apsw.Connection) -> str:
 def close_replaced(
     connections: Sequence[apsw.Connection], real: str, ours: VaultFiles, *, fits: bool
 ) -> bool:
-    """Close connections to files of which one was moved, deleted or overwritten, so that no data of
-    them gets into the files at the path now. First copy their log into their own file, if no other
-    process can be using it. Return False, with nothing closed, if that is needed and another
-    process prevents it."""
+    """Close connections to files of which one was moved, deleted or overwritten, so that none of
+    their data gets into the files at the path. First copy the log into its own file if no other
+    process can be using it. Return False, with nothing closed, if another process prevents a copy
+    that is needed."""
     with ExitStack() as stack:
         stack.enter_context(_alone_in(Path(real).parent))
         there = files_at(real, real)
@@ -246,9 +245,8 @@ def waiting(connection: apsw.Connection, seconds: float) -> Iterator[None]:
 
 
 def wait_for_others(connection: apsw.Connection, seconds: float) -> None:
-    """Let SQLite wait `seconds` for other processes from now on, and look every LOOK_S. Its own
-    handler looks ten times a second and may miss the moments between the writes of a long
-    operation."""
+    """Let SQLite wait `seconds` from now on, and look every LOOK_S. Its own handler looks ten times
+    a second and may miss the moments between the writes of a long operation."""
 
     def look_again(tries: int) -> bool:
         if tries * LOOK_S >= seconds:

@@ -1,4 +1,4 @@
-"""The codes of the vectors in the vault, and one model's codes in memory.
+"""Rows of vectors, their models and their codes, in the vault and in memory.
 
 Codes are written and removed with their vector, in the same transaction. A code names its vector
 and its memory, so that a search reads one table of codes alone until it knows which vectors are
@@ -8,14 +8,20 @@ near: `vector_codes`, or of very many vectors `vector_signs`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 import numpy as np
 
+from recollect.errors import DimensionMismatch
+from recollect.hashing import intact
 from recollect.store import vector_codes
-from recollect.store.vector_codes import CodedVectors, pack, record, unpack
+from recollect.store.base import MOST_TOKENWISE, VectorMatch
+from recollect.store.memory_rows import stored_id
+from recollect.store.sqlite.connection import as_json_list
+from recollect.store.vector_codes import CodedVectors, NearVector, cut_vectors, pack, record, unpack
+from recollect.types import Span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,9 +33,9 @@ BATCH = 8192  # rows; 3 MB of codes of 384 dimensions
 SAMPLED = 4096  # codes that the doctor makes again
 
 MODEL = "SELECT key, dimensions FROM models WHERE identity = ?"
-TABLES = {False: "vector_codes", True: "vector_signs"}  # whether they have sign bits
+TABLES = {False: "vector_codes", True: "vector_signs"}  # keys: sign bits or not
 PUT = "INSERT INTO {table} (vector, model, code) VALUES (?, ?, ?)"
-# SQLite joins the codes to one blob: to read each as a row takes four times as long.
+# SQLite joins the codes to one blob: reading each as a row takes four times as long.
 CODES = """
 SELECT CAST(group_concat(code, '') AS BLOB) FROM (
     SELECT code FROM {table}
@@ -47,6 +53,57 @@ SELECT v.seq, v.memory, v.vector, c.code FROM vectors v CROSS JOIN {table} c ON 
 VECTORS = """
 SELECT seq, memory, vector FROM vectors
  WHERE model = ? AND seq > ? AND length(vector) = ? ORDER BY seq LIMIT ?"""
+# Vectors with their memories, by `seq`.
+PROPOSED = """
+SELECT v.seq, v.vector, m.id, v.passage, v.start, v.stop FROM json_each(?) j
+ CROSS JOIN vectors v ON v.seq = j.value CROSS JOIN memories m ON m.key = v.memory
+ WHERE length(v.vector) = ?"""
+NEW_MODEL = "INSERT INTO models (identity, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
+VAULT_MODEL = """
+SELECT i.value, CAST(d.value AS INTEGER) FROM meta i JOIN meta d ON d.key = 'embedding_dim'
+ WHERE i.key = 'embedding_identity'"""
+# Nothing without a row of the model, so that a vault's model always has its row.
+ADOPT = """
+INSERT INTO meta SELECT 'embedding_dim', dimensions FROM models WHERE identity = ?1
+ UNION ALL SELECT 'embedding_identity', identity FROM models WHERE identity = ?1
+    ON CONFLICT DO UPDATE SET value = excluded.value"""
+
+
+class PutPassage(NamedTuple):
+    """A row to store: the passage's number, its characters, its vector, and its packed tokens."""
+
+    number: int
+    start: int
+    stop: int
+    vector: bytes
+    tokens: bytes
+
+
+class ProposedVectors:
+    """Reads vectors by their numbers, with the fields of their matches."""
+
+    def __init__(self, connection: apsw.Connection, width: int, dimensions: int) -> None:
+        self._connection = connection
+        self._width = width
+        self._dimensions = dimensions
+        self._named: dict[int, tuple[Any, ...]] = {}
+        self.proposed = self.missing = 0
+
+    def __call__(self, seqs: Keys) -> tuple[Keys, Vector]:
+        """Return the numbers of the vectors that are there, in the same order, and the vectors."""
+        values = (as_json_list(seqs.tolist()), 4 * self._width)
+        rows: Any = self._connection.execute(PROPOSED, values).fetchall()
+        self.proposed += len(seqs)
+        self.missing += len(seqs) - len(rows)
+        self._named.update((seq, named) for seq, _, *named in rows)
+        floats = np.frombuffer(b"".join(row[1] for row in rows), "<f4")
+        vectors = floats.reshape(len(rows), self._width).astype(np.float32, copy=False)
+        found = np.array([row[0] for row in rows], np.int64)
+        return found, cut_vectors(vectors, self._dimensions)
+
+    def match(self, near: NearVector) -> VectorMatch:
+        id, passage, start, stop = self._named[near.seq]
+        return VectorMatch(stored_id(id), near.cosine, passage, Span(start, stop), near.key)
 
 
 class StoredModel(NamedTuple):
@@ -81,7 +138,7 @@ class CodeIndex:
             if coded is not None and model == self._model:
                 coded = self._extend(connection, model, coded)
             if coded is None or model != self._model:
-                # Another thread may have read further: each must look again at what is new.
+                # Another thread may have read further: each must check for new rows again.
                 coded, self._states = self._load(connection, model), {}
             self._model, self._coded = model, coded
             self._states[id(connection)] = model, state
@@ -128,8 +185,8 @@ def read_codes(
     """Yield batches of codes, or sign bits, of the vectors after this `seq`."""
     form, sql = record(model.width, signs=signs), CODES.format(table=TABLES[signs])
     while True:
-        asked = (after, model.key, form.itemsize, BATCH)
-        rows = np.frombuffer(connection.execute(sql, asked).get or b"", form)
+        values = (after, model.key, form.itemsize, BATCH)
+        rows = np.frombuffer(connection.execute(sql, values).get or b"", form)
         if len(rows):
             yield rows
             after = int(rows["seq"][-1])
@@ -142,8 +199,8 @@ def read_codes_among(
 ) -> NDArray[np.void]:
     """Return the codes of the vectors of these memories, a JSON list of keys."""
     form = record(model.width)
-    asked = (memories, model.key, form.itemsize)
-    return np.frombuffer(connection.execute(CODES_AMONG, asked).get or b"", form)
+    values = (memories, model.key, form.itemsize)
+    return np.frombuffer(connection.execute(CODES_AMONG, values).get or b"", form)
 
 
 def write_codes(
@@ -190,3 +247,54 @@ def _columns(rows: list[tuple[apsw.SQLiteValue, ...]], width: int) -> tuple[Keys
     seqs, memories = (np.array([row[column] for row in rows], np.int64) for column in (0, 1))
     blobs = b"".join(row[2] for row in rows)  # type: ignore[misc]
     return seqs, memories, np.frombuffer(blobs, "<f4").reshape(len(rows), width)
+
+
+def vault_model(connection: apsw.Connection) -> tuple[str | None, int | None]:
+    """Return the identity and the dimension of the vault's model; None without one."""
+    row = connection.execute(VAULT_MODEL).fetchone()
+    return row or (None, None)
+
+
+def model_key(connection: apsw.Connection, identity: str, dimensions: int) -> int:
+    """Return the model's key. A new model needs the vault's dimension, unless `begin` was
+    called."""
+    current, stored = vault_model(connection)
+    sql = "SELECT key, dimensions FROM models WHERE identity = ?"
+    row = connection.execute(sql, (identity,)).fetchone()
+    if row is not None:
+        stored = int(str(row[1]))
+    if stored not in (None, dimensions):
+        raise DimensionMismatch(stored, dimensions)
+    connection.execute(NEW_MODEL, (identity, dimensions))
+    if current is None:
+        connection.execute(ADOPT, (identity,))
+    [(key, _)] = connection.execute(sql, (identity,)).fetchall()
+    assert isinstance(key, int)
+    return key
+
+
+def without_tokens(rows: Iterable[tuple[int, int, bytes | None]]) -> set[int]:
+    """Return the memories of these (memory, passage, tokens) that have too few intact tokens."""
+    return {
+        memory
+        for memory, passage, packed in rows
+        if passage <= MOST_TOKENWISE and not (packed and intact(bytes(packed)))
+    }
+
+
+def by_memory(
+    vectors: Iterable[tuple[int, Vector]], spans: Sequence[Span] | None, tokens: Sequence[bytes]
+) -> dict[int, list[PutPassage]]:
+    """Return each memory's rows. The passages of a memory that has several count from 1; the one
+    vector of a whole memory is passage 0."""
+    pieces: dict[int, list[PutPassage]] = {}
+    for place, (key, vector) in enumerate(vectors):
+        span = Span(0, 0) if spans is None else spans[place]
+        earlier = pieces.setdefault(key, [])
+        packed = tokens[place] if place < len(tokens) else b""
+        blob = vector.astype("<f4").tobytes()
+        earlier.append(PutPassage(len(earlier) + 1, *span, blob, packed))
+    return {
+        key: passages if len(passages) > 1 else [passages[0]._replace(number=0)]
+        for key, passages in pieces.items()
+    }

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import apsw
 import msgspec
@@ -19,11 +19,9 @@ import numpy as np
 
 from recollect.errors import DimensionMismatch
 from recollect.files import exclusive
-from recollect.hashing import intact
 from recollect.lifetime import Lifetime
 from recollect.store import vector_codes
 from recollect.store.base import (
-    MOST_TOKENWISE,
     Coverage,
     EmbeddedText,
     NearPassage,
@@ -31,21 +29,26 @@ from recollect.store.base import (
     VectorMatch,
     Waiting,
 )
-from recollect.store.memory_rows import stored_id
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import SqliteTopics, where
 from recollect.store.sqlite.memories import BROWSE_TIER
 from recollect.store.sqlite.vault_files import LEASE
 from recollect.store.sqlite.vector_index import (
+    ADOPT,
+    NEW_MODEL,
     CodeIndex,
+    ProposedVectors,
+    by_memory,
     count_vectors,
+    model_key,
     model_of,
     read_codes,
     read_codes_among,
+    vault_model,
+    without_tokens,
     write_codes,
 )
 from recollect.store.vector_codes import (
-    NearVector,
     PassingVectors,
     ScoredRows,
     best_cosines,
@@ -89,23 +92,9 @@ SELECT v.memory, v.passage, t.packed FROM models o CROSS JOIN vectors v ON v.mod
  ORDER BY v.memory"""
 TOKENS = """
 SELECT t.vector, t.packed FROM json_each(?) j CROSS JOIN token_vectors t ON t.vector = j.value"""
-# Vectors with their memories, by `seq`.
-PROPOSED = """
-SELECT v.seq, v.vector, m.id, v.passage, v.start, v.stop FROM json_each(?) j
- CROSS JOIN vectors v ON v.seq = j.value CROSS JOIN memories m ON m.key = v.memory
- WHERE length(v.vector) = ?"""
 WHOLE = """
 SELECT v.memory, v.vector FROM models o CROSS JOIN vectors v ON v.model = o.key AND v.passage = 0
  WHERE o.identity = ? AND length(v.vector) = 4 * o.dimensions ORDER BY v.seq"""
-NEW_MODEL = "INSERT INTO models (identity, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
-VAULT_MODEL = """
-SELECT i.value, CAST(d.value AS INTEGER) FROM meta i JOIN meta d ON d.key = 'embedding_dim'
- WHERE i.key = 'embedding_identity'"""
-# Nothing without a row of the model, so that a vault's model always has its row.
-ADOPT = """
-INSERT INTO meta SELECT 'embedding_dim', dimensions FROM models WHERE identity = ?1
- UNION ALL SELECT 'embedding_identity', identity FROM models WHERE identity = ?1
-    ON CONFLICT DO UPDATE SET value = excluded.value"""
 ARCHIVED = "m.archived_at IS NOT NULL AND m.forgotten_at IS NULL"
 # Filters whose memories are kept until the vault changes: an agent uses the same few.
 MOST_FILTERS = 4
@@ -129,7 +118,7 @@ class SqliteVectors:
     def nearest(
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
     ) -> list[VectorMatch]:
-        with self._database.reading() as connection:  # codes and vectors are of one moment
+        with self._database.reading() as connection:  # codes and vectors of one snapshot
             filter = self._topics.resolve_archived(filter)
             model = model_of(connection, identity)
             if model is None or limit < 1:
@@ -163,7 +152,7 @@ class SqliteVectors:
     def nearest_passages(
         self, identity: str, vector: Vector, ids: Sequence[str]
     ) -> dict[str, NearPassage]:
-        with self._database.reading():  # both at one moment
+        with self._database.reading():  # one snapshot for both
             rows = self._database.rows(
                 STORED.format(
                     columns="v.seq, v.start, v.stop, v.vector",
@@ -215,7 +204,7 @@ class SqliteVectors:
         tokens: Sequence[bytes] = (),
     ) -> None:
         with self._database.writing() as connection:
-            model = _model(connection, identity, dimensions)
+            model = model_key(connection, identity, dimensions)
             passages = by_memory(vectors, spans, tokens)
             # The memory may have been forgotten, purged or edited while it was being embedded.
             current = _texts(connection, passages)
@@ -288,9 +277,11 @@ class SqliteVectors:
     def begin(self, identity: str, dimensions: int) -> None:
         with self._database.writing() as connection:
             sql = "DELETE FROM models WHERE identity = ? AND dimensions <> ?"
-            connection.execute(sql, (identity, dimensions))  # not to be compared with its new ones
+            connection.execute(
+                sql, (identity, dimensions)
+            )  # must not be compared with its new ones
             connection.execute(NEW_MODEL, (identity, dimensions))
-            if _vault_model(connection)[0] in (None, identity):
+            if vault_model(connection)[0] in (None, identity):
                 connection.execute(ADOPT, (identity,))
 
     def adopt(self, identity: str) -> int:
@@ -341,7 +332,7 @@ class SqliteVectors:
             found = self._indexes.get((identity, dimensions))
             if found is None:
                 found = CodeIndex(dimensions)
-                # What was kept of another model is of no use after a switch.
+                # Codes of another model are of no use after a switch.
                 self._indexes = {k: one for k, one in self._indexes.items() if k[0] == identity}
                 self._indexes[identity, dimensions] = found
             return found
@@ -352,13 +343,13 @@ class SqliteVectors:
         """Return the vectors that pass the filter, looked up once until something is written."""
         if not filter.narrows():
             return PassingVectors(coded, None)
-        asked = (connection, connection.pragma("data_version"), connection.total_changes(), filter)
+        key = (connection, connection.pragma("data_version"), connection.total_changes(), filter)
         with self._guard:
-            known, found = self._filtered.pop(asked, (None, None))
+            known, found = self._filtered.pop(key, (None, None))
         if found is None or known is not coded:
             found = vector_codes.select_passing(coded, *self._split_filter(filter))
         with self._guard:
-            self._filtered[asked] = coded, found
+            self._filtered[key] = coded, found
             for oldest in list(self._filtered)[:-MOST_FILTERS]:
                 del self._filtered[oldest]
         return found
@@ -385,75 +376,10 @@ class SqliteVectors:
         return None, self._keys(" OR ".join(left_out), values)
 
     def _keys(self, condition: str, values: Sequence[apsw.SQLiteValue]) -> Keys:
-        """Return the keys of these memories, read as one text: that is three times as quick as
-        rows."""
+        """Return the keys of these memories, read as one text: three times as quick as rows."""
         sql = f"SELECT group_concat(m.key) FROM memories m WHERE {condition}"
         [(keys,)] = self._database.rows(sql, *values)
         return np.fromstring(str(keys), np.int64, sep=",") if keys else np.empty(0, np.int64)
-
-
-class ProposedVectors:
-    """Reads vectors by their numbers, with the fields of their matches."""
-
-    def __init__(self, connection: apsw.Connection, width: int, dimensions: int) -> None:
-        self._connection = connection
-        self._width = width
-        self._dimensions = dimensions
-        self._named: dict[int, tuple[Any, ...]] = {}
-        self.proposed = self.missing = 0
-
-    def __call__(self, seqs: Keys) -> tuple[Keys, Vector]:
-        """Return the numbers of the vectors that are there, in the same order, and the vectors."""
-        asked = (as_json_list(seqs.tolist()), 4 * self._width)
-        rows: Any = self._connection.execute(PROPOSED, asked).fetchall()
-        self.proposed += len(seqs)
-        self.missing += len(seqs) - len(rows)
-        self._named.update((seq, named) for seq, _, *named in rows)
-        floats = np.frombuffer(b"".join(row[1] for row in rows), "<f4")
-        vectors = floats.reshape(len(rows), self._width).astype(np.float32, copy=False)
-        found = np.array([row[0] for row in rows], np.int64)
-        return found, cut_vectors(vectors, self._dimensions)
-
-    def match(self, near: NearVector) -> VectorMatch:
-        id, passage, start, stop = self._named[near.seq]
-        return VectorMatch(stored_id(id), near.cosine, passage, Span(start, stop), near.key)
-
-
-class PutPassage(NamedTuple):
-    """A row to store: the passage's number, its characters, its vector, and its packed tokens."""
-
-    number: int
-    start: int
-    stop: int
-    vector: bytes
-    tokens: bytes
-
-
-def without_tokens(rows: Iterable[tuple[int, int, bytes | None]]) -> set[int]:
-    """Return the memories of these (memory, passage, tokens) that have too few intact tokens."""
-    return {
-        memory
-        for memory, passage, packed in rows
-        if passage <= MOST_TOKENWISE and not (packed and intact(bytes(packed)))
-    }
-
-
-def by_memory(
-    vectors: Iterable[tuple[int, Vector]], spans: Sequence[Span] | None, tokens: Sequence[bytes]
-) -> dict[int, list[PutPassage]]:
-    """Return each memory's rows. The passages of a memory that has several count from 1; the one
-    vector of a whole memory is passage 0."""
-    pieces: dict[int, list[PutPassage]] = {}
-    for place, (key, vector) in enumerate(vectors):
-        span = Span(0, 0) if spans is None else spans[place]
-        earlier = pieces.setdefault(key, [])
-        packed = tokens[place] if place < len(tokens) else b""
-        blob = vector.astype("<f4").tobytes()
-        earlier.append(PutPassage(len(earlier) + 1, *span, blob, packed))
-    return {
-        key: passages if len(passages) > 1 else [passages[0]._replace(number=0)]
-        for key, passages in pieces.items()
-    }
 
 
 def _smallest(
@@ -466,7 +392,7 @@ def _smallest(
     """Return the keys and sizes of the smallest waiting memories: of those `among`, else of the
     core memories, else of the newest window."""
     found = connection.execute("SELECT key FROM models WHERE identity = ?", (identity,)).fetchone()
-    # A model that has embedded something before has a table of what waits for it.
+    # The table `waiting` has rows only for models with some vectors.
     waits = "" if found is None else "CROSS JOIN waiting w ON w.model = ? AND w.memory = m.key "
     model = () if found is None else (found[0],)
     live = "WHERE m.forgotten_at IS NULL AND m.key NOT IN (SELECT value FROM json_each(?)) "
@@ -501,27 +427,3 @@ def _texts(connection: apsw.Connection, keys: Iterable[int]) -> dict[int, str]:
         (as_json_list(keys),),
     )
     return {key: str(text).strip() for key, text in rows}
-
-
-def _vault_model(connection: apsw.Connection) -> tuple[str | None, int | None]:
-    """Return the identity and the dimension of the vault's model; None without one."""
-    row = connection.execute(VAULT_MODEL).fetchone()
-    return row or (None, None)
-
-
-def _model(connection: apsw.Connection, identity: str, dimensions: int) -> int:
-    """Return the key of this model. A new one must have the dimension of the vault's model, unless
-    `begin` has allowed another."""
-    vault_model, stored = _vault_model(connection)
-    sql = "SELECT key, dimensions FROM models WHERE identity = ?"
-    row = connection.execute(sql, (identity,)).fetchone()
-    if row is not None:
-        stored = int(str(row[1]))
-    if stored not in (None, dimensions):
-        raise DimensionMismatch(stored, dimensions)
-    connection.execute(NEW_MODEL, (identity, dimensions))
-    if vault_model is None:
-        connection.execute(ADOPT, (identity,))
-    [(key, _)] = connection.execute(sql, (identity,)).fetchall()
-    assert isinstance(key, int)
-    return key

@@ -28,8 +28,8 @@ import msgspec
 from recollect.errors import StoreError
 from recollect.lifetime import Lifetime
 from recollect.maths import parts
-from recollect.store.base import FeedbackEvent, Stored
-from recollect.store.feedback import complete_feedback
+from recollect.store.base import Stored
+from recollect.store.feedback import FeedbackEvent, complete_feedback
 from recollect.store.folders import StoredFiles
 from recollect.store.history import Change
 from recollect.store.memory_rows import FIELDS, PreparedMemories, content_hash_of, values_of
@@ -64,10 +64,10 @@ SELECT max(coalesce((SELECT max(key) FROM memories), 0),
 SET_LAST_KEY = """
 INSERT INTO meta VALUES ('last_key', ?) ON CONFLICT DO UPDATE
    SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))"""
-ENDING_S = 2.0  # how long closing waits for the thread to notice; a merge may end at any point
-BULK = "bulk"  # in `meta` while the triggers leave new memories out of the buffer
+ENDING_S = 2.0  # how long closing waits for the thread; a merge may be interrupted at any point
+BULK = "bulk"  # key in `meta` while triggers leave new memories out of the buffer
 TRIGGERS = apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER
-# What the trigger `memories_insert` does for each memory, for all from a key on.
+# The work of the trigger `memories_insert`, for all memories from a key on.
 COUNT = "UPDATE corpus SET documents = documents + ?"
 WAIT = "INSERT INTO waiting SELECT o.key, m.key FROM models o JOIN memories m WHERE m.key >= ?"
 
@@ -223,7 +223,7 @@ class ManyMemories(SqliteWriting):
         self._put_off: dict[int, Memory] = {}
         self._unindexed: dict[int, Memory] = {}
         self._triggers = False
-        self._untriggered: list[int] = []  # the keys of what was added without triggers
+        self._untriggered: list[int] = []  # keys of memories added without triggers
         connection.execute(SET, (BULK, ""))
         connection.config(TRIGGERS, 0)
 
@@ -245,8 +245,7 @@ class ManyMemories(SqliteWriting):
             self._index(key, self._unindexed.pop(key))
 
     def _turn_triggers_on(self) -> None:
-        """Turn triggers on for the rest of the write: turning them off again would take longer than
-        they do."""
+        """Turn triggers on for the rest of the write: off and on again would be slower."""
         if not self._triggers:
             self._triggers = True
             self._connection.config(TRIGGERS, 1)
@@ -319,7 +318,7 @@ def write_many(
         with write_memories(store, change, ManyMemories) as write:
             write.staged = staged
             yield write
-        write.staged = None  # many megabytes, which an import without a look for cycles would keep
+        write.staged = None  # many megabytes, which would stay until the garbage collector runs
 
 
 def _values(key: int, memory: Memory) -> tuple[apsw.SQLiteValue, ...]:
@@ -336,7 +335,7 @@ class BackgroundMerging:
         self._database = database
         self._once = lifetime is Lifetime.ONCE
         self._due = False
-        self._segments = False  # whether some were made that may be joined
+        self._segments = False  # some were made that may be joined
         self._closing = False
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None

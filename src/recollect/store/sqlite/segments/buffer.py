@@ -44,13 +44,13 @@ def clear(connection: apsw.Connection) -> None:
 def fill(connection: apsw.Connection, among: Collection[int] | None = None) -> None:
     """Put every live memory, or those with these keys, into the buffer, which has none of them."""
     fill_words(connection, among)
-    condition, values = _chosen(among)
+    condition, values = _key_condition(among)
     fill_subwords(connection, condition, *values)
 
 
 def fill_words(connection: apsw.Connection, among: Collection[int] | None = None) -> None:
     """Put live memories into the indexes of words, but not into `subwords`; see `fill`."""
-    condition, values = _chosen(among)
+    condition, values = _key_condition(among)
     for index, holds in OF_WORDS.items():
         columns = ", ".join(COLUMNS[index])
         connection.execute(
@@ -60,7 +60,7 @@ def fill_words(connection: apsw.Connection, among: Collection[int] | None = None
         )
 
 
-def _chosen(among: Collection[int] | None) -> tuple[str, tuple[str, ...]]:
+def _key_condition(among: Collection[int] | None) -> tuple[str, tuple[str, ...]]:
     return ("true", ()) if among is None else (AMONG, (as_json_list(among),))
 
 

@@ -73,7 +73,7 @@ KEPT_FREE = 1_000  # pages, 4 MB, that the next writes fill
 # them: so a vault has few segments, and a memory is written again a few times for each doubling.
 TIMES = 4
 LARGEST = 262_144  # memories of a segment: joining one takes some 200 MB
-MOST_DEAD = 0.25  # the share of changed memories with which a segment is made anew
+MOST_DEAD = 0.25  # the share of changed memories from which a segment is rebuilt
 UNREADY = "SELECT number FROM segments WHERE NOT ready"
 CHANGED = "SELECT DISTINCT memory FROM segment_changes WHERE segment >= ?"
 KNOWN = "SELECT 1 FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value LIMIT 1"
@@ -92,7 +92,7 @@ WITHIN = f"""
     SELECT p.token, {POSTINGS}, {PLACES} FROM {STORED} WHERE p.segment = ? AND p.words = ?
        AND p.token > ? AND (p.token <= ? OR ? IS NULL) ORDER BY p.token"""
 NOTHING = Documents(np.zeros(0, np.int64), np.zeros(0, np.uint32))
-# A segment that is not ready, or rows that belong to none: an interrupted import may leave both.
+# Segments that are not ready, and rows without a segment: an interrupted import may leave both.
 REMOVABLE = """
     SELECT number FROM segments WHERE NOT ready
      UNION SELECT segment FROM postings WHERE segment NOT IN (SELECT number FROM segments)"""
@@ -111,8 +111,7 @@ class Abandoned(Exception):
 
 
 class Merger:
-    """Merges the segments of a vault. It leaves the rest to the next one when `stop` returns
-    True."""
+    """Merges the segments of a vault, until `stop` returns True."""
 
     def __init__(self, database: Database, stop: Callable[[], bool] = lambda: False) -> None:
         self._database = database
@@ -218,7 +217,7 @@ class Merger:
             documents, numbers = join_documents(sources)
             rows = join_rows(stored_rows(self._database, sources), numbers)
             self._write(number, index, documents, rows)
-            keys = keys or documents.keys.tolist()  # those of the first index: of every memory
+            keys = keys or documents.keys.tolist()  # the first index has every memory
         self._publish(number, keys, replaced=group)
 
     def _write(
@@ -240,8 +239,7 @@ class Merger:
 
     @contextmanager
     def _building(self, number: int) -> Iterator[apsw.Connection]:
-        """Enter a write to the segment that is being made; raise Abandoned if it was removed
-        meanwhile."""
+        """Enter a write to the unfinished segment; raise Abandoned if it was removed."""
         if self._stop():
             raise Abandoned
         with self._database.writing() as connection:
@@ -286,7 +284,7 @@ class Merger:
             with self._database.writing() as connection:
                 connection.execute(f"PRAGMA incremental_vacuum({ROWS})").fetchall()
             before, free = free, self._free_pages()
-            if free >= before:  # a vault from before this was asked for keeps them
+            if free >= before:  # a vault from before incremental vacuum keeps them
                 return
 
     def _free_pages(self) -> int:
@@ -295,7 +293,7 @@ class Merger:
 
 
 def choose_segments(sizes: Mapping[int, Size]) -> list[int]:
-    """Return the segments to join next: one with many dead memories, or as many of the smallest as
+    """Return the segments to join: one with many dead memories, or as many of the smallest as
     pay."""
     for number, size in sizes.items():
         if size.every - size.live >= MOST_DEAD * size.every:
@@ -309,8 +307,7 @@ def choose_segments(sizes: Mapping[int, Size]) -> list[int]:
 
 
 def stored_rows(database: Database, sources: Sequence[Segment]) -> ReadBehind:
-    """Return a function that reads segments of a vault in SQLite. They do not change, so each read
-    may have another snapshot."""
+    """Return a function that reads segments, which do not change, in snapshots of its own."""
     largest = max(sources, key=lambda source: len(source.keys))
 
     def read(low: str) -> tuple[str | None, list[list[Row]]]:
@@ -377,7 +374,7 @@ def _scrub_segment(database: Database, segment: Segment) -> None:
         rest = select_occurrences(found, np.isin(found.tokens, changed) & ~holds)
         with database.writing() as connection:
             if not is_segment(connection, number, ready=True):
-                return  # merged meanwhile: what is dead is not taken along
+                return  # merged meanwhile, which leaves out dead documents
             before = [
                 row
                 for token in changed.tolist()
@@ -385,7 +382,7 @@ def _scrub_segment(database: Database, segment: Segment) -> None:
             ]
             remove_tokens(connection, number, words, before)
             write_rows(connection, number, words, encode_rows(names, sort_occurrences(rest)))
-    # A dead document without a word needs no second look.
+    # Dead documents without words are not scrubbed again.
     lengths = np.where(dead, 0, segment.lengths).astype(np.uint32)
     with database.writing() as connection:
         if is_segment(connection, number, ready=True):

@@ -31,7 +31,7 @@ from recollect.store.sqlite.fts5_index import (
 )
 from recollect.types import Memory
 
-FIELDS = (*COLUMNS["stemmed"], "details")  # of a memory, as the view `indexed` has them
+FIELDS = (*COLUMNS["stemmed"], "details")  # of a memory, as in the view `indexed`
 SEMANTIC_FIELDS = [FIELDS.index(name) for name in ("title", "text", "context", "tags")]
 SUBWORD_PLACES = [FIELDS.index(name) for name in SUBWORD_FIELDS]
 TAGS = FIELDS.index("tags")
@@ -123,8 +123,8 @@ def in_pieces(texts: Sequence[str]) -> tuple[list[str], TokenizedTexts]:
 
 
 class SplitMemories(NamedTuple):
-    """Memories, each given by its FIELDS in order; every piece of them, and their fields as numbers
-    of pieces."""
+    """Memories, each given by its FIELDS; all their pieces; and their fields as numbers of
+    these."""
 
     rows: list[Sequence[str]]
     pieces: list[str]
@@ -183,12 +183,12 @@ def prepare(
 ) -> PreparedMemories:
     """Return the index rows of these memories, each given by its FIELDS in order, and with
     `counting` how many hold each TF-IDF token."""
-    connection = apsw.Connection(":memory:")  # the tokens depend on no vault
+    connection = apsw.Connection(":memory:")  # tokens do not depend on the vault
     words, stems, parts = (
         Numbering(connection, index) for index in ("plain", "stemmed", "subwords")
     )
     rows, pieces, texts = memories if isinstance(memories, SplitMemories) else split(memories)
-    plain = words.cut(pieces)
+    plain = words.tokenize(pieces)
     stemmed = texts.spell(by_stem(plain, pieces, words, stems))
     every = np.ones(len(rows), np.bool_)
     detailed = np.array([bool(row[-1]) for row in rows], np.bool_)
@@ -219,7 +219,7 @@ def _vocabulary(
     odd[odd] = [_is_odd(pieces[at]) for at in np.flatnonzero(odd).tolist()]
     each = [[words[token] for token in keywords(pieces[at])] for at in np.flatnonzero(odd).tolist()]
     by_piece = plain.replace_marked(odd, _flat(each))
-    # Where a text has this letter, its other words are put in lower case one by one too.
+    # If a text has this letter, all its words are put in lower case one by one.
     dotted = np.array([DOTTED_I in piece for piece in pieces], np.bool_)
     whole = texts.having(dotted).reshape(semantic.shape)[:, SEMANTIC_FIELDS].any(axis=1)
     semantic[whole] = False
@@ -232,7 +232,7 @@ def _vocabulary(
     once = found[(np.diff(found, prepend=-1) != 0) | (np.diff(numbers, prepend=-1) != 0)]
     holding = np.bincount(once, minlength=len(words)).tolist()
     counts = Counter(
-        {  # by alphabet, as they are written
+        {  # sorted, as they are written
             word: count
             for word in sorted(words)
             if (count := holding[words[word]]) and len(word) > 1 and word not in STOP_WORDS
@@ -253,15 +253,14 @@ def _subwords(
     texts: TokenizedTexts,
     parts: Numbering,
 ) -> TokenizedTexts:
-    """Return the subwords of the memories by the columns of their index, as in
-    `subword_columns`."""
+    """Return the memories' subwords by the columns of their index, like `subword_columns`."""
     included = np.zeros((len(rows), len(FIELDS)), np.bool_)
     included[:, SUBWORD_PLACES] = True
     included[:, 0] = [has_subwords(row[0]) for row in rows]
     used = np.flatnonzero(texts.tokens_of(included.ravel(), len(pieces)))
     found, unspaced = subwords_by_piece([pieces[at] for at in used.tolist()])
     by_piece, marked = np.zeros(len(pieces), np.int64), np.zeros(len(pieces), np.bool_)
-    cut = parts.cut([" ".join(one) for one in found])
+    cut = parts.tokenize([" ".join(one) for one in found])
     by_piece[used], marked[used[unspaced]] = cut.counts, True
     spelled = texts.spell(TokenizedTexts(cut.tokens, by_piece))
     # In scripts without spaces, blanks between two pieces do not count.
@@ -270,7 +269,7 @@ def _subwords(
         " ".join(of_text(rows[at // len(FIELDS)][at % len(FIELDS)]))
         for at in np.flatnonzero(whole).tolist()
     ]
-    spelled = spelled.replace_marked(whole, parts.cut(each))
+    spelled = spelled.replace_marked(whole, parts.tokenize(each))
     kept = np.repeat(included.ravel(), spelled.counts)
     ordered = TokenizedTexts(spelled.tokens[kept], spelled.counts * included.ravel()).take(
         (np.arange(len(rows))[:, None] * len(FIELDS) + SUBWORD_PLACES).ravel()
@@ -297,13 +296,13 @@ class Numbering(dict[str, int]):
         number = self[token] = len(self)
         return number
 
-    def cut(self, texts: Sequence[str]) -> TokenizedTexts:
-        some = [self._cut(texts[at : at + TOGETHER]) for at in range(0, len(texts), TOGETHER)]
+    def tokenize(self, texts: Sequence[str]) -> TokenizedTexts:
+        some = [self._tokenize(texts[at : at + TOGETHER]) for at in range(0, len(texts), TOGETHER)]
         if not some:
             return TokenizedTexts(np.zeros(0, np.int32), np.zeros(0, np.int64))
         return TokenizedTexts(*map(np.concatenate, zip(*some, strict=True)))
 
-    def _cut(self, texts: Sequence[str]) -> TokenizedTexts:
+    def _tokenize(self, texts: Sequence[str]) -> TokenizedTexts:
         joined = f" {BETWEEN} ".join(texts)
         if joined.count(BETWEEN) >= len(texts):  # one of them has it
             return _flat([[self[token] for token in self._tokens(text)] for text in texts])
@@ -317,18 +316,19 @@ class Numbering(dict[str, int]):
 def by_stem(
     plain: TokenizedTexts, texts: Sequence[str], words: Numbering, stems: Numbering
 ) -> TokenizedTexts:
-    """Return the texts as numbers of stems. Tokenizing takes far longer than looking words up, so
-    each word is stemmed once. Texts are tokenized again if a word in them would be split
-    differently alone."""
+    """Return the texts as numbers of stems. Each word is stemmed once, since tokenizing is slow.
+    Texts are tokenized again if a word in them would be split differently alone."""
     names = list(words)[1:]
-    alone, again = stems.cut(names), words.cut(names)
+    alone, again = stems.tokenize(names), words.tokenize(names)
     like, stem = np.zeros(len(names) + 1, np.bool_), np.zeros(len(names) + 1, np.int32)
     single = np.flatnonzero((alone.counts == 1) & (again.counts == 1))
     like[single + 1] = again.tokens[starts(again.counts)[single]] == single + 1
     stem[single + 1] = alone.tokens[starts(alone.counts)[single]]
     odd = plain.having(~like)
-    anew = stems.cut([text for text, is_odd in zip(texts, odd.tolist(), strict=True) if is_odd])
-    return TokenizedTexts(stem[plain.tokens], plain.counts).replace_marked(odd, anew)
+    odd_stems = stems.tokenize(
+        [text for text, is_odd in zip(texts, odd.tolist(), strict=True) if is_odd]
+    )
+    return TokenizedTexts(stem[plain.tokens], plain.counts).replace_marked(odd, odd_stems)
 
 
 def pack_index(

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 Keys = NDArray[np.int64]
 Scores = NDArray[np.float64]
 
-FIRST_READ = 100  # candidates that a filter is tried on first, and
-THEN_READ = 4000  # after that, before all memories that pass it are read
+FIRST_READ = 100  # candidates to filter first, and
+THEN_READ = 4000  # then, before all memories that pass are read
 NOTHING_COUNTED = KeywordStatistics(0, 0, ())
 
 
@@ -46,8 +46,7 @@ class Passing(Protocol):
     def every(self) -> Keys: ...
 
     def texts(self, index: KeywordIndexName, keys: Sequence[int]) -> Iterable[tuple[object, ...]]:
-        """Return the key and the columns of each of these memories, and of those in no segment,
-        whether they pass or not."""
+        """Return the key and columns of these memories and of those in no segment, unfiltered."""
 
 
 def best(keys: Keys, scores: Scores, limit: int, passing: Passing) -> list[Match]:
@@ -63,31 +62,21 @@ def best(keys: Keys, scores: Scores, limit: int, passing: Passing) -> list[Match
     if passing.narrows:
         kept = np.isin(keys, passing.every())
         keys, scores = keys[kept], scores[kept]
-    return _ordered(*_highest(keys, scores, limit), passing)[:limit]
+    return best_of(keys, scores, limit, passing)[:limit]
 
 
-def best_of(keys: Keys, scores: Scores, tried: int, passing: Passing) -> list[Match]:
-    """Return those of the best `tried` that pass, best first, equal scores by id."""
-    return _ordered(*_highest(keys, scores, tried), passing)
-
-
-def _highest(keys: Keys, scores: Scores, most: int) -> tuple[Keys, Scores]:
-    """Return the `most` highest, and those equal to the last of them."""
-    if len(scores) <= most:
-        return keys, scores
-    kept = scores >= least_of_best(scores, most)
-    return keys[kept], scores[kept]
-
-
-def _ordered(keys: Keys, scores: Scores, passing: Passing) -> list[Match]:
+def best_of(keys: Keys, scores: Scores, most: int, passing: Passing) -> list[Match]:
+    """Return those of the `most` best, ties included, that pass: best first, equal scores by id."""
+    if len(scores) > most:
+        kept = scores >= least_of_best(scores, most)
+        keys, scores = keys[kept], scores[kept]
     ids = passing.ids(keys)
     pairs = zip(keys.tolist(), scores.tolist(), strict=True)
     return best_first(Match(ids[key], score) for key, score in pairs if key in ids)
 
 
 class PackedSearch:
-    """One search in one snapshot: made and used within a transaction. `buffered`: the statistics of
-    the buffer."""
+    """One search, within a transaction. `buffered`: the statistics of the buffer."""
 
     def __init__(
         self,
@@ -102,8 +91,7 @@ class PackedSearch:
         self._node = node
 
     def statistics(self, holding: Sequence[int] | None = None) -> KeywordStatistics:
-        """Return the statistics of the whole index; `holding`: the segments' numbers for each
-        phrase."""
+        """Return those of the whole index; `holding`: the segments' numbers for each phrase."""
         if holding is None:
             holding = count_holding(self._segments, self._node, self._columns)
         rows, tokens, others = self.buffered
@@ -111,14 +99,14 @@ class PackedSearch:
         return KeywordStatistics(self._segments.rows + rows, self._segments.tokens + tokens, both)
 
     def best(self, query: KeywordQuery, passing: Passing) -> tuple[list[Match], KeywordStatistics]:
-        """Return the best that pass, best first, equal scores by id; and the statistics they were
-        scored by."""
-        matches, common = self._matched(query.column_weights, query.common, query.deadline)
+        """Return the best that pass, best first, ties by id; and the statistics for their
+        scores."""
+        matches, common = self._match(query.column_weights, query.common, query.deadline)
         if matches.miscounted:
             return self._by_fts5(query, passing, common), common
         limit: int | None = query.limit
         if passing.narrows:
-            # Mostly enough of the best pass, and to find these not everything is scored.
+            # Usually enough of the best pass, and finding them does not score everything.
             tried = max(query.limit * 4, FIRST_READ)
             found = best_of(*score_matches(self._segments, matches, common, tried), tried, passing)
             if len(found) >= query.limit:
@@ -129,21 +117,21 @@ class PackedSearch:
         ), common
 
     def keys(self) -> list[int]:
-        keys, _ = score_matches(self._segments, *self._matched((1.0,) * self._columns, None))
+        keys, _ = score_matches(self._segments, *self._match((1.0,) * self._columns, None))
         return [int(key) for key in keys]
 
     def _by_fts5(
         self, query: KeywordQuery, passing: Passing, common: KeywordStatistics
     ) -> list[Match]:
-        """Return the best by FTS5 itself, over all memories that it visits: its count in one may be
-        left from an earlier one."""
+        """Return the best by FTS5 over all memories it visits: it may count words of another
+        row."""
         keys = visited_keys(self._segments, self._node, query.column_weights, query.deadline)
         found = fts5_scores(query, common, passing.texts(query.index, keys))
-        self.buffered = NOTHING_COUNTED  # it is part of what was found
+        self.buffered = NOTHING_COUNTED  # `found` includes the buffer
         every = np.array([key for key, _ in found], np.int64)
         return best(every, np.array([score for _, score in found]), query.limit, passing)
 
-    def _matched(
+    def _match(
         self,
         weights: Sequence[float],
         common: KeywordStatistics | None,
@@ -154,7 +142,7 @@ class PackedSearch:
         return matches, common or self.statistics(matches.holding)
 
 
-class MemoriesThat:
+class FilteredMemories:
     """The memories that meet a condition, or all without one."""
 
     def __init__(self, connection: apsw.Connection, condition: Condition | None) -> None:
@@ -165,8 +153,8 @@ class MemoriesThat:
     def ids(self, keys: Keys) -> dict[int, str]:
         sql = f"""SELECT m.key, m.id FROM json_each(?) j CROSS JOIN memories m ON m.key = j.value
             WHERE {self._condition}"""
-        asked = (as_json_list(keys.tolist()), *self._values)
-        return {int(key): stored_id(id) for key, id in self._connection.execute(sql, asked)}
+        values = (as_json_list(keys.tolist()), *self._values)
+        return {int(key): stored_id(id) for key, id in self._connection.execute(sql, values)}
 
     def texts(self, index: KeywordIndexName, keys: Sequence[int]) -> Iterator[tuple[object, ...]]:
         buffered = f"SELECT id FROM {TABLES[index]}_docsize"

@@ -35,7 +35,7 @@ STATE = """
     SELECT number, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'segment_changes'), 0)
       FROM segments WHERE ready ORDER BY number"""
 CHANGES = "SELECT memory, segment FROM segment_changes WHERE seq > ?"
-ROWS_AT_ONCE = 5_000  # rows that are in memory at a time: some megabytes
+ROWS_AT_ONCE = 5_000  # rows in memory at a time: some megabytes
 TOGETHER = f"""
     SELECT max(token), CAST(group_concat(token || ';', '') AS BLOB),
            CAST(group_concat(documents || ' ' || bits || ';', '') AS BLOB),
@@ -75,8 +75,7 @@ class RowsChecksum:
 
 
 def rows_checksum(connection: apsw.Connection, place: tuple[int, int]) -> RowsChecksum:
-    """Return the checksum of an index's rows in the vault; raise TypeError if a row is not
-    whole."""
+    """Return the checksum of an index's stored rows; raise TypeError if one is incomplete."""
     found = RowsChecksum()
     last: apsw.SQLiteValue = ""
     while last is not None:
@@ -141,7 +140,9 @@ def write_documents(
 
 def write_rows(connection: apsw.Connection, number: int, words: int, rows: Sequence[Row]) -> None:
     key = int(connection.execute("SELECT coalesce(max(key), 0) FROM large_postings").get)
-    insert = f"INSERT INTO postings VALUES ({number}, {words}"  # so that rows go in as they are
+    insert = (
+        f"INSERT INTO postings VALUES ({number}, {words}"  # so that rows are inserted unchanged
+    )
     is_large = [len(row[3]) + len(row[4]) > MOST_INSIDE for row in rows]
     large = [*enumerate(compress(rows, is_large), start=key + 1)]
     connection.executemany(
@@ -217,7 +218,7 @@ class Segments:
         state = connection.execute(STATE).fetchall()
         if not state:
             return None
-        # What a write has not committed may be undone, and its numbers come again.
+        # An uncommitted write may be undone, and its numbers used again.
         writing = connection.txn_state() == apsw.SQLITE_TXN_WRITE
         cache = SegmentCache() if writing else self._cache
         numbers = tuple(int(number) for number, _ in state)  # type: ignore[arg-type]
