@@ -25,7 +25,7 @@ from recollect.errors import NotFound, RecollectError
 from recollect.settings import StoreSettings
 from recollect_postgres.access import PostgresAccess
 
-SOON_S = 30.0  # a log that is written beside everything else has so long
+SOON_S = 30.0  # for a log that is written in the background
 
 
 class AccessContract:
@@ -167,7 +167,7 @@ class AccessContract:
 
 
 def _lines(log: LineLog, start: int, count: int) -> list[tuple[int, bytes]]:
-    """So many lines, once they are there."""
+    """Return `count` lines as soon as they are there."""
     give_up = time.monotonic() + SOON_S
     while len(found := [*log.since(start)]) < count:
         assert time.monotonic() < give_up

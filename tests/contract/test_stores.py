@@ -44,13 +44,13 @@ class TestSqlite(SqliteVault, StoreContract):
 
 
 class TestLockedSqlite(TestSqlite):
-    """A locked vault is a vault like any other to whoever has its key. The cipher lies below SQL,
-    so that one in three of what a store must do tells."""
+    """A locked vault behaves like any other with its key. The cipher is below SQL, so a third of
+    the contract is enough."""
 
     KEY = bytes(range(32))
 
     @pytest.fixture(autouse=True)
-    def _locked(self, _vault: None) -> Iterator[None]:
+    def _lock_vault(self, _vault: None) -> Iterator[None]:
         SqliteStore(self.path).close()
         change_key(self.path, None, Sealed(self.KEY, new_header(1)))
         yield

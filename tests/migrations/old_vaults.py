@@ -19,7 +19,7 @@ OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="non
 
 
 @contextmanager
-def opened(version: int, folder: Path) -> Iterator[Recollect]:
+def open_vault(version: int, folder: Path) -> Iterator[Recollect]:
     """A copy of the vault of that version, opened by today's code."""
     shutil.copyfile(HERE / f"vault-v{version}.db", folder / "vault.db")
     with Recollect(folder / "vault.db", home=folder / "home", settings=OFF) as memory:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from old_vaults import check_nothing_is_lost, opened
+from old_vaults import check_nothing_is_lost, open_vault
 
 
 def test_nothing_is_lost_and_vectors_serve_without_tokens(tmp_path: Path) -> None:
-    with opened(10, tmp_path) as memory:
+    with open_vault(10, tmp_path) as memory:
         check_nothing_is_lost(memory, 10)
         identity = memory.store.vectors.model()
         assert identity is not None

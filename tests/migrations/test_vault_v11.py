@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from old_vaults import check_nothing_is_lost, opened
+from old_vaults import check_nothing_is_lost, open_vault
 
 from recollect.types import Filter
 
 
 def test_nothing_is_lost_and_each_vector_has_a_code(tmp_path: Path) -> None:
-    with opened(11, tmp_path) as memory:
+    with open_vault(11, tmp_path) as memory:
         check_nothing_is_lost(memory, 11)
         vectors = memory.store.vectors
         identity = vectors.model()

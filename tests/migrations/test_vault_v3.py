@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from old_vaults import check_nothing_is_lost, opened
+from old_vaults import check_nothing_is_lost, open_vault
 
 from recollect.engine import Recollect
 
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Recollect]:
-    with opened(3, tmp_path) as found:
+    with open_vault(3, tmp_path) as found:
         yield found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from old_vaults import check_nothing_is_lost, opened
+from old_vaults import check_nothing_is_lost, open_vault
 
 from recollect.engine import Recollect
 from recollect.store.sqlite.checksums import differing
@@ -14,7 +14,7 @@ from recollect.store.sqlite.checksums import differing
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Recollect]:
-    with opened(4, tmp_path) as found:
+    with open_vault(4, tmp_path) as found:
         yield found
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from old_vaults import check_nothing_is_lost, opened
+from old_vaults import check_nothing_is_lost, open_vault
 
 
 def test_nothing_is_lost_and_the_words_are_found(tmp_path: Path) -> None:
-    with opened(6, tmp_path) as memory:
+    with open_vault(6, tmp_path) as memory:
         check_nothing_is_lost(memory, 6)
         assert memory.store.database.rows("SELECT * FROM segments") == []
         assert [result.id for result in memory.search("sessions")] == ["jwt"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from old_vaults import check_nothing_is_lost, opened
+from old_vaults import check_nothing_is_lost, open_vault
 
 
 def test_nothing_is_lost_and_history_begins(tmp_path: Path) -> None:
-    with opened(7, tmp_path) as memory:
+    with open_vault(7, tmp_path) as memory:
         check_nothing_is_lost(memory, 7)
         assert [result.id for result in memory.search("sessions")] == ["jwt"]
         assert memory.store.database.rows("SELECT action FROM writes") == [("migrate",)]

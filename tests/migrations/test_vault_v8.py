@@ -5,11 +5,11 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from old_vaults import check_nothing_is_lost, opened
+from old_vaults import check_nothing_is_lost, open_vault
 
 
 def test_nothing_is_lost_and_other_tools_can_open_it(tmp_path: Path) -> None:
-    with opened(8, tmp_path) as memory:
+    with open_vault(8, tmp_path) as memory:
         check_nothing_is_lost(memory, 8)
         assert len(memory.history("jwt")) == 2
         assert memory.store.candidates.waiting() == []

@@ -40,7 +40,7 @@ THROUGH_SERVER = {name: OPERATIONS[name] for name in ("save", "edit", "forget", 
 
 @dataclass
 class Tally:
-    """What was tried, and what went wrong."""
+    """The number of attempts, and the failures."""
 
     writes: int = 0
     kills: int = 0
@@ -58,7 +58,8 @@ class Tally:
 
 
 class Place(NamedTuple):
-    """A home, and what the processes there need beside: the passphrase of a locked vault, say."""
+    """A home, and the environment variables of its processes, such as the passphrase of a locked
+    vault."""
 
     home: Path
     variables: Mapping[str, str] = {}
@@ -68,7 +69,7 @@ class Place(NamedTuple):
         return environment(self.home, **self.variables)
 
 
-# An interface of Recollect: it works on the home until so many of its processes are killed.
+# Runs an interface of Recollect on the home until that number of its processes is killed.
 Lane = Callable[[Place, str, random.Random, int], Record]
 
 
@@ -144,13 +145,13 @@ def command_line(place: Place, name: str, chance: random.Random, kills: int) -> 
             author.states |= change.after
         elif process.returncode == KILLED:
             record.kills += 1
-            _interrupted(record, author, change)
+            _give_up(record, author, change)
         else:
             record.failures.append(f"recollect {args[0]}: {errors.decode()}")
     return record
 
 
-def _interrupted(record: Record, author: Author, change: Change) -> None:
+def _give_up(record: Record, author: Author, change: Change) -> None:
     """The author leaves those memories alone from now on."""
     record.unsure.append(change)
     for id in change.after:
@@ -189,7 +190,7 @@ def server(place: Place, name: str, chance: random.Random, kills: int) -> Record
                 try:
                     answer = _request(running, change)
                 except httpx2.TransportError:
-                    _interrupted(record, author, change)
+                    _give_up(record, author, change)
                     break
                 if not answer.is_success:
                     record.failures.append(f"{change.operation} over HTTP: {answer.text}")
@@ -221,9 +222,8 @@ LANES: Mapping[str, Lane] = {"library": library, "commands": command_line, "serv
 
 
 def crash_round(place: Place, seed: int, lanes: Sequence[tuple[str, int]]) -> Tally:
-    """Kill so many processes of each lane, all at work at the same time on the vault of the home,
-    then a `restore`; returns what was tried and what is wrong afterwards. Where there is no vault
-    yet, they make it."""
+    """Kill `lanes` processes of each kind, all at work on the vault of the home, then a `restore`;
+    return the tally. The processes make a missing vault."""
     chance = random.Random(seed)
     place.home.mkdir(parents=True, exist_ok=True)
     known = Record()
@@ -249,7 +249,7 @@ def crash_round(place: Place, seed: int, lanes: Sequence[tuple[str, int]]) -> Ta
 
 
 def _problems(place: Place, records: list[Record]) -> list[str]:
-    """What is wrong with the vault and its backups."""
+    """Return what is wrong with the vault and its backups."""
     found = _found(place)
     known = set().union(*(record.ids() for record in records))
     wrong = [f"nobody saved {id}" for id in sorted(found.keys() - known)]
@@ -260,17 +260,17 @@ def _problems(place: Place, records: list[Record]) -> list[str]:
 
 
 def _findings(place: Place) -> list[str]:
-    with _opened(place) as memory:
+    with _open(place) as memory:
         return [f"{check}: {problem}" for check, problem, *_ in memory.doctor() if problem]
 
 
-def _opened(place: Place, file: Path | None = None) -> Recollect:
+def _open(place: Place, file: Path | None = None) -> Recollect:
     return Recollect(file, home=place.home, environment=place.environment)
 
 
 def _found(place: Place, file: Path | None = None) -> States:
     """Every memory of the vault, or of that file."""
-    with _opened(place, file) as memory:
+    with _open(place, file) as memory:
         return {
             item.memory.id: (item.memory.text, not item.forgotten)
             for item in memory.export_all()

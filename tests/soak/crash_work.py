@@ -1,4 +1,5 @@
-"""What the processes that the crash harness kills are told to do, and what is known of it."""
+"""The work of the processes that the crash harness kills, and the state of the vault known from
+outside."""
 
 from __future__ import annotations
 
@@ -64,8 +65,8 @@ class Author:
 
 
 class Record:
-    """What is known of an author's memories, from outside: what was acknowledged, and the changes
-    that were under way when a process was killed."""
+    """An author's memories as known from outside: the acknowledged ones, and the changes that were
+    under way when a process was killed."""
 
     def __init__(self, batch: int = IMPORTED) -> None:
         self._batch = batch  # how many lines of an import happen or do not
@@ -79,10 +80,11 @@ class Record:
         self.writes += len(change.after)
 
     def problems(self, found: States) -> list[str]:
-        """What the vault should hold and does not. Of a change under way it has all or none."""
+        """Return what the vault should hold and does not. It has all or none of a change under
+        way."""
         unsure = {id for change in self.unsure for id in change.after}
         wrong = [
-            f"{id} is {_shown(found.get(id))} and was acknowledged as {_shown(state)}"
+            f"{id} is {_show(found.get(id))} and was acknowledged as {_show(state)}"
             for id, state in self.states.items()
             if id not in unsure and found.get(id) != state
         ]
@@ -100,7 +102,7 @@ class Record:
         return self.states.keys() | {id for change in self.unsure for id in change.after}
 
 
-def _shown(state: State | None) -> str:
+def _show(state: State | None) -> str:
     if state is None:
         return "missing"
     return f"{'live' if state[1] else 'forgotten'} with the text {state[0][:20]}…"

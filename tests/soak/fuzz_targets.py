@@ -1,5 +1,5 @@
-"""What is fuzzed: queries, times, saves, imports, recipes, settings, secrets, patterns, and each
-reader of documents and of other tools' memories."""
+"""Targets of fuzzing: queries, times, saves, imports, recipes, settings, secrets, patterns, and
+each reader of documents and of other tools' memories."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from unittest import mock
 import apsw
 import docx
 from crash_harness import Tally
-from fuzzing import Target, fuzz, mutated
+from fuzzing import Target, fuzz, mutate
 
 from recollect import Recollect
 from recollect.documents import file_types, reader
@@ -181,7 +181,7 @@ def read_settings(folder: Path, raw: bytes, chance: random.Random) -> None:
 
 
 def match_pattern(raw: bytes, chance: random.Random) -> None:
-    """What is accepted reads the worst lines in time."""
+    """An accepted pattern reads the worst lines in time."""
     pattern = text_of(raw)[:100]
     try:
         compiled = compile_pattern(pattern)
@@ -226,11 +226,11 @@ def read_document(name: str, raw: bytes, chance: random.Random) -> None:
 
 def read_word(raw: bytes, chance: random.Random) -> None:
     """The text mutated inside a sound package, or the package itself."""
-    package = packed(raw) if chance.random() < 0.7 else mutated([packed(WORD_TEXT)], chance)
+    package = pack_text(raw) if chance.random() < 0.7 else mutate([pack_text(WORD_TEXT)], chance)
     read_document("a.docx", package, chance)
 
 
-def packed(text: bytes) -> bytes:
+def pack_text(text: bytes) -> bytes:
     """A Word document that begins with this XML."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
@@ -320,7 +320,7 @@ def targets(folder: Path, memory: Recollect) -> dict[str, Target]:
 
 
 @contextmanager
-def fuzzed(folder: Path) -> Iterator[dict[str, Target]]:
+def all_targets(folder: Path) -> Iterator[dict[str, Target]]:
     """The targets, with a vault of a few memories."""
     with Recollect(home=folder / "home", settings=OFF, environment={}) as memory:
         memory.import_lines(raw_lines(MEMORIES))
@@ -331,9 +331,9 @@ def fuzzed(folder: Path) -> Iterator[dict[str, Target]]:
 
 
 def fuzz_round(seed: int, folder: Path, seconds: float = 1.0) -> Tally:
-    """Each target for so many seconds."""
+    """Fuzz each target for that many seconds."""
     tally = Tally()
-    with fuzzed(folder) as every:
+    with all_targets(folder) as every:
         for name, target in every.items():
             tally.add(fuzz(name, target, seed, seconds=seconds))
     return tally

@@ -43,8 +43,8 @@ PIECES: tuple[bytes, ...] = (
 
 
 class Target(NamedTuple):
-    """What is fuzzed: `examples` are valid inputs, `attempt` tries one and checks what comes out,
-    `allowed` are the errors that it may raise."""
+    """`examples` are valid inputs, `attempt` tries one and checks the result, `allowed` are the
+    errors that it may raise."""
 
     examples: Sequence[bytes]
     attempt: Callable[[bytes, random.Random], None]
@@ -55,7 +55,7 @@ class Overtime(BaseException):
     """An input took too long. No `except Exception` on the way takes it for its own."""
 
 
-def mutated(examples: Sequence[bytes], chance: random.Random) -> bytes:
+def mutate(examples: Sequence[bytes], chance: random.Random) -> bytes:
     """One of the examples, changed a few times; sometimes as it is."""
     raw = chance.choice(examples)
     for _ in range(chance.choice((0, 1, 1, 2, 3, 5, 8))):
@@ -82,12 +82,12 @@ def mutated(examples: Sequence[bytes], chance: random.Random) -> bytes:
 def fuzz(
     name: str, target: Target, seed: int, *, inputs: int = 10**9, seconds: float = 10**9
 ) -> Tally:
-    """Try so many inputs, or for so many seconds. A failure names the seed of its input, with
+    """Try that many inputs, or for that many seconds. A failure names the seed of its input, with
     which `fuzz(…, inputs=1)` shows it again."""
     tally, end, before = Tally(), time.monotonic() + seconds, _largest_kb()
     while tally.inputs < inputs and time.monotonic() < end:
         chance = random.Random(seed)
-        raw = mutated(target.examples, chance)
+        raw = mutate(target.examples, chance)
         try:
             with time_limit(MOST_SECONDS):
                 target.attempt(raw, chance)
@@ -104,7 +104,7 @@ def fuzz(
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise Overtime after so many seconds of processor time."""
+    """Raise Overtime after this processor time."""
 
     def over(number: int, frame: FrameType | None) -> None:
         raise Overtime(f"more than {seconds:g} s of processor time")

@@ -79,7 +79,7 @@ class Sound(NamedTuple):
 
 
 def sound_vault(folder: Path, *, locked: bool = False) -> Sound:
-    """Make the vault, and look up what stands where."""
+    """Make the vault, and look up the owner of each page."""
     file, sealed = folder / "sound" / "vault.db", sealed_with(PASSPHRASE) if locked else None
     notes = folder / "notes"
     for made in (file.parent, notes):
@@ -92,7 +92,7 @@ def sound_vault(folder: Path, *, locked: bool = False) -> Sound:
     owners = {place.number: place.owner for place in every}
     inner = {place.number for place in every if place.owner == "memories" and not place.leaf}
     ids: dict[int, set[str]] = {}
-    with closing(connected(file, key)) as connection:
+    with closing(connect(file, key)) as connection:
         pages = Watched(connection)
         for leaf in [number for number, owner in owners.items() if owner == "memories"]:
             if pages.kind(leaf) != 0x0D:
@@ -106,7 +106,7 @@ def sound_vault(folder: Path, *, locked: bool = False) -> Sound:
     return Sound(file, sealed, owners, ids, inner)
 
 
-def connected(file: Path, key: bytes | None) -> apsw.Connection:
+def connect(file: Path, key: bytes | None) -> apsw.Connection:
     connection = apsw.Connection(str(file), apsw.SQLITE_OPEN_READONLY)
     if key is not None:
         give_key(connection, key)
@@ -122,7 +122,7 @@ def contents(page: int, sound: Sound, chance: random.Random) -> Iterator[tuple[s
     yield "a flipped bit", bytes(raw)
 
 
-def damaged(sound: Sound, page: int, content: bytes, folder: Path) -> Path:
+def damage_page(sound: Sound, page: int, content: bytes, folder: Path) -> Path:
     """A copy of the vault with this content in that page."""
     file = folder / "vault.db"
     for left in (*folder.glob("vault.db*"), *folder.glob("backups/*")):
@@ -133,16 +133,16 @@ def damaged(sound: Sound, page: int, content: bytes, folder: Path) -> Path:
 
 
 def read_problems(sound: Sound, page: int, file: Path) -> list[str]:
-    """What is wrong with that which is read below SQL: everything but the rows on the page."""
-    with closing(connected(file, sound.key)) as connection:
+    """Return what is wrong with the rows that are read below SQL, except those on the page."""
+    with closing(connect(file, sound.key)) as connection:
         salvage = Salvage(connection)
         costs = report(salvage)
     found = {one.id: one.as_stored() for one in salvage.memories if one.whole}
     live = {id: stored.memory for id, stored in found.items() if not stored.forgotten}
-    return _compared(sound, page, live, {*costs.lost, *costs.altered, *costs.untagged})
+    return _compare(sound, page, live, {*costs.lost, *costs.altered, *costs.untagged})
 
 
-def _compared(sound: Sound, page: int, live: dict[str, Memory], named: set[str]) -> list[str]:
+def _compare(sound: Sound, page: int, live: dict[str, Memory], named: set[str]) -> list[str]:
     hit = sound.ids.get(page, set())
     wrong = [f"{id} is gone" for id in LIVE.keys() - live.keys() - hit]
     wrong += [f"{id} is not named" for id in LIVE.keys() - live.keys() - named]
@@ -155,21 +155,22 @@ def _compared(sound: Sound, page: int, live: dict[str, Memory], named: set[str])
 
 
 def _but_for_tags(id: str, memory: Memory) -> bool:
-    """Whether only its tags differ: a memory whose tags are damaged stays, and is named."""
+    """Return True if only its tags differ: a memory whose tags are damaged stays, and is named."""
     return replace(memory, tags=()) == replace(LIVE[id], tags=())
 
 
 def repair_problems(sound: Sound, page: int, file: Path) -> list[str]:
-    """What is wrong with reading the damaged vault, and with the vault after `doctor --fix`."""
+    """Return what is wrong with reading the damaged vault, and with the vault after `doctor
+    --fix`."""
     wrong = _answer_problems(sound, page, file)
-    with _opened(sound, file, damaged=True) as engine:
+    with _open(sound, file, damaged=True) as engine:
         items, _ = engine.export_salvaged()
         exported = [item for item in items if isinstance(item, Stored) and not item.forgotten]
         findings = engine.doctor(fix=True)
         wrong += [f"{one.check}: {one.problem}" for one in findings if one.problem]
         live = {one.id: one for one in engine.export()}
         notes = " ".join(one.note for one in findings)
-        wrong += _compared(sound, page, live, {id for id in ALL if id in notes})
+        wrong += _compare(sound, page, live, {id for id in ALL if id in notes})
         wrong += [
             f"{id} is not exported" for id in live.keys() - {one.memory.id for one in exported}
         ]
@@ -184,7 +185,7 @@ def _answer_problems(sound: Sound, page: int, file: Path) -> list[str]:
     nothing is saved."""
     wrong: list[str] = []
     try:
-        with _opened(sound, file) as engine:
+        with _open(sound, file) as engine:
             known = False
             for name, read in READS.items():
                 try:
@@ -210,7 +211,7 @@ def _answer_problems(sound: Sound, page: int, file: Path) -> list[str]:
     return wrong
 
 
-def _opened(sound: Sound, file: Path, *, damaged: bool = False) -> Recollect:
+def _open(sound: Sound, file: Path, *, damaged: bool = False) -> Recollect:
     passphrase = PASSPHRASE if sound.sealed else None
     return Recollect(file, home=file.parent, settings=OFF, passphrase=passphrase, damaged=damaged)
 
@@ -225,7 +226,7 @@ def damaged_pages(seed: int, folder: Path, *, locked: bool = False) -> Tally:
         for how, content in contents(page, sound, chance):
             tally.pages += 1
             try:
-                wrong = read_problems(sound, page, damaged(sound, page, content, folder))
+                wrong = read_problems(sound, page, damage_page(sound, page, content, folder))
                 wrong += repair_problems(sound, page, folder / "vault.db")
             except Exception as error:  # whatever it is, it is a failure
                 wrong = [f"{type(error).__name__}: {error}"]
@@ -237,6 +238,6 @@ def damaged_pages(seed: int, folder: Path, *, locked: bool = False) -> Tally:
 
 
 def damaged_locked_pages(seed: int, folder: Path) -> Tally:
-    """The same with a locked vault, whose key costs next to nothing to make."""
+    """Like `damaged_pages`, with a locked vault whose key costs next to nothing to make."""
     with patch.dict(keys.SCHEMES, {keys.PASSPHRASE: keys.Argon2id(1, memory_kib=8, lanes=1)}):
         return damaged_pages(seed, folder, locked=True)

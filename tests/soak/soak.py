@@ -49,7 +49,7 @@ def crashes(seed: int, folder: Path) -> Tally:
 
 
 def locked_crashes(seed: int, folder: Path) -> Tally:
-    """The same with a locked vault."""
+    """Like `crashes`, with a locked vault."""
     place = Place(folder / "home", {"RECOLLECT_PASSPHRASE": PASSPHRASE})
     place.home.mkdir()
     SqliteStore(place.home / "vault.db").close()

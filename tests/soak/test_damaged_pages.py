@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from page_fuzz import Sound, contents, damaged, read_problems, repair_problems, sound_vault
+from page_fuzz import Sound, contents, damage_page, read_problems, repair_problems, sound_vault
 
 from recollect.store.rescue.salvage import SIZE
 
@@ -21,7 +21,7 @@ def test_a_page_costs_what_stands_on_it_and_nothing_else(sound: Sound, tmp_path:
     chance, wrong = random.Random(1), []
     for page in range(1, sound.file.stat().st_size // SIZE + 1):
         for how, content in [*contents(page, sound, chance)][: 1 if page % 5 else 3]:
-            file = damaged(sound, page, content, tmp_path)
+            file = damage_page(sound, page, content, tmp_path)
             wrong += [(how, page, each) for each in read_problems(sound, page, file)]
     assert wrong == []
 
@@ -31,7 +31,7 @@ def test_a_damaged_vault_says_so_and_is_repaired(sound: Sound, tmp_path: Path) -
     chance, wrong = random.Random(len(sound.owners)), []
     chosen = {owner: page for page, owner in sound.owners.items()}
     for page in [1, *chance.sample(sorted(chosen.values()), 7)]:
-        file = damaged(sound, page, bytes(SIZE), tmp_path)
+        file = damage_page(sound, page, bytes(SIZE), tmp_path)
         wrong += [(page, each) for each in repair_problems(sound, page, file)]
     assert wrong == []
 
@@ -40,7 +40,7 @@ def test_a_locked_vault_is_read_and_repaired_as_well(tmp_path: Path) -> None:
     sound, chance, wrong = sound_vault(tmp_path, locked=True), random.Random(2), []
     pages = range(2, sound.file.stat().st_size // SIZE + 1)
     for page in chance.sample(pages, 12):
-        file = damaged(sound, page, chance.randbytes(SIZE), tmp_path)
+        file = damage_page(sound, page, chance.randbytes(SIZE), tmp_path)
         wrong += [(page, each) for each in read_problems(sound, page, file)]
     wrong += [(page, each) for each in repair_problems(sound, page, file)]
     assert wrong == []

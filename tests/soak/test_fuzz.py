@@ -12,8 +12,8 @@ if sys.platform == "win32":
     pytest.skip("the time limit is a signal of POSIX", allow_module_level=True)
 
 import fuzzing
-from fuzz_targets import fuzzed
-from fuzzing import Target, fuzz, mutated
+from fuzz_targets import all_targets
+from fuzzing import Target, fuzz, mutate
 
 from recollect.ingest.exchange import list_tools
 
@@ -24,7 +24,7 @@ READERS = ("Markdown", "reStructuredText", "HTML", "notebook", "text", "PDF", "W
 
 @pytest.fixture(scope="module")
 def every(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Target]]:
-    with fuzzed(tmp_path_factory.mktemp("fuzz")) as targets:
+    with all_targets(tmp_path_factory.mktemp("fuzz")) as targets:
         yield targets
 
 
@@ -44,7 +44,7 @@ def test_queries_saves_recipes_and_each_reader_have_a_target(every: dict[str, Ta
 
 def test_the_same_seed_makes_the_same_inputs(every: dict[str, Target]) -> None:
     examples = every["queries"].examples
-    first, second = ([mutated(examples, random.Random(n)) for n in range(50)] for _ in range(2))
+    first, second = ([mutate(examples, random.Random(n)) for n in range(50)] for _ in range(2))
     assert first == second
     assert len(set(first)) > 30
 

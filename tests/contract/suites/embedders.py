@@ -1,9 +1,4 @@
-"""What every embedder must do: subclass `EmbedderContract` under pytest to check yours.
-
-class TestMyEmbedder(EmbedderContract):
-    def embedder(self) -> Embedder:
-        return MyEmbedder()
-"""
+"""The contract of every embedder: subclass `EmbedderContract` under pytest to check yours."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""What every reranker must do: subclass `RerankerContract` under pytest to check yours.
-
-class TestMyReranker(RerankerContract):
-    def reranker(self) -> Reranker:
-        return MyReranker()
-"""
+"""The contract of every reranker: subclass `RerankerContract` under pytest to check yours."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Rows:
         return RuntimeError(what)
 
 
-def packed(texts: Texts) -> tuple[Documents, list[Row]]:
+def pack_texts(texts: Texts) -> tuple[Documents, list[Row]]:
     """One segment of these texts."""
     split = {key: [text.split() for text in columns] for key, columns in sorted(texts.items())}
     names = sorted({word for columns in split.values() for words in columns for word in words})
@@ -156,7 +156,7 @@ def spread(chance: random.Random) -> tuple[Texts, Parts, set[int]]:
     parts: dict[int, Texts] = {number: {} for number in range(1, chance.randint(2, 5))}
     for key, columns in texts.items():
         parts[chance.choice([*parts])][key] = columns
-    segments = {number: packed(part) for number, part in parts.items() if part}
+    segments = {number: pack_texts(part) for number, part in parts.items() if part}
     return texts, segments, {key for key in texts if chance.random() < 0.2}
 
 
@@ -189,14 +189,14 @@ def test_joined_segments_are_the_segment_of_all_live_texts(seed: int) -> None:
     if not live:
         assert not joined
         return
-    wanted, expected = packed(live)
+    wanted, expected = pack_texts(live)
     assert documents.keys.tolist() == wanted.keys.tolist()
     assert documents.lengths.tolist() == wanted.lengths.tolist()
     assert joined == expected
 
 
 def test_a_row_that_is_not_what_was_written_is_the_stores_error() -> None:
-    documents, rows = packed({1: ("anchor", "chain"), 2: ("", "anchor rope")})
+    documents, rows = pack_texts({1: ("anchor", "chain"), 2: ("", "anchor rope")})
     cut = [(*row[:-2], row[-2][:-1], row[-1]) for row in rows]
     search = search_over({1: (documents, cut)}, set())
     with pytest.raises(RuntimeError, match="a segment cannot be read"):

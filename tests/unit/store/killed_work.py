@@ -36,7 +36,7 @@ class Killing:
         setattr(Database, "writing", writing)  # noqa: B010  mypy
 
 
-def killed(work: Callable[[], None], killing: Killing) -> bool:
+def run_and_kill(work: Callable[[], None], killing: Killing) -> bool:
     """Do the work in a process that is killed; whether it was."""
     child = os.fork()
     if not child:  # nothing of the test's own must end with it

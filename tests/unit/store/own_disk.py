@@ -1,4 +1,4 @@
-"""A file system of its own for a test: it can be full, or read-only whoever asks."""
+"""A file system for one test: it can be full, or read-only even for root."""
 
 from __future__ import annotations
 

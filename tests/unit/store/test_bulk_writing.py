@@ -100,11 +100,11 @@ def test_what_was_prepared_elsewhere_is_used_for_these_memories_alone(
     ready = prepare(map(fields_of, first))
     calls: list[int] = []
 
-    def counted(rows: Iterable[Sequence[str]], *, counting: bool = True) -> PreparedMemories:
+    def count_calls(rows: Iterable[Sequence[str]], *, counting: bool = True) -> PreparedMemories:
         calls.append(1)
         return prepare(rows, counting=counting)
 
-    monkeypatch.setattr(packing, "prepare", counted)
+    monkeypatch.setattr(packing, "prepare", count_calls)
     with store.writing_many(CHANGE) as write:
         for one in first:
             write.add(one)
@@ -185,12 +185,12 @@ def test_a_segment_that_was_removed_before_its_write_is_written_within_it(
 ) -> None:
     stage = merging.Merger._stage
 
-    def removed(merger: merging.Merger, packed: Packed) -> tables.StagedSegment | None:
+    def stage_and_remove(merger: merging.Merger, packed: Packed) -> tables.StagedSegment | None:
         staged = stage(merger, packed)
         merger._remove_unready()
         return staged
 
-    monkeypatch.setattr(merging.Merger, "_stage", removed)
+    monkeypatch.setattr(merging.Merger, "_stage", stage_and_remove)
     staged_write(store, some(9), prepare(map(fields_of, some(9))))
     check(store, {one.id for one in some(9)})
 

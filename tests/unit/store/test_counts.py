@@ -72,7 +72,7 @@ def change(store: SqliteStore, chance: random.Random) -> None:
                 write.replace(before, random_memory(chance, id))
 
 
-def counted(memories: Sequence[Memory]) -> tuple[Facets, Dates]:
+def count_by_hand(memories: Sequence[Memory]) -> tuple[Facets, Dates]:
     """The facets and days of these memories, counted one by one."""
     topics = Counter(topic for each in memories for topic in {tag.lower() for tag in each.tags})
     used = sorted({tag for each in memories for tag in each.tags}, reverse=True)
@@ -105,7 +105,7 @@ def test_groups_say_what_counting_one_by_one_says(store: SqliteStore, seed: int)
     for _ in range(12):
         change(store, chance)
         for filter in FILTERS:
-            facets, dates = counted(store.memories.browse(filter, PLENTY))
+            facets, dates = count_by_hand(store.memories.browse(filter, PLENTY))
             assert in_order(store.memories.facets(filter, NOON)) == in_order(facets)
             assert in_order(store.memories.dates(filter)) == in_order(dates)
     live = store.memories.browse(EVERYTHING, PLENTY)

@@ -71,7 +71,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         yield disk
 
 
-@pytest.mark.own_segments  # fewer memories would fit beside their segments
+@pytest.mark.own_segments  # fewer memories would fit with their segments
 def test_a_full_disk_loses_nothing_that_was_saved(small_disk: Path) -> None:
     filler = small_disk / "filler"
     filler.write_bytes(b"x" * 500_000)

@@ -63,11 +63,11 @@ def looked_up(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     notes: list[str] = []
     look_up = SqliteVectors._keys
 
-    def noted(self: SqliteVectors, condition: str, values: list[str]) -> object:
+    def note_condition(self: SqliteVectors, condition: str, values: list[str]) -> object:
         notes.append(condition)
         return look_up(self, condition, values)
 
-    monkeypatch.setattr(SqliteVectors, "_keys", noted)
+    monkeypatch.setattr(SqliteVectors, "_keys", note_condition)
     return notes
 
 

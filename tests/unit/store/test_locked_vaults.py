@@ -42,7 +42,7 @@ if sys.platform == "win32":
     pytest.skip("kill -9 is a matter of POSIX", allow_module_level=True)
 
 
-def locked(path: Path, *ids: str) -> Path:
+def make_locked(path: Path, *ids: str) -> Path:
     """A vault with these memories, locked with OLD."""
     store = SqliteStore(path)
     save(store, *(memory(id) for id in ids))
@@ -51,7 +51,7 @@ def locked(path: Path, *ids: str) -> Path:
     return path
 
 
-def opened(path: Path) -> SqliteStore:
+def open_store(path: Path) -> SqliteStore:
     return SqliteStore(path, keys=key_of)
 
 
@@ -112,7 +112,7 @@ class Watch(threading.Thread):
         if not real.startswith((str(self.folder), *temporary)) or "/kept/" in real:
             return  # code and models
         if real.startswith(str(PROJECT)):
-            return  # the same, for a clone that is among temporary files
+            return  # code and models of a clone in a temporary folder
         self._search(file.name if not file.is_symlink() else Path(real).name, file.read_bytes())
 
     def finish(self) -> None:
@@ -130,7 +130,7 @@ class Watch(threading.Thread):
 
 
 def needles() -> dict[str, bytes]:
-    """Words of every field as they may stand in a file, and a vector."""
+    """Return words of every field in every form that a file may have, and a vector."""
     told: dict[str, bytes] = {"vector": VECTOR.astype("<f4").tobytes()}
     for field, word in WORDS.items():
         for one in (word, word.lower()):
@@ -190,7 +190,7 @@ def test_locking_leaves_no_word_in_the_files_of_the_vault(tmp_path: Path) -> Non
 
 
 def test_what_is_in_clear_is_the_kind_the_salt_and_the_size_of_a_page(tmp_path: Path) -> None:
-    path = locked(tmp_path / "vault.db", "a")
+    path = make_locked(tmp_path / "vault.db", "a")
     begin = path.read_bytes()[:32]
     assert begin[:16] == OLD.header
     assert int.from_bytes(begin[16:18], "big") == 4096
@@ -198,8 +198,8 @@ def test_what_is_in_clear_is_the_kind_the_salt_and_the_size_of_a_page(tmp_path: 
 
 
 def test_the_header_survives_writes_checkpoints_and_a_vacuum(tmp_path: Path) -> None:
-    path = locked(tmp_path / "vault.db", "a")
-    store = opened(path)
+    path = make_locked(tmp_path / "vault.db", "a")
+    store = open_store(path)
     save(store, *(memory(f"n{number}") for number in range(500)))
     store.database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
     store.database.rows("VACUUM")
@@ -211,7 +211,7 @@ def test_the_header_survives_writes_checkpoints_and_a_vacuum(tmp_path: Path) -> 
 
 
 def test_without_a_key_or_with_another_it_does_not_open(tmp_path: Path) -> None:
-    path = locked(tmp_path / "vault.db", "a")
+    path = make_locked(tmp_path / "vault.db", "a")
     before = path.read_bytes()
     with pytest.raises(Locked, match="is locked, and there is no key for it here"):
         SqliteStore(path)
@@ -221,8 +221,8 @@ def test_without_a_key_or_with_another_it_does_not_open(tmp_path: Path) -> None:
 
 
 def test_the_wrong_key_does_no_harm_to_a_log_that_a_killed_process_left(tmp_path: Path) -> None:
-    path = locked(tmp_path / "vault.db", "a")
-    store = opened(path)
+    path = make_locked(tmp_path / "vault.db", "a")
+    store = open_store(path)
     save(store, memory("b"))
     copy = tmp_path / "copy" / "vault.db"
     copy.parent.mkdir()
@@ -233,7 +233,7 @@ def test_the_wrong_key_does_no_harm_to_a_log_that_a_killed_process_left(tmp_path
         SqliteStore(copy, keys=lambda path, header: b"x" * 32)
     with pytest.raises(Locked):
         SqliteStore(copy)
-    again = opened(copy)
+    again = open_store(copy)
     assert set(again.memories.get(["a", "b"])) == {"a", "b"}
     again.close()
 
@@ -259,20 +259,20 @@ def test_a_short_passphrase_is_refused() -> None:
 def test_two_vaults_share_no_topic_hash(tmp_path: Path) -> None:
     hashes = []
     for name in ("one.db", "two.db"):
-        store = opened(locked(tmp_path / name, "a"))
+        store = open_store(make_locked(tmp_path / name, "a"))
         hashes.append(store.topics.hash_word("security"))
         store.close()
     assert hashes[0] != hashes[1]
 
 
 def test_a_byte_that_was_changed_is_damage_and_not_another_memory(tmp_path: Path) -> None:
-    path = locked(tmp_path / "vault.db", *(f"n{number}" for number in range(200)))
+    path = make_locked(tmp_path / "vault.db", *(f"n{number}" for number in range(200)))
     content = bytearray(path.read_bytes())
     for page in range(1, len(content) // 4096):
         content[page * 4096 + 100] ^= 1
     path.write_bytes(content)
     with pytest.raises(StoreError, match="is damaged"):
-        opened(path).memories.get(["n1"])
+        open_store(path).memories.get(["n1"])
 
 
 # With the key it is a vault like any other
@@ -294,7 +294,7 @@ def test_every_recipe_ranks_as_in_the_open_vault(tmp_path: Path) -> None:
         with Recollect(path, home=tmp_path, settings=OFF, passphrase=key, clock=_noon) as vault:
             answers.append(
                 {
-                    (recipe, query): _told(vault, query, recipe)
+                    (recipe, query): _ask(vault, query, recipe)
                     for recipe in BUILT_IN
                     for query in ("signing keys", "backup failed tag7", '"nightly" AND 35', "m12")
                 }
@@ -314,18 +314,18 @@ def _noon() -> datetime:
     return NOON
 
 
-def _told(vault: Recollect, query: str, recipe: str) -> object:
+def _ask(vault: Recollect, query: str, recipe: str) -> object:
     told = as_json(vault.search(query, recipe=recipe, limit=20), True)
     return {name: value for name, value in told.items() if name != "timings_ms"}
 
 
 def test_vectors_and_words_are_found(tmp_path: Path) -> None:
-    path = locked(tmp_path / "vault.db", "a")
-    store = opened(path)
+    path = make_locked(tmp_path / "vault.db", "a")
+    store = open_store(path)
     save(store, replace(full_memory(), archived_at=None))
     put(store, MODEL, {"full": axis(0)})
     store.close()
-    again = opened(path)
+    again = open_store(path)
     assert matches(again, "signing") == ["full"]
     assert not [one for one in again.examine() if one.problem]
     again.rebuild()
@@ -339,7 +339,7 @@ def test_an_older_vault_that_is_locked_is_migrated(tmp_path: Path, version: int)
     shutil.copyfile(MIGRATIONS / f"vault-v{version}.db", path)
     change_key(path, None, OLD)  # as it is: opening it first would migrate it
     assert header_at(path) == OLD.header
-    store = opened(path)
+    store = open_store(path)
     assert not [one for one in store.examine() if one.problem]
     assert store.vocabulary.documents() > 0
     store.close()
@@ -347,7 +347,7 @@ def test_an_older_vault_that_is_locked_is_migrated(tmp_path: Path, version: int)
 
 
 def test_a_locked_vault_on_a_read_only_medium_can_be_searched(tmp_path: Path) -> None:
-    path = locked(tmp_path / "vault.db", "a", "b")
+    path = make_locked(tmp_path / "vault.db", "a", "b")
     uri = f"{path.as_uri()}?immutable=1"
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(uri, flags)
@@ -409,8 +409,8 @@ def test_a_kill_at_any_moment_leaves_a_vault_that_opens_with_the_old_or_the_new_
 
 def test_a_vault_in_use_is_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replacement, "ALONE_SECONDS", 0.2)
-    path = locked(tmp_path / "vault.db", "a")
-    store = opened(path)
+    path = make_locked(tmp_path / "vault.db", "a")
+    store = open_store(path)
     thread = threading.Thread(target=store.memories.get, args=(["a"],))
     thread.start()  # a second connection of the process must not give up its lock
     thread.join()
@@ -423,7 +423,7 @@ def test_a_vault_in_use_is_not_changed(tmp_path: Path, monkeypatch: pytest.Monke
     store.close()
     said, errors = process.communicate(timeout=60)
     assert (said, errors) == ("done\n", "")
-    again = opened(path)
+    again = open_store(path)
     assert set(again.memories.get(["a", "b"])) == {"a", "b"}
     again.close()
 
@@ -431,26 +431,26 @@ def test_a_vault_in_use_is_not_changed(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_vault_whose_key_is_changed_while_it_is_opened_is_opened_with_the_new_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = locked(tmp_path / "vault.db", "a")
+    path = make_locked(tmp_path / "vault.db", "a")
     others: list[SqliteStore] = []
     give_key = Opener._give_key
 
     def change_first(self: Opener, connection: apsw.Connection, header: bytes | None) -> None:
         monkeypatch.setattr(Opener, "_give_key", give_key)
         change_key(path, OLD.key, NEW)
-        others.append(opened(path))
+        others.append(open_store(path))
         save(others[0], memory("b"))  # into a log that the old key cannot read
         give_key(self, connection, header)
 
     monkeypatch.setattr(Opener, "_give_key", change_first)
-    store = opened(path)
+    store = open_store(path)
     assert set(store.memories.get(["a", "b"])) == {"a", "b"}
     for one in (store, *others):
         one.close()
 
 
 def test_savers_lose_nothing_while_the_key_is_changed(tmp_path: Path) -> None:
-    path = locked(tmp_path / "vault.db", "a")
+    path = make_locked(tmp_path / "vault.db", "a")
     savers = [worker("save_some", path, number, 40) for number in range(3)]
     changer = worker("rekey_often", path, 6)
     said = {"a"}
@@ -458,7 +458,7 @@ def test_savers_lose_nothing_while_the_key_is_changed(tmp_path: Path) -> None:
         out, errors = process.communicate(timeout=120)
         assert (errors, process.returncode) == ("", 0)
         said |= set(out.split()) - {"done"}
-    store = opened(path)
+    store = open_store(path)
     assert len(said) == 121
     assert set(store.memories.get(list(said))) == said
     assert not [one for one in store.examine() if one.problem]
@@ -466,7 +466,7 @@ def test_savers_lose_nothing_while_the_key_is_changed(tmp_path: Path) -> None:
 
 
 def test_of_two_changes_at_once_one_is_refused(tmp_path: Path) -> None:
-    path = locked(tmp_path / "vault.db", "a")
+    path = make_locked(tmp_path / "vault.db", "a")
     with pytest.raises(StoreError, match="has just changed the key of the vault"):
         change_key(path, NEW.key, NEW)  # as if the key had been another a moment ago
     shutil.copyfile(path, left := tmp_path / f"vault.db{NEXT}")
@@ -474,7 +474,7 @@ def test_of_two_changes_at_once_one_is_refused(tmp_path: Path) -> None:
         change_key(path, OLD.key, NEW)
     with left.open("ab") as stream:
         stream.write(replacement.NOTE + OLD.header.hex().encode())
-    opened(path).close()
+    open_store(path).close()
     assert header_at(path) == OLD.header
     assert sorted(file.name for file in tmp_path.iterdir()) == ["vault.db"]
 
@@ -482,7 +482,7 @@ def test_of_two_changes_at_once_one_is_refused(tmp_path: Path) -> None:
 def test_a_change_that_fails_leaves_the_vault_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = locked(tmp_path / "vault.db", "a")
+    path = make_locked(tmp_path / "vault.db", "a")
 
     def full(*told: object) -> None:
         raise apsw.FullError("disk full")
@@ -491,7 +491,7 @@ def test_a_change_that_fails_leaves_the_vault_as_it_was(
         patched.setattr(replacement, "_check", full)
         with pytest.raises(StoreError, match="is full"):
             rekey_vault(path, key_of, lambda: NEW)
-    store = opened(path)
+    store = open_store(path)
     assert store.database.rows("PRAGMA journal_mode") == [("wal",)]
     store.close()
     assert header_at(path) == OLD.header
@@ -502,17 +502,17 @@ def refused_and_unharmed(path: Path) -> None:
     """The file that is there as if a change had left it does the vault no harm."""
     before = path.read_bytes()
     with pytest.raises(StoreError, match="does not belong to the vault"):
-        opened(path)
+        open_store(path)
     assert path.read_bytes() == before
     Path(f"{path}{NEXT}").unlink()
-    store = opened(path)
+    store = open_store(path)
     assert set(store.memories.get(["a"])) == {"a"}
     store.close()
 
 
 @pytest.mark.parametrize("content", [b"", b"notes", b"SQLite format 3\x00" + bytes(8000)])
 def test_a_file_of_that_name_that_is_no_vault_does_no_harm(tmp_path: Path, content: bytes) -> None:
-    path = locked(tmp_path / "vault.db", "a")
+    path = make_locked(tmp_path / "vault.db", "a")
     Path(f"{path}{NEXT}").write_bytes(content)
     refused_and_unharmed(path)
 
@@ -537,7 +537,7 @@ def test_what_a_change_of_another_vaults_key_left_does_no_harm(
     left = Path(f"{other}{NEXT}")
     shutil.copyfile(left, f"{path}{NEXT}")
     refused_and_unharmed(path)
-    assert set(opened(other).memories.get(["a"])) == {"a"}, "Its own change is finished."
+    assert set(open_store(other).memories.get(["a"])) == {"a"}, "Its own change is finished."
     assert header_at(other) == NEW.header
     assert not left.exists()
 
@@ -547,7 +547,7 @@ def test_what_a_change_of_another_vaults_key_left_does_no_harm(
 
 @pytest.fixture
 def held(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = opened(locked(tmp_path / "vault.db", "a"))
+    store = open_store(make_locked(tmp_path / "vault.db", "a"))
     yield store
     store.close()
 
@@ -558,7 +558,7 @@ def test_a_sealed_store_holds_neither_key_nor_connection(held: SqliteStore) -> N
     assert held.seal(0)
     assert not held.database.locked
     assert "_key" not in held.topics.__dict__
-    change_key(held.database.path, OLD.key, NEW)  # nobody has it open
+    change_key(held.database.path, OLD.key, NEW)  # no process has it open
     assert set(held.memories.get(["a"])) == {"a"}
     assert held.database.locked
 
@@ -575,7 +575,7 @@ def test_a_store_that_is_being_used_is_not_sealed(held: SqliteStore) -> None:
 def test_words_counted_before_are_counted_anew_after(held: SqliteStore) -> None:
     assert held.vocabulary.frequencies(["about"]) == {"about": 1}
     held.seal(0)
-    other = opened(held.database.path)
+    other = open_store(held.database.path)
     save(other, memory("b"))
     other.close()
     assert held.vocabulary.frequencies(["about"]) == {"about": 2}
@@ -594,7 +594,7 @@ def test_keys_are_asked_for_once_for_all_threads(tmp_path: Path) -> None:
         asked.append(header)
         return key_of(path, header)
 
-    store = SqliteStore(locked(tmp_path / "vault.db", "a"), keys=keys)
+    store = SqliteStore(make_locked(tmp_path / "vault.db", "a"), keys=keys)
     threads = [threading.Thread(target=store.memories.get, args=(["a"],)) for _ in range(4)]
     for thread in threads:
         thread.start()

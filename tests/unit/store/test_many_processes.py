@@ -1,4 +1,5 @@
-"""Many processes on one vault: nobody is turned away, nothing is lost, everyone sees the rest."""
+"""Many processes on one vault: none is turned away, nothing is lost, each sees the others'
+memories."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ def hear(process: subprocess.Popen[str]) -> list[str]:
 
 
 def run_together(workers: list[subprocess.Popen[str]]) -> list[list[str]]:
-    """What each worker said, once none has complained."""
+    """Return the output of each worker; no worker may fail."""
     go(*workers)
     ended = [process.communicate(timeout=PATIENCE_S) for process in workers]
     lines = [line for _, errors in ended for line in errors.splitlines()]

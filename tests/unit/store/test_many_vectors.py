@@ -47,7 +47,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
     opened.close()
 
 
-def expected(identity: str, query: Any, places: Any, limit: int) -> list[str]:
+def expected_ids(identity: str, query: Any, places: Any, limit: int) -> list[str]:
     """Plain numpy over the rows at these places."""
     rows = vectors(WIDTHS[identity], MANY, 1).astype(np.float64)
     cosines = (rows @ query.astype(np.float64))[places]
@@ -68,14 +68,14 @@ def test_the_nearest_of_many_are_the_nearest(
     for query in vectors(WIDTHS[identity], 10, 2):
         for limit in (1, 10, 100):
             found = nearest(store, query, limit, filter, identity)
-            assert found == expected(identity, query, passing, limit)
+            assert found == expected_ids(identity, query, passing, limit)
 
 
 @pytest.mark.parametrize("identity", WIDTHS)
 def test_a_limit_beyond_all_that_there_are_gives_all(store: SqliteStore, identity: str) -> None:
     query = vectors(WIDTHS[identity], 1, 3)[0]
     found = nearest(store, query, MANY + 5, EVERYTHING, identity)
-    assert found == expected(identity, query, np.arange(MANY), MANY)
+    assert found == expected_ids(identity, query, np.arange(MANY), MANY)
 
 
 def test_equal_vectors_among_many_are_cut_by_id(tmp_path: Path) -> None:

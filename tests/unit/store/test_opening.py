@@ -18,8 +18,8 @@ from recollect.store.sqlite import migration
 from recollect.store.sqlite.store import SqliteStore
 
 
-def refused(path: Path) -> str:
-    """How opening this path is refused: in one sentence that names it."""
+def open_error(path: Path) -> str:
+    """Return the error for opening this path: one sentence that names it."""
     with pytest.raises(StoreError) as caught:
         SqliteStore(path)
     return one_sentence(caught.value, path)
@@ -73,7 +73,7 @@ def test_an_empty_file_becomes_a_vault(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_vault(tmp_path: Path) -> None:
-    assert refused(tmp_path) == "PATH is a folder, not a vault file."
+    assert open_error(tmp_path) == "PATH is a folder, not a vault file."
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_file_that_is_not_a_database_is_refused_and_left_alone(
 ) -> None:
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
-    assert "is not a Recollect vault: it is not a SQLite database" in refused(path)
+    assert "is not a Recollect vault: it is not a SQLite database" in open_error(path)
     assert folder_state(tmp_path) == {"notes.txt": content}
 
 
@@ -103,7 +103,7 @@ def test_another_programs_database_is_refused_and_left_alone(
 ) -> None:
     path = sqlite_file(tmp_path / "other.db", *statements)
     before = folder_state(tmp_path)
-    assert refused(path) == "PATH is a SQLite database, but not a Recollect vault."
+    assert open_error(path) == "PATH is a SQLite database, but not a Recollect vault."
     assert folder_state(tmp_path) == before
 
 
@@ -111,7 +111,7 @@ def test_a_newer_vault_is_refused_by_version_and_left_alone(tmp_path: Path) -> N
     path = vault(tmp_path / "vault.db")
     sqlite_file(path, f"PRAGMA user_version = {migration.VERSION + 1}")
     before = folder_state(tmp_path)
-    message = refused(path)
+    message = open_error(path)
     assert f"version {migration.VERSION + 1}" in message
     assert f"up to {migration.VERSION}" in message
     assert "install a newer Recollect" in message
@@ -120,17 +120,17 @@ def test_a_newer_vault_is_refused_by_version_and_left_alone(tmp_path: Path) -> N
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "vault.db"
-    assert "check that its folder exists" in refused(path)
+    assert "check that its folder exists" in open_error(path)
     assert not path.parent.exists()
 
 
 def test_a_path_below_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert "cannot be opened" in refused(tmp_path / "file" / "vault.db")
+    assert "cannot be opened" in open_error(tmp_path / "file" / "vault.db")
 
 
 def test_a_name_that_is_too_long_is_refused(tmp_path: Path) -> None:
-    assert "cannot be opened" in refused(tmp_path / ("v" * 300))
+    assert "cannot be opened" in open_error(tmp_path / ("v" * 300))
 
 
 def test_a_vault_made_by_another_at_the_same_moment_is_no_stranger(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from recollect.store.sqlite.fts5_index import tokenizer
 from recollect.store.sqlite.segments import packing
 
 # Words that some step treats in its own way: identifiers, scripts without spaces, letters that
-# change with their neighbours, other blanks, what stands between texts that are cut together.
+# change with their neighbours, other blanks, the separator of texts that are tokenized together.
 ODD = (
     "the of running runs don't well-known FooBar baz_qux XMLHttpRequest2 1.4.2 v1.2 U.S. naïve "
     "ΑΣ'Α ΟΔΥΣΣΕΥΣ İstanbul ISTANBUL Ǆ ﬁne ½ ㌀ e\u0301 \u0301x ´x a\u200bb A\u00a0B x\u3000y "

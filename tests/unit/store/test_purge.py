@@ -13,7 +13,7 @@ from typing import Any
 
 import apsw
 import pytest
-from killed_work import Killing, killed
+from killed_work import Killing, run_and_kill
 from suites.stores.helpers import change, matches, save
 from suites.stores.samples import CHANGE, memory
 from words_in_vault import check_words, small_segments
@@ -147,7 +147,7 @@ def test_no_byte_of_purged_memories_is_left_amid_edits(tmp_path: Path) -> None:
 
 
 def test_no_id_of_a_purged_memory_is_left_in_other_rows(tmp_path: Path) -> None:
-    """What was said of it goes, and links to it in earlier versions of others."""
+    """Its feedback goes, and links to it in earlier versions of others."""
     gone, kept = "how-we-deploy-zanzibar-1", "how-we-deploy-zanzibar-2"
     with Recollect(home=tmp_path, environment=OFF) as vault:
         for id in (gone, kept, "old", "older"):
@@ -168,7 +168,7 @@ def test_no_id_of_a_purged_memory_is_left_in_other_rows(tmp_path: Path) -> None:
         assert [one for one in vault.doctor() if one.problem] == []
 
 
-# An import beside purges
+# An import during purges
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merging, "STAGED_ROWS", 6)
 
 
-def marked(id: str) -> Memory:
+def marked_memory(id: str) -> Memory:
     """A memory with words that no other has, in every index."""
     return memory(
         id,
@@ -188,7 +188,7 @@ def marked(id: str) -> Memory:
     )
 
 
-def imported(store: SqliteStore, memories: Sequence[Memory]) -> None:
+def import_memories(store: SqliteStore, memories: Sequence[Memory]) -> None:
     ready = prepare(map(fields_of, memories))
     with store.writing_many(CHANGE, prepared=ready) as write:
         for one in memories:
@@ -220,7 +220,7 @@ def test_a_memory_that_is_imported_while_the_last_one_is_purged_is_found(
     """The key of the purged memory was given again, and the new segment did not speak for it."""
     path = tmp_path / "vault.db"
     store, other = (SqliteStore(path, lifetime=Lifetime.ONCE) for _ in range(2))
-    save(store, *(marked(f"a{number}x") for number in range(9)))
+    save(store, *(marked_memory(f"a{number}x") for number in range(9)))
     left = iter(range(moment))
 
     def purge_once() -> None:
@@ -228,7 +228,7 @@ def test_a_memory_that_is_imported_while_the_last_one_is_purged_is_found(
             purge(other, "a8x")
 
     beside(store, purge_once, monkeypatch)
-    imported(store, [marked(f"b{number}x") for number in range(12)])
+    import_memories(store, [marked_memory(f"b{number}x") for number in range(12)])
     monkeypatch.undo()
     assert matches(store, "zqb0xtitle") == ["b0x"]
     store.close()
@@ -263,7 +263,7 @@ def test_a_purge_amid_an_import_leaves_no_row_of_the_segment_that_it_removed(
 ) -> None:
     path = tmp_path / "vault.db"
     store, other = (SqliteStore(path, lifetime=Lifetime.ONCE) for _ in range(2))
-    save(store, *(marked(f"a{number}x") for number in range(9)))
+    save(store, *(marked_memory(f"a{number}x") for number in range(9)))
     left = iter(range(4))
 
     def purge_once() -> None:
@@ -272,7 +272,7 @@ def test_a_purge_amid_an_import_leaves_no_row_of_the_segment_that_it_removed(
             other.scrub()
 
     beside(store, purge_once, monkeypatch)
-    imported(store, [marked(f"b{number}x") for number in range(12)])
+    import_memories(store, [marked_memory(f"b{number}x") for number in range(12)])
     monkeypatch.undo()
     sql = "SELECT count(*) FROM postings WHERE segment NOT IN (SELECT number FROM segments)"
     assert store.database.rows(sql) == [(0,)]
@@ -308,7 +308,7 @@ def test_imports_beside_purges_killed_at_any_write_leave_a_vault_that_answers_ri
     path.parent.mkdir()
     log.touch()
     made = SqliteStore(path, lifetime=Lifetime.ONCE)
-    save(made, *(marked(f"a{number}x") for number in range(9)))
+    save(made, *(marked_memory(f"a{number}x") for number in range(9)))
     made.close()
 
     def work(chance: random.Random, start: int) -> None:
@@ -320,7 +320,7 @@ def test_imports_beside_purges_killed_at_any_write_leave_a_vault_that_answers_ri
             if what == "scrub":
                 other.scrub()
             elif what == "save" or len(ids) < 3:
-                save(other, marked(f"s{start}n{len(ids)}x{chance.randrange(10**6)}x"))
+                save(other, marked_memory(f"s{start}n{len(ids)}x{chance.randrange(10**6)}x"))
             elif what == "edit":
                 id = chance.choice(ids)
                 change(other, id, text=f"zq{id}edited hello")
@@ -334,12 +334,12 @@ def test_imports_beside_purges_killed_at_any_write_leave_a_vault_that_answers_ri
 
         beside(store, act)
         for batch in range(2):
-            imported(store, [marked(f"b{start}n{batch}n{n}x") for n in range(12)])
+            import_memories(store, [marked_memory(f"b{start}n{batch}n{n}x") for n in range(12)])
             Merger(store.database).run()
 
     for step in range(first, 10_000, STRIDE):
         killing = Killing(step, committed=step % 2 == 0)
-        was_killed = killed(partial(work, random.Random(step), step), killing)
+        was_killed = run_and_kill(partial(work, random.Random(step), step), killing)
         check_vault(path, log.read_text().split())
         if not was_killed:
             break

@@ -1,7 +1,4 @@
-"""How SQLite answers the queries that every search and save asks: by index, never by reading all.
-
-The statements are taken from the store as it runs, so a changed query is looked at too.
-"""
+"""SQLite answers the queries of every search and save by index, never by reading all."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from recollect.errors import StoreError
 from recollect.store.sqlite import vector_index
 from recollect.store.sqlite.store import SqliteStore
 
-assert vector_index  # imported before another user's rights are taken on: who may not read our code
+assert vector_index  # imported before switching to another user, who may not read our code
 
 FULL = replace(full_memory("full"), archived_at=None)
 
@@ -34,7 +34,7 @@ NOBODY = 65534
 
 
 @contextmanager
-def unprivileged() -> Iterator[None]:
+def without_privileges() -> Iterator[None]:
     """Without root's right to write everything; root gets it back."""
     if os.geteuid() != 0:
         yield
@@ -52,7 +52,7 @@ def folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as name:
         made = Path(name)
         made.chmod(0o755)
-        with unprivileged():
+        with without_privileges():
             if not os.access(made, os.X_OK):
                 pytest.skip("the temporary folder is closed to other users")
         yield made
@@ -95,7 +95,7 @@ def check_not_writable(store: SqliteStore) -> None:
 def test_a_read_only_file_in_a_read_only_folder_is_read(path: Path) -> None:
     path.chmod(0o444)
     path.parent.chmod(0o555)
-    with unprivileged():
+    with without_privileges():
         store = SqliteStore(path)
         check_readable(store)
         check_not_writable(store)
@@ -107,7 +107,7 @@ def test_a_read_only_file_in_a_writable_folder_is_read_again_and_again(path: Pat
     path.chmod(0o444)
     path.parent.chmod(0o777)
     for _ in range(3):
-        with unprivileged():
+        with without_privileges():
             store = SqliteStore(path)
             check_readable(store)
             check_not_writable(store)
@@ -115,16 +115,16 @@ def test_a_read_only_file_in_a_writable_folder_is_read_again_and_again(path: Pat
 
 
 def test_a_vault_that_its_owner_writes_is_read_as_it_is_now(path: Path) -> None:
-    """What the owner wrote may still stand in the log beside the file, and more will come."""
+    """The owner's last writes may still be in the log, and more will come."""
     path.chmod(0o644)
     owner = SqliteStore(path)
     save(owner, memory("first", text="lighthouse"))
-    with unprivileged():
+    with without_privileges():
         store = SqliteStore(path)
         assert matches(store, "lighthouse") == ["first"]
         check_not_writable(store)
     save(owner, memory("second", text="lighthouse"))
-    with unprivileged():
+    with without_privileges():
         assert matches(store, "lighthouse") == ["first", "second"]
         assert set(store.memories.get(["second"])) == {"second"}
         store.close()
@@ -134,7 +134,7 @@ def test_a_vault_that_its_owner_writes_is_read_as_it_is_now(path: Path) -> None:
 def test_an_empty_read_only_file_is_no_vault(folder: Path) -> None:
     path = folder / "empty.db"
     path.touch(0o444)
-    with unprivileged(), pytest.raises(StoreError) as caught:
+    with without_privileges(), pytest.raises(StoreError) as caught:
         SqliteStore(path)
     assert str(caught.value).startswith(f"The vault {path} must be brought to version ")
     assert str(caught.value).endswith("it is read-only; open it once where it can be written.")
@@ -142,25 +142,28 @@ def test_an_empty_read_only_file_is_no_vault(folder: Path) -> None:
 
 def test_a_vault_cannot_be_made_in_a_read_only_folder(folder: Path) -> None:
     folder.chmod(0o555)
-    with unprivileged(), pytest.raises(StoreError, match="check that its folder exists and is"):
+    with (
+        without_privileges(),
+        pytest.raises(StoreError, match="check that its folder exists and is"),
+    ):
         SqliteStore(folder / "vault.db")
 
 
 def test_a_file_that_may_not_be_read_is_refused(path: Path) -> None:
     path.chmod(0o000)
-    with unprivileged(), pytest.raises(StoreError, match="cannot be opened"):
+    with without_privileges(), pytest.raises(StoreError, match="cannot be opened"):
         SqliteStore(path)
 
 
 def test_a_folder_that_may_not_be_entered_is_refused(path: Path) -> None:
     path.parent.chmod(0o600)
-    with unprivileged(), pytest.raises(StoreError, match="cannot be opened"):
+    with without_privileges(), pytest.raises(StoreError, match="cannot be opened"):
         SqliteStore(path)
 
 
 @pytest.fixture
 def mounted(folder: Path) -> Iterator[Path]:
-    """A file system of its own, which can be made read-only whoever asks."""
+    """A file system of its own, which can be made read-only even for root."""
     with own_disk(folder, 8) as disk:
         yield disk
 

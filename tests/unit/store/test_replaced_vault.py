@@ -27,7 +27,7 @@ OLDER = Path(__file__).parents[2] / "migrations" / "vault-v3.db"
 Replace = Callable[[Path, Path], object]
 
 
-def filled(path: Path, name: str, count: int, *, closed: bool = True) -> SqliteStore:
+def fill_vault(path: Path, name: str, count: int, *, closed: bool = True) -> SqliteStore:
     store = SqliteStore(path)
     save(store, *(memory(f"{name}{n}", text=f"word {name}", tags=(name,)) for n in range(count)))
     if closed:
@@ -42,20 +42,21 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def backup(tmp_path: Path) -> Path:
-    filled(tmp_path / "backup.db", "new", AFTER)
+    fill_vault(tmp_path / "backup.db", "new", AFTER)
     return tmp_path / "backup.db"
 
 
 @pytest.fixture
 def store(path: Path) -> Iterator[SqliteStore]:
     """A process that stays, on the vault that is replaced; its log is full of writes."""
-    store = filled(path, "old", BEFORE, closed=False)
+    store = fill_vault(path, "old", BEFORE, closed=False)
     yield store
     store.close()
 
 
 def sound(path: Path) -> set[str]:
-    """The ids in the vault, which has nothing wrong and nothing beside it once it is closed."""
+    """Return the ids in the vault; check that it is sound, and that closing it leaves no other
+    files."""
     store = SqliteStore(path)
     assert not [finding for finding in store.examine() if finding.problem]
     ids = set(store.memories.ids())
@@ -64,7 +65,7 @@ def sound(path: Path) -> set[str]:
     return ids
 
 
-def named(name: str, count: int) -> set[str]:
+def ids_of(name: str, count: int) -> set[str]:
     return {f"{name}{n}" for n in range(count)}
 
 
@@ -94,7 +95,7 @@ def test_what_is_saved_after_the_vault_was_replaced_is_in_the_new_file(
     store.close()
     for kept in path.parent.glob("*-wal-replaced"):
         kept.unlink()
-    assert sound(path) == named("new", AFTER) | named("post", POSTS)
+    assert sound(path) == ids_of("new", AFTER) | ids_of("post", POSTS)
 
 
 @pytest.mark.parametrize("replace", [os.replace, shutil.copyfile])
@@ -105,7 +106,7 @@ def test_a_process_that_only_stops_does_no_harm_to_the_new_file(
     store.close()
     for kept in path.parent.glob("*-wal-replaced"):
         kept.unlink()
-    assert sound(path) == named("new", AFTER)
+    assert sound(path) == ids_of("new", AFTER)
 
 
 def test_threads_that_had_the_old_file_open_save_into_the_new_one(
@@ -128,14 +129,14 @@ def test_threads_that_had_the_old_file_open_save_into_the_new_one(
     for thread in threads:
         thread.join()
     store.close()
-    assert sound(path) == named("new", AFTER) | named("post", 3)
+    assert sound(path) == ids_of("new", AFTER) | ids_of("post", 3)
 
 
 def test_reads_see_the_new_file_and_nothing_of_the_old(
     store: SqliteStore, path: Path, tmp_path: Path
 ) -> None:
     put(store, MODEL, {"old1": axis(1)})
-    other = filled(tmp_path / "other.db", "new", 3, closed=False)
+    other = fill_vault(tmp_path / "other.db", "new", 3, closed=False)
     put(other, MODEL, {"new2": axis(1)})
     other.close()
     assert nearest(store, axis(1)) == ["old1"]
@@ -156,8 +157,8 @@ def test_a_vault_that_was_moved_away_keeps_what_was_written_last(
     backup.replace(path)
     save(store, memory("post0"))
     store.close()
-    assert sound(tmp_path / "kept.db") == named("old", BEFORE)
-    assert sound(path) == named("new", AFTER) | {"post0"}
+    assert sound(tmp_path / "kept.db") == ids_of("old", BEFORE)
+    assert sound(path) == ids_of("new", AFTER) | {"post0"}
 
 
 def test_a_vault_replaced_during_a_write_refuses_the_write(
@@ -173,7 +174,7 @@ def test_a_vault_replaced_during_a_write_refuses_the_write(
     one_sentence(caught.value, path)
     save(store, memory("post1"))
     store.close()
-    assert sound(path) == named("new", AFTER) | {"post1"}
+    assert sound(path) == ids_of("new", AFTER) | {"post1"}
 
 
 def test_a_deleted_vault_is_neither_read_nor_written_until_it_is_back(
@@ -188,7 +189,7 @@ def test_a_deleted_vault_is_neither_read_nor_written_until_it_is_back(
     (tmp_path / "away.db").rename(path)
     save(store, memory("post1"))
     store.close()
-    assert sound(path) == named("old", BEFORE) | {"post1"}
+    assert sound(path) == ids_of("old", BEFORE) | {"post1"}
 
 
 def test_beside_a_deleted_vault_nothing_is_left(store: SqliteStore, path: Path) -> None:
@@ -201,7 +202,7 @@ def test_a_new_vault_in_place_of_a_deleted_one_has_nothing_of_it(
     store: SqliteStore, path: Path
 ) -> None:
     path.unlink()
-    other = filled(path, "new", 2, closed=False)
+    other = fill_vault(path, "new", 2, closed=False)
     save(store, memory("post0"))
     other.close()
     store.close()
@@ -215,9 +216,9 @@ def test_a_deleted_log_loses_nothing(
     for ending in endings:
         Path(f"{path}{ending}").unlink()
     save(store, memory("post0"))
-    assert sound(as_killed(path, tmp_path / "killed")) == named("old", BEFORE) | {"post0"}
+    assert sound(as_killed(path, tmp_path / "killed")) == ids_of("old", BEFORE) | {"post0"}
     store.close()
-    assert sound(path) == named("old", BEFORE) | {"post0"}
+    assert sound(path) == ids_of("old", BEFORE) | {"post0"}
 
 
 def test_the_log_of_another_file_is_refused_and_left_alone(
@@ -232,11 +233,11 @@ def test_the_log_of_another_file_is_refused_and_left_alone(
     assert killed.read_bytes() == backup.read_bytes()
     for ending in ("-wal", "-shm"):
         Path(f"{killed}{ending}").unlink()
-    assert sound(killed) == named("new", AFTER)
+    assert sound(killed) == ids_of("new", AFTER)
 
 
 def test_an_older_copy_of_the_same_vault_does_not_take_its_log(path: Path, tmp_path: Path) -> None:
-    filled(path, "old", 3)
+    fill_vault(path, "old", 3)
     shutil.copyfile(path, tmp_path / "older.db")
     store = SqliteStore(path)
     save(store, memory("a"))
@@ -244,7 +245,7 @@ def test_an_older_copy_of_the_same_vault_does_not_take_its_log(path: Path, tmp_p
     save(store, memory("b"))
     save(store, memory("c"))
     killed = as_killed(path, tmp_path / "killed")
-    assert set(SqliteStore(killed).memories.ids()) == named("old", 3) | {"a", "b", "c"}
+    assert set(SqliteStore(killed).memories.ids()) == ids_of("old", 3) | {"a", "b", "c"}
     shutil.copyfile(tmp_path / "older.db", tmp_path / "killed" / "vault.db")
     with pytest.raises(StoreError, match="does not belong to the vault beside it"):
         SqliteStore(killed)
@@ -252,7 +253,7 @@ def test_an_older_copy_of_the_same_vault_does_not_take_its_log(path: Path, tmp_p
 
 
 def test_a_marked_copy_does_not_take_the_log_of_its_original(path: Path, tmp_path: Path) -> None:
-    store = filled(path, "old", 3, closed=False)
+    store = fill_vault(path, "old", 3, closed=False)
     copy = as_killed(path, tmp_path / "copy")
     with closing(apsw.Connection(str(copy))) as connection:
         vault_files.mark_copy(connection)
@@ -273,13 +274,13 @@ def test_the_log_of_a_killed_process_is_read_wherever_its_vault_is_copied(
         save(store, memory(f"m{n}"))
         if n % 3 == 2:
             store.database.rows(f"PRAGMA wal_checkpoint({('PASSIVE', 'TRUNCATE')[n % 2]})")
-        assert sound(as_killed(path, tmp_path / f"copy{n}")) == named("m", n + 1)
+        assert sound(as_killed(path, tmp_path / f"copy{n}")) == ids_of("m", n + 1)
     store.close()
 
 
 def test_a_locked_vault_is_replaced_by_one_with_another_key(path: Path, tmp_path: Path) -> None:
     for place, name, sealed in ((path, "old", OLD), (tmp_path / "backup.db", "new", NEW)):
-        filled(place, name, 3)
+        fill_vault(place, name, 3)
         change_key(place, None, sealed)
     store = SqliteStore(path, keys=key_of)
     save(store, memory("last"))
@@ -291,13 +292,13 @@ def test_a_locked_vault_is_replaced_by_one_with_another_key(path: Path, tmp_path
     save(store, memory("post0"))
     store.close()
     store = SqliteStore(path, keys=key_of)
-    assert set(store.memories.ids()) == named("new", 3) | {"post0"}
+    assert set(store.memories.ids()) == ids_of("new", 3) | {"post0"}
     store.close()
 
 
 def test_a_link_that_leads_elsewhere_is_followed(path: Path, tmp_path: Path) -> None:
-    filled(tmp_path / "first.db", "old", 2)
-    filled(tmp_path / "second.db", "new", 2)
+    fill_vault(tmp_path / "first.db", "old", 2)
+    fill_vault(tmp_path / "second.db", "new", 2)
     path.symlink_to(tmp_path / "first.db")
     store = SqliteStore(path)
     save(store, memory("a"))
@@ -320,7 +321,7 @@ def test_a_vault_that_a_newer_version_migrated_meanwhile_is_not_written(
     with closing(apsw.Connection(str(path))) as newer:
         newer.execute(f"PRAGMA user_version = {VERSION}")
     save(store, memory("post1"))
-    assert set(store.memories.ids()) == named("old", BEFORE) | {"post1"}
+    assert set(store.memories.ids()) == ids_of("old", BEFORE) | {"post1"}
 
 
 def test_a_vault_replaced_by_an_older_version_is_migrated(
@@ -340,7 +341,7 @@ def test_a_vault_has_an_id_that_it_keeps(path: Path) -> None:
         store.close()
         return known
 
-    first = id_of(filled(path, "old", 1, closed=False))
+    first = id_of(fill_vault(path, "old", 1, closed=False))
     assert first
     change_key(path, None, OLD)
     assert id_of(SqliteStore(path, keys=key_of)) == first

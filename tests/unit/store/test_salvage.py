@@ -54,22 +54,22 @@ def vault(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copyfile(made, tmp_path / "vault.db"))
 
 
-def opened(vault: Path, *, damaged: bool = False) -> Recollect:
+def open_vault(vault: Path, *, damaged: bool = False) -> Recollect:
     key = None if header_at(vault) is None else PASSPHRASE
     return Recollect(vault, home=vault.parent, settings=OFF, passphrase=key, damaged=damaged)
 
 
-def salvaged(vault: Path) -> tuple[dict[str, Memory], list[str]]:
+def read_salvage(vault: Path) -> tuple[dict[str, Memory], list[str]]:
     """The memories that `export --salvage` writes, live ones alone, and what it says."""
-    with opened(vault, damaged=True) as engine:
+    with open_vault(vault, damaged=True) as engine:
         items, notes = engine.export_salvaged()
         stored = [item for item in items if isinstance(item, Stored)]
     return {item.memory.id: item.memory for item in stored if not item.forgotten}, notes
 
 
-def repaired(vault: Path) -> tuple[dict[str, Memory], list[str]]:
+def repair_vault(vault: Path) -> tuple[dict[str, Memory], list[str]]:
     """The live memories after `doctor --fix`, and what that says."""
-    with opened(vault, damaged=True) as engine:
+    with open_vault(vault, damaged=True) as engine:
         findings = engine.doctor(fix=True)
         assert [finding for finding in findings if finding.problem] == []
         found = {one.id: one for one in engine.export()}
@@ -89,7 +89,7 @@ def repaired(vault: Path) -> tuple[dict[str, Memory], list[str]]:
 )
 def test_whatever_is_derived_is_mended_without_loss(vault: Path, owner: str) -> None:
     overwrite(vault, leaf(vault, owner))
-    found, notes = repaired(vault)
+    found, notes = repair_vault(vault)
     assert found == {id: ALL[id] for id in LIVE}
     assert [note for note in notes if "memor" in note and "kept" not in note] == []
 
@@ -97,7 +97,7 @@ def test_whatever_is_derived_is_mended_without_loss(vault: Path, owner: str) -> 
 @pytest.mark.parametrize("owner", ["stemmed_data", "plain_docsize", "memories_project"])
 def test_reindex_mends_it_too(vault: Path, owner: str) -> None:
     overwrite(vault, leaf(vault, owner))
-    with opened(vault, damaged=True) as engine:
+    with open_vault(vault, damaged=True) as engine:
         engine.reindex()
         assert [finding for finding in engine.doctor() if finding.problem] == []
         assert {one.id for one in engine.export()} == set(LIVE)
@@ -107,7 +107,7 @@ def test_reindex_mends_it_too(vault: Path, owner: str) -> None:
 def test_reindex_costs_no_memory(vault: Path) -> None:
     overwrite(vault, leaf(vault, "memories"))
     before = vault.read_bytes()
-    with opened(vault, damaged=True) as engine, pytest.raises(Damaged, match="doctor --fix"):
+    with open_vault(vault, damaged=True) as engine, pytest.raises(Damaged, match="doctor --fix"):
         engine.reindex()
     assert vault.read_bytes() == before
     assert not list((vault.parent / "backups").iterdir())
@@ -117,8 +117,8 @@ def test_a_damaged_page_of_memories_costs_the_rows_on_it(vault: Path) -> None:
     """They are named by their ids, which the index of ids still has."""
     page = leaf(vault, "memories")
     overwrite(vault, page)
-    kept, said = salvaged(vault)
-    found, notes = repaired(vault)
+    kept, said = read_salvage(vault)
+    found, notes = repair_vault(vault)
     lost = set(LIVE) - set(found)
     assert 0 < len(lost) < 12
     assert kept == found == {id: ALL[id] for id in LIVE if id not in lost}
@@ -131,7 +131,7 @@ def test_a_damaged_page_of_memories_costs_the_rows_on_it(vault: Path) -> None:
 def test_a_row_whose_id_is_lost_too_is_named_by_its_number(vault: Path) -> None:
     for owner in ("sqlite_autoindex_memories_1", "memories_recent", "memories"):
         overwrite(vault, leaf(vault, owner))
-    _, said = salvaged(vault)
+    _, said = read_salvage(vault)
     assert "row 2" in said[0]
 
 
@@ -140,7 +140,7 @@ def test_a_page_that_leads_to_others_costs_nothing(vault: Path) -> None:
     for owner in ("memories", "sqlite_schema"):
         pages = [place.number for place in places(vault) if place.owner == owner and not place.leaf]
         overwrite(vault, pages[0])
-        found, notes = repaired(vault)
+        found, notes = repair_vault(vault)
         assert found.keys() >= set(LIVE)
         assert {id: found[id] for id in LIVE} == {id: ALL[id] for id in LIVE}
         assert "kept" in notes[-1]
@@ -148,14 +148,14 @@ def test_a_page_that_leads_to_others_costs_nothing(vault: Path) -> None:
 
 def test_damaged_tags_are_read_from_their_index_in_the_right_order(vault: Path) -> None:
     overwrite(vault, leaf(vault, "memory_tags"))
-    assert salvaged(vault) == ({id: ALL[id] for id in LIVE}, [])
-    assert repaired(vault)[0] == {id: ALL[id] for id in LIVE}
+    assert read_salvage(vault) == ({id: ALL[id] for id in LIVE}, [])
+    assert repair_vault(vault)[0] == {id: ALL[id] for id in LIVE}
 
 
 def test_tags_that_cannot_be_read_at_all_are_named_and_cost_no_memory(vault: Path) -> None:
     overwrite(vault, leaf(vault, "memory_tags"))
     overwrite(vault, leaf(vault, "memory_tags_tag"))
-    found, notes = repaired(vault)
+    found, notes = repair_vault(vault)
     assert set(found) == set(LIVE)
     untagged = [id for id in ALL if ALL[id].tags and (id not in found or not found[id].tags)]
     assert f"{len(untagged)} memories lost tags ({', '.join(untagged)})." in notes
@@ -165,7 +165,7 @@ def test_the_damaged_file_is_kept_and_only_its_owner_reads_it(vault: Path) -> No
     overwrite(vault, leaf(vault, "memories"))
     vault.chmod(0o600)
     before = vault.read_bytes()
-    _, notes = repaired(vault)
+    _, notes = repair_vault(vault)
     [kept] = (vault.parent / "backups").glob("*.db")
     assert kept.read_bytes() == before
     assert str(kept) in notes[-1]
@@ -174,9 +174,9 @@ def test_the_damaged_file_is_kept_and_only_its_owner_reads_it(vault: Path) -> No
 
 def test_saving_is_refused_once_the_damage_is_known(vault: Path) -> None:
     overwrite(vault, leaf(vault, "memories_project"))
-    with opened(vault) as engine:
+    with open_vault(vault) as engine:
         assert [one.check for one in engine.doctor() if one.problem] == ["file"]
-    with opened(vault) as other:
+    with open_vault(vault) as other:
         for write in (
             lambda: other.save(title="x"),
             lambda: other.forget(["m01"]),
@@ -187,13 +187,13 @@ def test_saving_is_refused_once_the_damage_is_known(vault: Path) -> None:
         assert len(other.search("anchor", limit=5)) == 5
     with pytest.raises(Damaged, match="nothing is written into it"):
         change_key(vault, None, Sealed(bytes(32), bytes(16)))
-    repaired(vault)
+    repair_vault(vault)
     assert not Path(f"{vault}{NOTE}").exists()
 
 
 def test_a_doctor_who_finds_nothing_allows_writing_again(vault: Path) -> None:
     Path(f"{vault}{NOTE}").write_text("It was damaged.")
-    with opened(vault) as engine:
+    with open_vault(vault) as engine:
         with pytest.raises(Damaged):
             engine.save(title="x")
         engine.doctor()
@@ -202,7 +202,7 @@ def test_a_doctor_who_finds_nothing_allows_writing_again(vault: Path) -> None:
 
 def test_a_damaged_vault_is_not_searched_and_says_what_to_do(vault: Path) -> None:
     overwrite(vault, leaf(vault, "memories"))
-    with opened(vault) as engine:
+    with open_vault(vault) as engine:
         for read in (
             lambda: engine.search("anchor", limit=50),
             lambda: engine.show(LIVE),
@@ -218,7 +218,7 @@ def test_a_damaged_vault_is_not_searched_and_says_what_to_do(vault: Path) -> Non
 def test_a_memory_whose_text_was_lost_is_not_shown(vault: Path) -> None:
     """The last page of a long text is zeros; SQLite reads it without a complaint."""
     overwrite(vault, text_end(vault))
-    with opened(vault) as engine:
+    with open_vault(vault) as engine:
         for read in (
             lambda: engine.show(["m07"]),
             lambda: list(engine.export()),
@@ -236,17 +236,17 @@ def test_a_memory_whose_text_was_lost_is_not_shown(vault: Path) -> None:
 def test_a_row_of_nulls_is_told_as_damage(vault: Path, recipe: str) -> None:
     page = leaf(vault, "memories")
     overwrite(vault, page, nulled(vault, page))
-    with opened(vault) as engine, pytest.raises(Damaged, match="export --salvage"):
+    with open_vault(vault) as engine, pytest.raises(Damaged, match="export --salvage"):
         engine.search("anchor", recipe=recipe, limit=50)
 
 
 def test_the_doctor_names_a_row_of_nulls_and_repairs_the_vault(vault: Path) -> None:
     page = leaf(vault, "memories")
     overwrite(vault, page, nulled(vault, page))
-    with opened(vault) as engine:
+    with open_vault(vault) as engine:
         wrong = {one.check: one.problem for one in engine.doctor() if one.problem}
         assert wrong["memories"] == "1 memory is not what was saved: row 24"
-    found, notes = repaired(vault)
+    found, notes = repair_vault(vault)
     lost = set(LIVE) - set(found)
     assert found == {id: ALL[id] for id in LIVE if id not in lost}
     assert notes[0] == f"1 memory could not be read and is lost ({', '.join(lost)})."
@@ -254,10 +254,10 @@ def test_the_doctor_names_a_row_of_nulls_and_repairs_the_vault(vault: Path) -> N
 
 def test_a_damaged_vector_costs_its_memory_its_vector_alone(vault: Path) -> None:
     overwrite(vault, leaf(vault, "vectors"))
-    found, notes = repaired(vault)
+    found, notes = repair_vault(vault)
     assert found == {id: ALL[id] for id in LIVE}
     assert "Some vectors may be missing; `recollect reindex` computes them." in notes
-    with opened(vault) as engine:
+    with open_vault(vault) as engine:
         embedded, live = engine.store.vectors.coverage(MODEL)
         assert 0 < embedded < 19
         assert live == len(LIVE) + 1
@@ -265,7 +265,7 @@ def test_a_damaged_vector_costs_its_memory_its_vector_alone(vault: Path) -> None
 
 def test_a_flipped_bit_is_named_and_its_memory_set_aside(vault: Path) -> None:
     replace_bytes(vault, b"Ship11 rides at", b"Ship11 ridgs at")
-    with opened(vault) as engine:
+    with open_vault(vault) as engine:
         wrong = {one.check: one.problem for one in engine.doctor() if one.problem}
         assert wrong["memories"] == "1 memory is not what was saved: m11"
         with pytest.raises(Damaged):
@@ -282,7 +282,7 @@ def test_a_flipped_bit_is_named_and_its_memory_set_aside(vault: Path) -> None:
 
 def test_the_checksum_covers_every_field(vault: Path) -> None:
     columns = [name for name in FIELDS if name not in ("key", "id")]
-    with opened(vault) as engine:
+    with open_vault(vault) as engine:
         connection = engine.store.database.connection()
         connection.execute("DROP TRIGGER memories_update")  # it is about indexes, and they are not
         for column in (*columns, "checksum"):
@@ -295,7 +295,7 @@ def test_the_checksum_covers_every_field(vault: Path) -> None:
 
 
 def test_a_text_that_is_not_utf8_any_more_is_set_aside(vault: Path) -> None:
-    with opened(vault) as engine:
+    with open_vault(vault) as engine:
         engine.store.database.connection().execute(
             "UPDATE memories SET text = CAST(x'41ff42' AS TEXT) WHERE id = 'm11'"
         )
@@ -311,7 +311,7 @@ def test_a_text_that_is_not_utf8_any_more_is_set_aside(vault: Path) -> None:
 
 
 def test_a_wrong_hash_of_the_content_alone_is_made_again(vault: Path) -> None:
-    with opened(vault) as engine:
+    with open_vault(vault) as engine:
         engine.store.database.connection().execute(
             "UPDATE memories SET content_hash = x'00' WHERE id = 'm11'"
         )
@@ -324,9 +324,9 @@ def test_a_locked_vault_is_salvaged_and_stays_locked(vault: Path, tmp_path: Path
     sealed = sealed_with(PASSPHRASE)
     change_key(vault, None, sealed)
     overwrite(vault, leaf(vault, "memories", sealed.key), noise(1))
-    with opened(vault) as engine, pytest.raises(Damaged):
+    with open_vault(vault) as engine, pytest.raises(Damaged):
         engine.search("anchor", limit=50)
-    found, notes = repaired(vault)
+    found, notes = repair_vault(vault)
     assert 0 < len(found) < len(LIVE)
     assert "could not be read" in notes[0]
     assert vault.read_bytes()[:16] == sealed.header
@@ -342,21 +342,21 @@ def test_another_process_with_the_vault_open_is_waited_for_and_then_named(
     overwrite(vault, leaf(vault, "memories_project"))
     before = vault.read_bytes()
     with (
-        opened(vault),
-        opened(vault) as engine,
+        open_vault(vault),
+        open_vault(vault) as engine,
         pytest.raises(StoreError, match="Another process is using the vault"),
     ):
         engine.doctor(fix=True)
     assert vault.read_bytes() == before
     assert not list((vault.parent / "backups").iterdir())
-    assert repaired(vault)[0] == {id: ALL[id] for id in LIVE}
+    assert repair_vault(vault)[0] == {id: ALL[id] for id in LIVE}
 
 
 def test_a_file_that_never_was_a_vault_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "vault.db"
     file.write_bytes(random.Random(1).randbytes(9 * SIZE))
     before = file.read_bytes()
-    with opened(file, damaged=True) as engine:
+    with open_vault(file, damaged=True) as engine:
         with pytest.raises(NotAVault):
             engine.doctor(fix=True)
         with pytest.raises(NotAVault):
@@ -368,13 +368,13 @@ def test_a_vault_of_an_older_version_is_salvaged(tmp_path: Path) -> None:
     old = Path(__file__).parents[2] / "migrations" / "vault-v4.db"
     vault = Path(shutil.copyfile(old, tmp_path / "vault.db"))
     overwrite(vault, leaf(vault, "memories_kind"))
-    found, _ = repaired(vault)
+    found, _ = repair_vault(vault)
     assert {"jwt", "roadmap"} <= set(found)
     assert found["jwt"].tags == ("auth", "tokens")
 
 
 def test_what_the_log_beside_the_vault_holds_is_salvaged(vault: Path) -> None:
-    """A killed process leaves a log, and the newest memories stand in it alone."""
+    """A killed process leaves a log, which alone has the newest memories."""
     store = SqliteStore(vault)
     with store.writing(CHANGE) as write:
         write.add(memory("newest", title="Anchor in the log"))
@@ -384,8 +384,8 @@ def test_what_the_log_beside_the_vault_holds_is_salvaged(vault: Path) -> None:
         shutil.copyfile(f"{vault}{ending}", f"{damaged}{ending}")
     store.close()
     overwrite(damaged, leaf(vault, "vocabulary"))
-    assert salvaged(damaged)[0].keys() == {*LIVE, "newest"}
-    assert repaired(damaged)[0].keys() == {*LIVE, "newest"}
+    assert read_salvage(damaged)[0].keys() == {*LIVE, "newest"}
+    assert repair_vault(damaged)[0].keys() == {*LIVE, "newest"}
 
 
 def test_a_kill_during_the_repair_leaves_the_old_vault_or_the_new(
@@ -394,24 +394,24 @@ def test_a_kill_during_the_repair_leaves_the_old_vault_or_the_new(
     overwrite(vault, leaf(vault, "memories_project"))
     before = vault.read_bytes()
 
-    def killed(*of: object, **more: object) -> None:
+    def fail(*of: object, **more: object) -> None:
         raise KeyboardInterrupt
 
     for name in ("rescue.repair.write_vault", "sqlite.replacement.install"):
-        with monkeypatch.context() as patch, opened(vault, damaged=True) as engine:
-            patch.setattr(f"recollect.store.{name}", killed)
+        with monkeypatch.context() as patch, open_vault(vault, damaged=True) as engine:
+            patch.setattr(f"recollect.store.{name}", fail)
             with pytest.raises(KeyboardInterrupt):
                 engine.doctor(fix=True)
         if name == "rescue.repair.write_vault":
             assert vault.read_bytes() == before
-    with opened(vault) as engine:
+    with open_vault(vault) as engine:
         assert [one for one in engine.doctor() if one.problem] == []
         assert {one.id for one in engine.export()} == set(LIVE)
 
 
 def test_an_export_carries_forgotten_memories_and_feedback(vault: Path) -> None:
     overwrite(vault, leaf(vault, "stemmed_data"))
-    with opened(vault, damaged=True) as engine:
+    with open_vault(vault, damaged=True) as engine:
         items, notes = engine.export_salvaged()
         every = list(items)
     assert notes == []
@@ -424,7 +424,7 @@ def test_an_export_carries_forgotten_memories_and_feedback(vault: Path) -> None:
     ("place", "cell", "read"),
     [
         (100, b"\x02\x07\x02\x09", (7, (1,))),  # rowid 7: one value, the number 1
-        (SIZE - 1, b"\xff", (0, None)),  # its size goes on behind the page
+        (SIZE - 1, b"\xff", (0, None)),  # its size continues after the page
         (100, b"\xff\x7f\x07\x02\x09", (7, None)),  # longer than the whole file
         (SIZE - 3, b"\x03\x07\x02", (7, None)),  # cut short by the end of the page
         (100, b"\x03\x07\x02\x09\x09", (7, None)),  # more bytes than values

@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 import pytest
-from killed_work import Killing, killed
+from killed_work import Killing, run_and_kill
 from locked_work import OLD, key_of
 from suites.stores.helpers import change, forget, matches, save
 from suites.stores.samples import CHANGE, memory
@@ -56,8 +56,9 @@ def some(id: str, chance: random.Random) -> Memory:
     )
 
 
-def filled(path: Path, count: int) -> SqliteStore:
-    """A vault whose memories are all in FTS5. It is brief: nothing is merged behind its back."""
+def fill_vault(path: Path, count: int) -> SqliteStore:
+    """Return a vault whose memories are all in FTS5. As for a command, nothing is merged in the
+    background."""
     store = SqliteStore(path, lifetime=Lifetime.ONCE)
     chance = random.Random(7)
     save(store, *(some(f"m{number}", chance) for number in range(count)))
@@ -71,13 +72,13 @@ def test_a_command_that_ends_makes_no_segment_beside_a_buffer_that_stays_large(
     """A search reads such a buffer row by row, which takes longer than FTS5 alone."""
     monkeypatch.setattr(buffer, "FIRST", 10)
     monkeypatch.setattr(merging, "AT_THE_END", 20)
-    store = filled(tmp_path / "vault.db", 21)
+    store = fill_vault(tmp_path / "vault.db", 21)
     Merger(store.database).run(briefly=True)
     assert numbers(store) == []
     forget(store, "m0")
     Merger(store.database).run(briefly=True)
     assert len(numbers(store)) == 1
-    assert buffered(store) == []
+    assert buffered_keys(store) == []
     store.close()
 
 
@@ -86,7 +87,7 @@ def numbers(store: SqliteStore) -> list[int]:
     return [int(str(number)) for (number,) in found]
 
 
-def buffered(store: SqliteStore) -> list[int]:
+def buffered_keys(store: SqliteStore) -> list[int]:
     with store.database.reading() as connection:
         return buffer.keys(connection)
 
@@ -120,7 +121,7 @@ def test_large_numbers_are_packed_as_well() -> None:
 
 
 def test_a_word_that_alone_is_cut_otherwise_is_stemmed_in_its_text() -> None:
-    """What unicode61 makes of its own token is not always that token again."""
+    """unicode61 may split its own token again."""
     text = "running ǅungla ΐ ŉ ẞen ﬁles runs"
     fields = {**dict.fromkeys(FIELDS, ""), "text": text}
     packed = pack([list(fields.values())])
@@ -135,7 +136,7 @@ def test_a_word_that_alone_is_cut_otherwise_is_stemmed_in_its_text() -> None:
 
 
 def test_texts_are_cut_together_as_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also those that hold the character which stands between texts."""
+    """Also those with the character that separates texts."""
     chance = random.Random(3)
     texts = [said(chance, 6) for _ in range(20)] + [f"x {packing.BETWEEN} y{packing.BETWEEN}"]
     memories = [[text, "", *chance.choices(texts, k=len(FIELDS) - 2)] for text in texts]
@@ -163,10 +164,10 @@ def test_texts_are_cut_together_as_each_alone(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_small_vault_has_no_segments(tmp_path: Path) -> None:
-    store = filled(tmp_path / "vault.db", 5)
+    store = fill_vault(tmp_path / "vault.db", 5)
     Merger(store.database).run()
     assert numbers(store) == []
-    assert len(buffered(store)) == 5
+    assert len(buffered_keys(store)) == 5
     store.close()
 
 
@@ -174,7 +175,7 @@ def test_pages_that_a_merge_frees_are_returned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(merging, "KEPT_FREE", 0)
-    store = filled(tmp_path / "vault.db", 300)
+    store = fill_vault(tmp_path / "vault.db", 300)
     Merger(store.database).run()
     join_all(store)
     assert len(numbers(store)) == 1
@@ -184,17 +185,17 @@ def test_pages_that_a_merge_frees_are_returned(
 
 
 def test_a_full_buffer_becomes_segments_that_say_the_same(tmp_path: Path) -> None:
-    store = filled(tmp_path / "vault.db", 20)
+    store = fill_vault(tmp_path / "vault.db", 20)
     Merger(store.database).run()
     assert len(numbers(store)) >= 1
-    assert len(buffered(store)) < 3
+    assert len(buffered_keys(store)) < 3
     check_words(store)
     assert problems(store) == []
     store.close()
 
 
 def test_joining_everything_leaves_one_segment(tmp_path: Path) -> None:
-    store = filled(tmp_path / "vault.db", 21)
+    store = fill_vault(tmp_path / "vault.db", 21)
     Merger(store.database).run()
     forget(store, "m3", "m20")
     join_all(store)
@@ -209,7 +210,7 @@ def test_what_is_changed_while_it_is_merged_stays_in_the_buffer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process edits, forgets, adds and tags between what a merge reads and writes."""
-    store = filled(tmp_path / "vault.db", 7)
+    store = fill_vault(tmp_path / "vault.db", 7)
     other = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
     pack_really = pack
 
@@ -228,7 +229,7 @@ def test_what_is_changed_while_it_is_merged_stays_in_the_buffer(
         assert matches(vault, "wording") == ["m1"]
         assert matches(vault, "fresh") == ["m2"]
         assert matches(vault, "meanwhile") == ["late"]
-    assert set(buffered(store)) >= {2, 3, 8}
+    assert set(buffered_keys(store)) >= {2, 3, 8}
     assert problems(store) == []
     store.close()
     other.close()
@@ -238,7 +239,7 @@ def test_what_is_changed_while_it_is_merged_stays_in_the_buffer(
 def test_what_is_changed_while_segments_are_joined_is_found_as_it_is_now(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = filled(tmp_path / "vault.db", 14)
+    store = fill_vault(tmp_path / "vault.db", 14)
     Merger(store.database).run()
     other = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
     joining = join_documents
@@ -269,13 +270,13 @@ def test_a_large_buffer_beside_segments_is_left_to_fts5(
         return pooled_bm25(*asked)
 
     monkeypatch.setattr(keyword, "pooled_bm25", counting)
-    store = filled(tmp_path / "vault.db", 7)
+    store = fill_vault(tmp_path / "vault.db", 7)
     Merger(store.database).run()
     save(store, *(memory(f"s{n}", text="anchor " * 9) for n in range(4)))
     Merger(store.database).run()
     save(store, *(memory(f"b{n:03}", text="anchor in a long sentence") for n in range(200)))
     save(store, memory("best", text="anchor " * 20))
-    assert len(buffered(store)) == 201
+    assert len(buffered_keys(store)) == 201
     found = store.keyword.match(
         KeywordQuery("stemmed", "anchor", dict.fromkeys(COLUMNS["stemmed"], 1.0), 3, Filter())
     )
@@ -288,7 +289,7 @@ def test_a_large_buffer_beside_segments_is_left_to_fts5(
 
 @merges_itself
 def test_only_one_of_two_processes_merges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = filled(tmp_path / "vault.db", 7)
+    store = fill_vault(tmp_path / "vault.db", 7)
     other = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
     pack_really = pack
     inside: list[int] = []
@@ -309,7 +310,7 @@ def test_only_one_of_two_processes_merges(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_merge_that_reindex_overtakes_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = filled(tmp_path / "vault.db", 9)
+    store = fill_vault(tmp_path / "vault.db", 9)
     other = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
     pack_really = pack
 
@@ -327,7 +328,7 @@ def test_a_merge_that_reindex_overtakes_is_given_up(
 
 
 def test_a_reader_sees_one_moment_while_others_merge(tmp_path: Path) -> None:
-    store = filled(tmp_path / "vault.db", 20)
+    store = fill_vault(tmp_path / "vault.db", 20)
     other = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
     check_words(other)
     with other.database.reading() as connection:
@@ -384,7 +385,7 @@ def test_a_process_that_stays_merges_beside_its_saves(tmp_path: Path) -> None:
 
 @merges_itself
 def test_a_command_that_fills_the_buffer_merges_when_it_closes_the_vault(tmp_path: Path) -> None:
-    store = filled(tmp_path / "vault.db", 8)
+    store = fill_vault(tmp_path / "vault.db", 8)
     assert numbers(store) == []
     store.close()
     store = SqliteStore(tmp_path / "vault.db")
@@ -402,7 +403,7 @@ def test_a_merge_killed_at_any_point_leaves_a_vault_that_answers_right(
     tmp_path: Path, *, committed: bool
 ) -> None:
     path = tmp_path / "vault.db"
-    store = filled(path, 12)
+    store = fill_vault(path, 12)
     store.merging.close = lambda: None  # type: ignore[method-assign]
     store.close()
 
@@ -413,7 +414,7 @@ def test_a_merge_killed_at_any_point_leaves_a_vault_that_answers_right(
 
     # The larger steps, so that each kill is of another kind of write and the whole is short.
     step = 1
-    while killed(work, Killing(step, committed=committed)):
+    while run_and_kill(work, Killing(step, committed=committed)):
         store = SqliteStore(path, lifetime=Lifetime.ONCE)
         check_words(store)
         change(store, "m1", text=f"after kill {step}")
@@ -432,7 +433,7 @@ def test_a_merge_killed_at_any_point_leaves_a_vault_that_answers_right(
 
 
 def test_no_word_of_a_purged_memory_is_left_in_a_segment(tmp_path: Path) -> None:
-    store = filled(tmp_path / "vault.db", 6)
+    store = fill_vault(tmp_path / "vault.db", 6)
     save(store, memory("gone", title="zanzibarword", text="the hello xyzzyplugh", details="qux"))
     Merger(store.database).run()
     join_all(store)
@@ -449,7 +450,7 @@ def test_no_word_of_a_purged_memory_is_left_in_a_segment(tmp_path: Path) -> None
 
 def test_a_locked_vault_has_segments_too(tmp_path: Path) -> None:
     path = tmp_path / "vault.db"
-    store = filled(path, 8)
+    store = fill_vault(path, 8)
     Merger(store.database).run()
     store.close()
     change_key(path, None, OLD)
@@ -464,10 +465,10 @@ def test_a_locked_vault_has_segments_too(tmp_path: Path) -> None:
 
 
 def test_reindex_makes_segments_of_many_memories(tmp_path: Path) -> None:
-    store = filled(tmp_path / "vault.db", 20)
+    store = fill_vault(tmp_path / "vault.db", 20)
     store.rebuild()
     assert numbers(store)
-    assert buffered(store) == []
+    assert buffered_keys(store) == []
     check_words(store)
     assert problems(store) == []
     store.close()
@@ -505,7 +506,7 @@ DAMAGE = {
 @merges_itself
 @pytest.mark.parametrize("what", DAMAGE)
 def test_the_doctor_finds_damage_and_reindex_mends_it(what: str, tmp_path: Path) -> None:
-    store = filled(tmp_path / "vault.db", 9)
+    store = fill_vault(tmp_path / "vault.db", 9)
     Merger(store.database).run()
     change(store, "m1", text="edited")
     assert problems(store) == []

@@ -32,11 +32,11 @@ def schema(connection: apsw.Connection) -> str:
          ORDER BY s.type, s.name
         """
     )
-    lines = [f"-- {kind} {name}\n{normalised(str(sql))};\n" for kind, name, sql in rows]
+    lines = [f"-- {kind} {name}\n{normalise(str(sql))};\n" for kind, name, sql in rows]
     return f"-- version {VERSION}\n" + "\n".join(["", *lines])
 
 
-def normalised(sql: str) -> str:
+def normalise(sql: str) -> str:
     bare = re.sub(r"--[^\n]*", "", sql)
     return re.sub(r"\s+", " ", bare).strip().replace("( ", "(").replace(" )", ")")
 

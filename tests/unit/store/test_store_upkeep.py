@@ -199,7 +199,7 @@ def test_a_damaged_vector_goes_and_its_memory_waits_for_a_new_one(store: SqliteS
 
 
 def test_what_waits_by_mistake_waits_only_until_it_is_embedded(store: SqliteStore) -> None:
-    """Whoever embeds what waits until nothing waits must come to an end in a damaged vault too."""
+    """Embedding until nothing waits must end in a damaged vault too."""
     store.database.connection().execute("INSERT INTO waiting SELECT model, memory FROM vectors")
     for _ in range(3):  # there are three memories, and each look gives at least one
         waiting = store.vectors.waiting(MODEL, 9)

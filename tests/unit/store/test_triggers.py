@@ -82,7 +82,7 @@ def truth(connection: apsw.Connection) -> dict[int, dict[str, str]]:
 
 
 def places(connection: apsw.Connection, index: str) -> list[tuple[apsw.SQLiteValue, ...]]:
-    """Where each word stands: word, memory, column, place."""
+    """Return every occurrence of a word: word, memory, column, place."""
     connection.execute(f"CREATE VIRTUAL TABLE temp.seen USING fts5vocab (main, {index}, instance)")
     found = connection.execute("SELECT term, doc, col, offset FROM temp.seen").fetchall()
     connection.execute("DROP TABLE temp.seen")
@@ -249,7 +249,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_parts_of_a_memory_that_plain_sql_changes_go(tmp_path: Path, what: str) -> None:
-    """What the store did not write may be missing until a repair, and is never out of date."""
+    """Without the store's writes, parts may be missing until a repair, but never out of date."""
     store = SqliteStore(tmp_path / "vault.db")
     save(store, memory("named", text="FileSync", tags=("deepSea",)), memory("b", text="FileSync"))
     connection = apsw.Connection(str(tmp_path / "vault.db"))

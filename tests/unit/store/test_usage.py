@@ -1,4 +1,4 @@
-"""Which memories are of use: counted without a write, and taken into the vault with another one."""
+"""Uses of memories: counted without a write, and added to the vault by another one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 
 
-def opened(
+def open_vault(
     folder: Path, settings: Settings = OFF, *, lifetime: Lifetime = Lifetime.LIBRARY
 ) -> Recollect:
     return Recollect(
@@ -34,7 +34,7 @@ def opened(
 
 @pytest.fixture
 def vault(tmp_path: Path) -> Path:
-    with opened(tmp_path) as memory:
+    with open_vault(tmp_path) as memory:
         memory.save(id="anchor", title="The anchor is under the bow")
         memory.save(id="sail", title="Sails dry below deck")
     return tmp_path
@@ -46,7 +46,7 @@ def rows(memory: Recollect) -> list[tuple[object, ...]]:
 
 
 def test_a_search_counts_what_it_returned_and_writes_nothing(vault: Path) -> None:
-    with opened(vault, lifetime=Lifetime.ONCE) as memory:
+    with open_vault(vault, lifetime=Lifetime.ONCE) as memory:
         file, version = vault / "vault.db", memory.store.database.rows("PRAGMA data_version")
         before = file.read_bytes()
         memory.search("anchor")
@@ -58,20 +58,20 @@ def test_a_search_counts_what_it_returned_and_writes_nothing(vault: Path) -> Non
 
 
 def test_the_file_beside_the_vault_holds_numbers_alone(vault: Path) -> None:
-    with opened(vault, lifetime=Lifetime.ONCE) as memory:
+    with open_vault(vault, lifetime=Lifetime.ONCE) as memory:
         memory.search("anchor")
     spool = vault / f"vault.db{vault_files.SPOOLS[0]}"
     assert len(spool.read_bytes()) == feedback.RECORD.size
     assert spool.stat().st_mode & 0o777 == 0o600
-    with opened(vault, lifetime=Lifetime.ONCE) as memory:  # whoever comes next sees it
+    with open_vault(vault, lifetime=Lifetime.ONCE) as memory:  # the next process sees it
         assert memory.usage(["anchor"]) == {"anchor": Use(1, 0, 0, NOW)}
 
 
 def test_the_next_write_takes_the_counts_into_the_vault(vault: Path) -> None:
     for _ in range(3):
-        with opened(vault, lifetime=Lifetime.ONCE) as memory:
+        with open_vault(vault, lifetime=Lifetime.ONCE) as memory:
             memory.search("anchor")
-    with opened(vault) as memory:
+    with open_vault(vault) as memory:
         memory.save(title="Something else entirely")
         assert [row[1:4] for row in rows(memory)] == [(3, 0, 0)]
         assert not (vault / f"vault.db{vault_files.SPOOLS[0]}").exists()
@@ -81,17 +81,17 @@ def test_the_next_write_takes_the_counts_into_the_vault(vault: Path) -> None:
 def test_a_process_that_stays_writes_at_most_once_a_minute(
     vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with opened(vault, lifetime=Lifetime.SERVER) as memory:
+    with open_vault(vault, lifetime=Lifetime.SERVER) as memory:
         writes: list[int] = []
         fold = memory.store.usage.fold
         done = threading.Event()
 
-        def counted() -> None:
+        def count_uses() -> None:
             fold()
             writes.append(1)
             done.set()
 
-        monkeypatch.setattr(memory.store.usage, "fold", counted)
+        monkeypatch.setattr(memory.store.usage, "fold", count_uses)
         memory.search("anchor")
         assert done.wait(60)
         for _ in range(50):
@@ -101,7 +101,7 @@ def test_a_process_that_stays_writes_at_most_once_a_minute(
 
 
 def test_an_acceptance_counts_once_and_can_be_taken_back(vault: Path) -> None:
-    with opened(vault) as memory:
+    with open_vault(vault) as memory:
         for accept in (True, True):
             memory.feedback("where is the anchor", "anchor", accept=accept)
         memory.feedback("where are the sails", "anchor", accept=False)
@@ -111,7 +111,7 @@ def test_an_acceptance_counts_once_and_can_be_taken_back(vault: Path) -> None:
 
 
 def test_what_asks_for_memories_by_itself_opens_none(vault: Path) -> None:
-    with opened(vault) as memory:
+    with open_vault(vault) as memory:
         memory.list(after="anchor")
         memory.related("anchor")
         memory.feedback("anchor", "anchor", accept=False)
@@ -120,7 +120,7 @@ def test_what_asks_for_memories_by_itself_opens_none(vault: Path) -> None:
 
 def test_nothing_is_counted_where_the_settings_say_so(vault: Path) -> None:
     off = Settings(embedding=OFF.embedding, rerank=OFF.rerank, usage=UsageSettings(keep=False))
-    with opened(vault, off) as memory:
+    with open_vault(vault, off) as memory:
         memory.search("anchor")
         assert memory.usage(["anchor"]) == {}
         assert "used" not in memory.stats()
@@ -128,7 +128,7 @@ def test_nothing_is_counted_where_the_settings_say_so(vault: Path) -> None:
 
 
 def test_stats_tell_how_often_memories_were_of_use(vault: Path) -> None:
-    with opened(vault) as memory:
+    with open_vault(vault) as memory:
         memory.search("anchor")
         memory.save(title="A write that takes it into the vault")
         memory.show(["sail"])
@@ -137,7 +137,7 @@ def test_stats_tell_how_often_memories_were_of_use(vault: Path) -> None:
 
 
 def test_a_purged_memory_leaves_no_count(vault: Path) -> None:
-    with opened(vault) as memory:
+    with open_vault(vault) as memory:
         memory.search("anchor")
         memory.save(title="A write that takes it into the vault")
         memory.forget(["anchor"], purge=True)
@@ -147,7 +147,7 @@ def test_a_purged_memory_leaves_no_count(vault: Path) -> None:
 def test_a_record_that_was_cut_short_is_left_out(vault: Path) -> None:
     spool = vault / f"vault.db{vault_files.SPOOLS[0]}"
     spool.write_bytes(feedback.RECORD.pack(4, 5) + b"\x01\x02")
-    with opened(vault) as memory:
+    with open_vault(vault) as memory:
         assert memory.usage(["anchor"])["anchor"].returned == 1
 
 
@@ -158,7 +158,7 @@ def test_use_saturates_and_an_acceptance_counts_most() -> None:
 
 
 def test_use_is_off_in_the_recipes_and_a_recipe_can_switch_it_on(vault: Path) -> None:
-    with opened(vault) as memory:
+    with open_vault(vault) as memory:
         memory.save(id="chain", title="The anchor chain is new")
         for _ in range(3):
             memory.show(["chain"])

@@ -74,7 +74,7 @@ class Vault:
         for name in names:
             del self.vectors[name]
 
-    def expected(self, query: Floats, limit: int, project: str | None = None) -> list[str]:
+    def nearest_by_hand(self, query: Floats, limit: int, project: str | None = None) -> list[str]:
         cosines = {
             name: float(row.astype(np.float64) @ query.astype(np.float64))
             for name, row in self.vectors.items()
@@ -86,9 +86,9 @@ class Vault:
         """Every one of these stores answers as a comparison with all vectors does."""
         for store in stores or self.stores:
             query = self.vector()
-            assert nearest(store, query, 10, identity=MODEL) == self.expected(query, 10)
+            assert nearest(store, query, 10, identity=MODEL) == self.nearest_by_hand(query, 10)
             found = nearest(store, query, 5, Filter(project="p1"), MODEL)
-            assert found == self.expected(query, 5, "p1")
+            assert found == self.nearest_by_hand(query, 5, "p1")
 
     def codes(self) -> int:
         [(count,)] = self.stores[0].database.rows("SELECT count(*) FROM vector_codes")
@@ -202,11 +202,11 @@ def test_killed_while_it_stores_vectors_it_has_neither_vectors_nor_codes(
     vault.add(30)
     before = dict(vault.vectors)
 
-    def killed(*arguments: object) -> None:
+    def fail(*arguments: object) -> None:
         raise KeyboardInterrupt  # inside the transaction, which is rolled back
 
     with monkeypatch.context() as patch:
-        patch.setattr(vectors, "write_codes", killed)
+        patch.setattr(vectors, "write_codes", fail)
         with pytest.raises(KeyboardInterrupt):
             vault.add(20)
     vault.vectors = before

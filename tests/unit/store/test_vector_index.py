@@ -31,7 +31,7 @@ def unit(rows: NDArray[Any]) -> Floats:
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
 
 
-def clustered(count: int, width: int, seed: int = 1) -> Floats:
+def random_clusters(count: int, width: int, seed: int = 1) -> Floats:
     """Vectors as models make them: around a few hundred subjects, all leaning the same way."""
     random = np.random.default_rng(seed)
     subjects = random.normal(size=(200, width)) + random.normal(size=width)
@@ -90,7 +90,7 @@ def truly(vectors: Floats, query: Floats, limit: int = 10) -> list[str]:
     return [name(int(place)) for place in np.argsort(-cosines, kind="stable")[:limit]]
 
 
-def coded(store: SqliteStore) -> CodedVectors:
+def read_coded(store: SqliteStore) -> CodedVectors:
     """The codes in memory."""
     found = store.vectors._indexes[MODEL, 0]._coded
     assert found is not None
@@ -103,7 +103,7 @@ def test_many_small_appends_equal_one_big_load(
     """With hardly any room the codes are read again and again."""
     monkeypatch.setattr(vector_codes, "HEADROOM", (1.0, 20))
     monkeypatch.setattr(vector_index, "BATCH", 7)
-    vectors = clustered(300, 64, seed=7)
+    vectors = random_clusters(300, 64, seed=7)
     keys = add(store, 0, 300)
     query = vectors[11]
     for first in range(0, 300, 9):
@@ -117,7 +117,7 @@ def test_many_small_appends_equal_one_big_load(
 
 def test_a_command_keeps_no_codes(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
-    vectors = clustered(300, 64, seed=15)
+    vectors = random_clusters(300, 64, seed=15)
     put(store, add(store, 0, 300), vectors)
     assert names(nearest(store, vectors[7])) == truly(vectors, vectors[7])
     assert store.vectors._indexes == {} or vector_codes.LARGE < 300
@@ -125,7 +125,7 @@ def test_a_command_keeps_no_codes(tmp_path: Path) -> None:
 
 
 def test_forgotten_memories_are_not_found(store: SqliteStore) -> None:
-    vectors = clustered(40, 16, seed=10)
+    vectors = random_clusters(40, 16, seed=10)
     put(store, add(store, 0, 40), vectors)
     assert names(nearest(store, vectors[5]))[0] == name(5)
     forget(store, 5)
@@ -136,27 +136,27 @@ def test_forgotten_memories_are_not_found(store: SqliteStore) -> None:
 def test_codes_are_read_again_where_much_of_what_they_propose_was_removed(
     store: SqliteStore,
 ) -> None:
-    vectors = clustered(40, 16, seed=11)
+    vectors = random_clusters(40, 16, seed=11)
     put(store, add(store, 0, 40), vectors)
     nearest(store, vectors[0])
-    before = coded(store)
+    before = read_coded(store)
     forget(store, *range(10))
     for _ in range(2):
         assert len(nearest(store, vectors[0], 40)) == 30
-    assert coded(store) is before, "A quarter is borne."
+    assert read_coded(store) is before, "A quarter is borne."
     forget(store, 10)
     for _ in range(2):
         assert names(nearest(store, vectors[20], 40))[0] == name(20)
-    assert coded(store).size == 29
+    assert read_coded(store).size == 29
 
 
 def test_a_search_under_way_is_not_disturbed(store: SqliteStore) -> None:
-    """What it began with stays: rows that come after, and codes read again, are not its own."""
-    vectors = clustered(80, 16, seed=12)
+    """It keeps the rows that it began with, without later ones or codes read again."""
+    vectors = random_clusters(80, 16, seed=12)
     keys = add(store, 0, 80)
     put(store, keys[:40], vectors[:40])
     nearest(store, vectors[0])
-    began = coded(store)
+    began = read_coded(store)
     numbers, seqs = began.numbers[:40].copy(), began.seqs[:40].copy()
     put(store, keys[40:], vectors[40:])
     nearest(store, vectors[0])
@@ -168,8 +168,8 @@ def test_a_search_under_way_is_not_disturbed(store: SqliteStore) -> None:
 
 
 def test_a_reader_of_an_earlier_moment_takes_nothing_from_others(store: SqliteStore) -> None:
-    """It reads the codes as they were; whoever reads later still finds what came since."""
-    vectors = clustered(60, 16, seed=13)
+    """It reads the codes of its moment; later readers still find later ones."""
+    vectors = random_clusters(60, 16, seed=13)
     keys = add(store, 0, 60)
     put(store, keys[:40], vectors[:40])
     nearest(store, vectors[0])
@@ -205,7 +205,7 @@ def test_a_memory_counts_once_by_its_best_passage(store: SqliteStore) -> None:
 def test_many_passages_of_one_memory_do_not_crowd_out_the_others(store: SqliteStore) -> None:
     """A hundred passages are all nearer than any other memory."""
     keys = add(store, 0, 20)
-    vectors = clustered(120, 16, seed=14)
+    vectors = random_clusters(120, 16, seed=14)
     query = vectors[0]
     near = unit(query + 0.01 * vectors[:100])
     crowd = [(keys[0], vector) for vector in near]

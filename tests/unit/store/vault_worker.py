@@ -1,7 +1,5 @@
-"""What the tests with several processes run in each of them: `vault_worker.py TASK ARGUMENT…`.
-
-A worker says `ready` when all is imported, waits for a line, and then does its task.
-"""
+"""Tasks that the tests with several processes run in each of them: `vault_worker.py TASK
+ARGUMENT…`."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="non
 MODEL = "toy:model"
 
 
-def opened(path: str) -> Recollect:
+def open_vault(path: str) -> Recollect:
     return Recollect(path, home=Path(path).parent / "home", settings=OFF)
 
 
@@ -37,8 +35,8 @@ def save(memory: Recollect, name: str) -> str:
 
 
 def save_and_search(path: str, worker: str, saves: str) -> None:
-    """Save so many memories, and look for each at once and for the others' now and then."""
-    with opened(path) as memory:
+    """Save `saves` memories; search for each at once, and for the others' now and then."""
+    with open_vault(path) as memory:
         for number in range(int(saves)):
             name = f"w{worker}n{number}"
             id = save(memory, name)
@@ -56,13 +54,13 @@ def save_and_search(path: str, worker: str, saves: str) -> None:
 def make_vaults(folder: str, worker: str, vaults: str) -> None:
     """Open vault after vault, none of which is there yet, and save one memory in each."""
     for number in range(int(vaults)):
-        with opened(f"{folder}/{number}.db") as memory:
+        with open_vault(f"{folder}/{number}.db") as memory:
             memory.save(title=f"From worker {worker}")
 
 
 def answer(path: str) -> None:
     """For each word that is asked, say which memories have it; the vault stays open."""
-    with opened(path) as memory:
+    with open_vault(path) as memory:
         say("open")
         for line in sys.stdin:
             say(*(result.id for result in memory.search(line.strip(), recipe="router")))

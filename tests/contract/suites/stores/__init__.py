@@ -1,13 +1,4 @@
-"""What every store must do: subclass `StoreContract` under pytest to check yours.
-
-class TestMyStore(StoreContract):
-    @pytest.fixture(autouse=True)
-    def _vault(self, tmp_path: Path) -> None:
-        self.path = tmp_path / "vault.db"
-
-    def store(self) -> Store:
-        return MyStore(self.path)
-"""
+"""The contract of every store: subclass `StoreContract` under pytest to check yours."""
 
 from suites.stores.concurrency import ConcurrencyContract
 from suites.stores.history import HistoryContract

@@ -22,7 +22,7 @@ WORD_INDEXES: tuple[KeywordIndexName, ...] = ("stemmed", "plain")  # they hold w
 
 
 class Contract:
-    """What every part of the contract needs: the store under test."""
+    """The store under test, for every part of the contract."""
 
     def store(self) -> Store:
         """The store under test, ready for use."""
@@ -97,7 +97,7 @@ def nearest(
 
 
 def refusal(action: Callable[..., object], *arguments: object) -> DimensionMismatch:
-    """How the action refuses these arguments."""
+    """Return the error of the action for these arguments."""
     try:
         action(*arguments)
     except DimensionMismatch as error:
@@ -143,7 +143,7 @@ def check_waiting(store: Store, ids: Sequence[str], coverage: Coverage) -> None:
 
 
 def check_all_given(made: Memory) -> None:
-    """The memory that stands for every field must not leave one at its default."""
+    """Check that the memory for every field has none at its default."""
     bare = memory("full")
     same = [name for name in Memory.__struct_fields__ if getattr(made, name) == getattr(bare, name)]
     assert same == ["id"], f"Not given: {same}."

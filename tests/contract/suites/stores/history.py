@@ -1,4 +1,4 @@
-"""What memories were: `History`, and what a write adds to it."""
+"""Contract: `History`, and the versions that a write adds to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from suites.stores.samples import (
     full_memory,
     memory,
     odd_memories,
-    shuffled,
+    shuffle,
 )
 
 ANN = Author("mcp", "agent 2", "ann")
@@ -49,7 +49,7 @@ def put(store: Store, day: int, *memories: Memory, **more: Any) -> None:
 
 
 def states(store: Store, day: int) -> States:
-    """What the store held on that day, as history says."""
+    """Return the content of the store on that day, by its history."""
     now = store.memories.find(store.memories.ids(forgotten=True))
     then: dict[int, Stored | None] = {stored.key: stored for stored in now.values()}
     then |= store.history.changed_since(NOON + day * DAY)
@@ -84,7 +84,7 @@ class HistoryContract(Contract):
         store, moments = self.store(), list[States]()
         odd = odd_memories(60)
         ids = [f"m{number}" for number in range(6)]
-        for day, one in enumerate(shuffled(odd)):
+        for day, one in enumerate(shuffle(odd)):
             id = ids[day % 6]
             with writing(store, day) as write:
                 before = write.find(ids)

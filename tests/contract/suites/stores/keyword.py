@@ -23,7 +23,7 @@ from suites.stores.samples import (
     PLENTY,
     memory,
     random_memories,
-    shuffled,
+    shuffle,
 )
 
 CLOSE = 1e-9  # what the order of a sum may change
@@ -104,7 +104,7 @@ class KeywordContract(Contract):
         store = self.store()
         ids = [f"twin-{number:02}" for number in range(30)]
         save(store, memory("better", title="anchor anchor", text="anchor"))
-        save(store, *(memory(id, title="anchor", text="x") for id in shuffled(ids)))
+        save(store, *(memory(id, title="anchor", text="x") for id in shuffle(ids)))
         for index in WORD_INDEXES:
             for limit in (1, 2, 7, 30, 31):
                 found = matches(store, "anchor", index, limit=limit, columns=("title", "text"))

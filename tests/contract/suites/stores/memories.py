@@ -31,7 +31,7 @@ from suites.stores.samples import (
     axis,
     browsing_memories,
     memory,
-    shuffled,
+    shuffle,
 )
 
 NOTHING = Facets({}, {}, {}, {}, dict.fromkeys(AGES, 0))
@@ -42,14 +42,14 @@ class MemoriesContract(Contract):
     def test_browsing_is_core_capture_file_and_newest_first_in_each(self) -> None:
         store = self.store()
         made = browsing_memories()
-        save(store, *shuffled(made))
+        save(store, *shuffle(made))
         assert store.memories.browse(EVERYTHING, PLENTY) == made
         for limit in (0, 1, 5, len(made) + 1):
             assert store.memories.browse(EVERYTHING, limit) == made[:limit]
 
     def test_pages_together_are_the_whole(self) -> None:
         store = self.store()
-        save(store, *shuffled(browsing_memories()))
+        save(store, *shuffle(browsing_memories()))
         for filter in (EVERYTHING, Filter(project="harbor"), Filter(without_kinds=("session",))):
             whole = store.memories.browse(filter, PLENTY)
             assert whole
@@ -79,7 +79,7 @@ class MemoriesContract(Contract):
     def test_a_place_needs_no_memory(self) -> None:
         store = self.store()
         made = browsing_memories()
-        save(store, *shuffled(made))
+        save(store, *shuffle(made))
         core = [one for one in made if one.tier == "core"]
         places = {
             Place("core", NOON + DAY, ""): 0,
@@ -112,7 +112,7 @@ class MemoriesContract(Contract):
     def test_newest_are_the_last_changed_whatever_their_tier(self) -> None:
         store = self.store()
         made = sorted(browsing_memories(), key=lambda one: (-one.updated_at.timestamp(), one.id))
-        save(store, *shuffled(made))
+        save(store, *shuffle(made))
         for limit in (0, 1, 7, PLENTY):
             assert store.memories.newest(EVERYTHING, limit) == made[:limit]
 
@@ -203,7 +203,7 @@ class MemoriesContract(Contract):
             date(1970, 1, 1), date(1970, 1, 2), date(2026, 3, 1), date(9999, 12, 30),
         ]  # fmt: skip
         made = []
-        for day in shuffled(days):
+        for day in shuffle(days):
             begins = datetime(day.year, day.month, day.day, tzinfo=UTC)
             for place, at in enumerate((begins, begins + DAY / 2, begins + DAY - moment)):
                 expires = at if place else None
@@ -248,8 +248,8 @@ class MemoriesContract(Contract):
         assert store.feedback.on(["anchor"]) == [Verdict("anchor", "anchor", "b", True)]
 
     def test_queries_of_feedback_are_found_by_their_vectors(self) -> None:
-        """What has no vector of the model comes without a cosine; whoever takes the last feedback
-        on a query back takes its vector back."""
+        """Queries without a vector of the model come without a cosine. Taking back the last
+        feedback on a query removes its vector."""
         store, other = self.store(), self.store()
         for query in ("North?", "east", "south"):
             store.feedback.add(query, "a", True, NOON)

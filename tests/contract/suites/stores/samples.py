@@ -100,7 +100,7 @@ def full_memory(id: str = "full") -> Memory:
     )
 
 
-def shuffled(items: Iterable[Any]) -> list[Any]:
+def shuffle(items: Iterable[Any]) -> list[Any]:
     mixed = list(items)
     random.Random(7).shuffle(mixed)
     return mixed

@@ -29,7 +29,7 @@ from suites.stores.samples import (
     by_cosine,
     memory,
     random_vectors,
-    shuffled,
+    shuffle,
 )
 
 
@@ -69,7 +69,7 @@ class VectorContract(Contract):
         vectors = random_vectors([f"m{number}" for number in range(12)])
         save(store, *(memory(id) for id in [*vectors, "without"]))
         put(store, MODEL, vectors)
-        asked = [*shuffled(vectors), "without", "nowhere"]
+        asked = [*shuffle(vectors), "without", "nowhere"]
         found = store.vectors.between(MODEL, asked)
         expected = [pair for pair in combinations(asked, 2) if set(pair) <= set(vectors)]
         assert list(found) == expected
@@ -107,7 +107,7 @@ class VectorContract(Contract):
         for width in (3, 24, 385):
             store = self.store()
             ids = [f"twin-{number:03}" for number in range(101)]
-            save(store, *(memory(id) for id in shuffled(ids)))
+            save(store, *(memory(id) for id in shuffle(ids)))
             store.vectors.begin(MODEL, width)
             one, query = random_vectors("vq", width).values()
             put(store, MODEL, dict.fromkeys(ids, one))
