@@ -9,7 +9,7 @@ import pytest
 from old_vaults import check_nothing_is_lost, open_vault
 
 from recollect.engine import Recollect
-from recollect.store.sqlite.checksums import differing
+from recollect.store.sqlite.checksums import find_altered
 
 
 @pytest.fixture
@@ -26,4 +26,4 @@ def test_every_memory_gets_a_checksum_of_what_it_is(memory: Recollect) -> None:
     connection = memory.store.database.connection()
     assert len(connection.execute("SELECT DISTINCT checksum FROM memories").fetchall()) == 3
     connection.execute("UPDATE memories SET severity = 'warning' WHERE id = 'jwt'")
-    assert [(one.id, one.what) for one in differing(connection)] == [("jwt", "fields")]
+    assert [(one.id, one.what) for one in find_altered(connection)] == [("jwt", "fields")]
