@@ -117,9 +117,8 @@ class PhraseOccurrences:
         for text in dict.fromkeys(token.text for token in tokens if not token.prefix):
             if text not in self._documents:
                 postings = self._segments.postings(text)
-                self._documents[text] = (
-                    NO_HITS.documents if postings is None else postings.documents
-                )
+                none = np.zeros(0, np.int64)
+                self._documents[text] = none if postings is None else postings.documents
             documents = self._documents[text]
             common = documents if common is None else common[_contains(documents, common)]
             if not len(common):
