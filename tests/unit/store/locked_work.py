@@ -1,4 +1,5 @@
-"""What the tests of locked vaults run in a process of its own: `locked_work.py TASK PATH …`."""
+"""Tasks that the tests of locked vaults run in a process of their own: `locked_work.py TASK PATH
+…`."""
 
 from __future__ import annotations
 
@@ -129,7 +130,7 @@ def kill_everywhere(path: str, stride: str) -> None:
 
 
 def _checked(place: Path) -> bytes | None:
-    """The vault opens, is sound and whole, and nothing is left beside it; its header then."""
+    """Check that the vault opens, is sound and whole, without leftover files; return its header."""
     store = SqliteStore(place, keys=key_of)
     assert not [one for one in store.examine() if one.problem]
     assert store.vocabulary.documents() == 50
@@ -170,13 +171,13 @@ def rekey_often(path: str, times: str) -> None:
 
 
 def save_some(path: str, worker: str, saves: str) -> None:
-    """Save so many memories, opening the vault for each; says each id when it is safe."""
+    """Save `saves` memories, opening the vault for each; print each id when it is safe."""
     for number in range(int(saves)):
         store = SqliteStore(Path(path), keys=key_of)
         save(store, memory(f"w{worker}n{number}"))
         store.close()
         print(f"w{worker}n{number}", flush=True)
-        time.sleep(0.02)  # else nobody would ever be alone
+        time.sleep(0.02)  # otherwise no process would ever be alone
 
 
 TASKS = {task.__name__: task for task in (work, kill_everywhere, rekey_often, save_some)}
