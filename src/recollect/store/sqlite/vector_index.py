@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 import numpy as np
@@ -17,10 +17,8 @@ import numpy as np
 from recollect.errors import DimensionMismatch
 from recollect.hashing import intact
 from recollect.store import vector_codes
-from recollect.store.base import MOST_TOKENWISE, VectorMatch
-from recollect.store.memory_rows import stored_id
-from recollect.store.sqlite.connection import as_json_list
-from recollect.store.vector_codes import CodedVectors, NearVector, cut_vectors, pack, record, unpack
+from recollect.store.base import MOST_TOKENWISE
+from recollect.store.vector_codes import CodedVectors, pack, record, unpack
 from recollect.types import Span
 
 if TYPE_CHECKING:
@@ -53,11 +51,6 @@ SELECT v.seq, v.memory, v.vector, c.code FROM vectors v CROSS JOIN {table} c ON 
 VECTORS = """
 SELECT seq, memory, vector FROM vectors
  WHERE model = ? AND seq > ? AND length(vector) = ? ORDER BY seq LIMIT ?"""
-# Vectors with their memories, by `seq`.
-PROPOSED = """
-SELECT v.seq, v.vector, m.id, v.passage, v.start, v.stop FROM json_each(?) j
- CROSS JOIN vectors v ON v.seq = j.value CROSS JOIN memories m ON m.key = v.memory
- WHERE length(v.vector) = ?"""
 NEW_MODEL = "INSERT INTO models (identity, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
 VAULT_MODEL = """
 SELECT i.value, CAST(d.value AS INTEGER) FROM meta i JOIN meta d ON d.key = 'embedding_dim'
@@ -77,33 +70,6 @@ class PutPassage(NamedTuple):
     stop: int
     vector: bytes
     tokens: bytes
-
-
-class ProposedVectors:
-    """Reads vectors by their numbers, with the fields of their matches."""
-
-    def __init__(self, connection: apsw.Connection, width: int, dimensions: int) -> None:
-        self._connection = connection
-        self._width = width
-        self._dimensions = dimensions
-        self._named: dict[int, tuple[Any, ...]] = {}
-        self.proposed = self.missing = 0
-
-    def __call__(self, seqs: Keys) -> tuple[Keys, Vector]:
-        """Return the numbers of the vectors that are there, in the same order, and the vectors."""
-        values = (as_json_list(seqs.tolist()), 4 * self._width)
-        rows: Any = self._connection.execute(PROPOSED, values).fetchall()
-        self.proposed += len(seqs)
-        self.missing += len(seqs) - len(rows)
-        self._named.update((seq, named) for seq, _, *named in rows)
-        floats = np.frombuffer(b"".join(row[1] for row in rows), "<f4")
-        vectors = floats.reshape(len(rows), self._width).astype(np.float32, copy=False)
-        found = np.array([row[0] for row in rows], np.int64)
-        return found, cut_vectors(vectors, self._dimensions)
-
-    def match(self, near: NearVector) -> VectorMatch:
-        id, passage, start, stop = self._named[near.seq]
-        return VectorMatch(stored_id(id), near.cosine, passage, Span(start, stop), near.key)
 
 
 class StoredModel(NamedTuple):

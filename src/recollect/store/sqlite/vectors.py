@@ -29,6 +29,7 @@ from recollect.store.base import (
     VectorMatch,
     Waiting,
 )
+from recollect.store.memory_rows import stored_id
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import SqliteTopics, where
 from recollect.store.sqlite.memories import BROWSE_TIER
@@ -37,7 +38,6 @@ from recollect.store.sqlite.vector_index import (
     ADOPT,
     NEW_MODEL,
     CodeIndex,
-    ProposedVectors,
     by_memory,
     count_vectors,
     model_key,
@@ -49,6 +49,7 @@ from recollect.store.sqlite.vector_index import (
     write_codes,
 )
 from recollect.store.vector_codes import (
+    NearVector,
     PassingVectors,
     ScoredRows,
     best_cosines,
@@ -102,6 +103,38 @@ MOST_FILTERS = 4
 FEW = 5_000
 # If a larger share of the proposed vectors is gone, the codes in memory are out of date.
 MOST_MISSING = 0.25
+# Vectors with their memories, by `seq`.
+PROPOSED = """
+SELECT v.seq, v.vector, m.id, v.passage, v.start, v.stop FROM json_each(?) j
+ CROSS JOIN vectors v ON v.seq = j.value CROSS JOIN memories m ON m.key = v.memory
+ WHERE length(v.vector) = ?"""
+
+
+class ProposedVectors:
+    """Reads vectors by their numbers, with the fields of their matches."""
+
+    def __init__(self, connection: apsw.Connection, width: int, dimensions: int) -> None:
+        self._connection = connection
+        self._width = width
+        self._dimensions = dimensions
+        self._named: dict[int, tuple[Any, ...]] = {}
+        self.proposed = self.missing = 0
+
+    def __call__(self, seqs: Keys) -> tuple[Keys, Vector]:
+        """Return the numbers of the vectors that are there, in the same order, and the vectors."""
+        values = (as_json_list(seqs.tolist()), 4 * self._width)
+        rows: Any = self._connection.execute(PROPOSED, values).fetchall()
+        self.proposed += len(seqs)
+        self.missing += len(seqs) - len(rows)
+        self._named.update((seq, named) for seq, _, *named in rows)
+        floats = np.frombuffer(b"".join(row[1] for row in rows), "<f4")
+        vectors = floats.reshape(len(rows), self._width).astype(np.float32, copy=False)
+        found = np.array([row[0] for row in rows], np.int64)
+        return found, cut_vectors(vectors, self._dimensions)
+
+    def match(self, near: NearVector) -> VectorMatch:
+        id, passage, start, stop = self._named[near.seq]
+        return VectorMatch(stored_id(id), near.cosine, passage, Span(start, stop), near.key)
 
 
 class SqliteVectors:
