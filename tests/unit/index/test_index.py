@@ -11,10 +11,10 @@ import pytest
 
 from examples import examples
 from recollect.index import KeywordStatistics, Row
-from recollect.index.evaluation import counted, evaluated
-from recollect.index.phrases import Node, resolved
-from recollect.index.postings import Occurrences, Places, PostingsRow, encoded
-from recollect.index.ranking import scored
+from recollect.index.evaluation import count_holding, evaluate
+from recollect.index.phrases import Node, resolve
+from recollect.index.postings import Occurrences, Places, PostingsRow, encode_rows
+from recollect.index.ranking import score_matches
 from recollect.index.segments import (
     Changes,
     Documents,
@@ -60,7 +60,7 @@ class Rows:
         names = sorted({row[0] for row in every if row[0].startswith(start)})
         return [(name, sum(row[1] for row in every if row[0] == name)) for name in names]
 
-    def damaged(self, what: str) -> Exception:
+    def damage_error(self, what: str) -> Exception:
         return RuntimeError(what)
 
 
@@ -76,7 +76,7 @@ def pack_texts(texts: Texts) -> tuple[Documents, list[Row]]:
     )
     token, *places = np.array(found, np.int64).reshape(-1, 4).T
     lengths = np.array([sum(map(len, columns)) for columns in split.values()], np.uint32)
-    return Documents(np.array([*split], np.int64), lengths), encoded(
+    return Documents(np.array([*split], np.int64), lengths), encode_rows(
         names, Occurrences(token, Places(*places))
     )
 
@@ -105,12 +105,14 @@ def search_over(segments: Parts, gone: set[int]) -> SegmentedSearch:
 
 def answer(search: SegmentedSearch, expression: str) -> dict[int, float] | None:
     """The scores by key; None for what FTS5 itself has to count."""
-    node = resolved(parse(expression, COLUMNS), COLUMNS, str.split)
-    matches = evaluated(search, node, WEIGHTS)
+    node = resolve(parse(expression, COLUMNS), COLUMNS, str.split)
+    matches = evaluate(search, node, WEIGHTS)
     if matches.miscounted:
         return None
-    holding = tuple(counted(search, node, len(COLUMNS)))
-    keys, scores = scored(search, matches, KeywordStatistics(search.rows, search.tokens, holding))
+    holding = tuple(count_holding(search, node, len(COLUMNS)))
+    keys, scores = score_matches(
+        search, matches, KeywordStatistics(search.rows, search.tokens, holding)
+    )
     return dict(zip(keys.tolist(), scores.tolist(), strict=True))
 
 

@@ -13,7 +13,7 @@ import pytest
 from recollect.index.postings import read_places
 from recollect.query.terms import keywords
 from recollect.store.base import COLUMNS
-from recollect.store.sqlite import subwords
+from recollect.store.sqlite import fts5_index
 from recollect.store.sqlite.fts5_index import tokenizer
 from recollect.store.sqlite.segments import packing
 
@@ -68,7 +68,9 @@ def test_packed_words_are_those_of_each_text_alone(index: str) -> None:
         texts = dict(zip(packing.FIELDS, row, strict=True))
         columns = [texts.get(name, "") for name in COLUMNS[index]]
         if index == "subwords":
-            columns = [*subwords.row(*(texts[name] for name in subwords.FIELDS))]
+            columns = [
+                *fts5_index.subword_columns(*(texts[name] for name in fts5_index.SUBWORD_FIELDS))
+            ]
         for column, text in enumerate(columns):
             assert [*dict(sorted(found.get((number, column), {}).items())).values()] == cut(text)
 
