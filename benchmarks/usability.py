@@ -180,7 +180,8 @@ def _table(ran: dict[str, dict[str, str]]) -> list[str]:
         for tool in TOOLS:
             call = calls.get(tool)
             state = ran.get(tool, {}).get(task, "not run")
-            cells.append(f"{keystrokes(call)}, {state}" if call else "—")
+            mark = "" if state == "yes" else f", {state}"
+            cells.append(f"{keystrokes(call)}{mark}" if call else "—")
         lines.append(f"| {task} | {' | '.join(cells)} |")
     return lines
 
