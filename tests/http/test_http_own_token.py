@@ -239,7 +239,7 @@ def test_a_unix_socket_is_for_its_user_and_needs_no_token(
     assert not path.exists()
     path.write_text("not a socket")
     assert start_refused(monkeypatch, "--socket", str(path)) == 1
-    assert "no socket" in capsys.readouterr().err
+    assert "is not a socket" in capsys.readouterr().err
     assert cli.main(["open"]) == 1  # no server of this home has a page
 
 

@@ -42,7 +42,7 @@ SENTENCES = {
     404: "There is nothing at this address.",
     405: "This address does not accept that method.",
     413: "The request is larger than this server accepts.",
-    500: "The server failed unexpectedly; its log has the details under this request's id.",
+    500: "The server failed unexpectedly; the log has the details under this request's id.",
 }
 
 
