@@ -1,1 +1,1 @@
-"""The weights of a model; Recollect finds the folder `multilingual` beside this file."""
+"""The weights of a model; Recollect finds the folder `multilingual` next to this file."""

@@ -72,7 +72,10 @@ def merge_answers(
     by_score = heapq.merge(*lists, key=lambda result: order(result.score, result.id))
     kept = tuple(islice(_by_time(lists) if listing else by_score, limit))
     cut = len(seen) - len(kept)
-    sure = min((answer.response for answer in answers), key=_certainty)
+    sure = min(
+        (answer.response for answer in answers),
+        key=lambda one: (CERTAINTY.index(one.evidence), -(one.confidence or 0.0)),
+    )
     return msgspec.structs.replace(
         first,
         results=kept,
@@ -87,10 +90,6 @@ def merge_answers(
         timings_ms=first.timings_ms
         | {f"vaults.{vault.name}": response.timings_ms["total"] for vault, response in answers},
     )
-
-
-def _certainty(response: Response) -> tuple[int, float]:
-    return CERTAINTY.index(response.evidence), -(response.confidence or 0.0)
 
 
 def _with_priority(result: Result, vault: KnownVault, recipe: str) -> Result:

@@ -11,7 +11,6 @@ and tokens are the largest of any single store.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from itertools import chain, zip_longest
@@ -444,7 +443,12 @@ class CombinedMemories(CombinedPart):
         every = self._store.answers(
             lambda one: one.store.memories.facets(self._own_filter(one, filter), now)
         )
-        summed = Facets(*map(_sum_counts, zip(*every, strict=True)))
+        summed = Facets(
+            *(
+                {name: sum(each.get(name, 0) for each in counts) for name in chain(*counts)}
+                for counts in zip(*every, strict=True)
+            )
+        )
         best = (
             dict(sorted(counts.items(), key=lambda one: (-one[1], one[0]))) for counts in summed
         )
@@ -456,10 +460,3 @@ class CombinedMemories(CombinedPart):
         if among is not None:
             among = tuple(id for id in among if self._store.owners.get(id, member) is member)
         return member.narrow(replace(filter, among=among))
-
-
-def _sum_counts(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    whole: Counter[str] = Counter()
-    for each in counts:
-        whole.update(each)
-    return dict(whole)
